@@ -1,0 +1,1 @@
+"""The benchmarks: one file, one benchmark; its `datasets` builder, its configs, its declaration."""

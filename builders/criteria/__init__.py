@@ -1,0 +1,1 @@
+"""What counts as out of context: one file, one criterion."""

@@ -1,0 +1,1 @@
+"""Readers of raw formats, shared by the builders."""

@@ -1,0 +1,207 @@
+"""Reads COCO and COCO-Stuff annotations into one table: how much of each image each of 171 classes takes."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from oochub.errors import OochubError
+
+_THINGS = """1:person 2:bicycle 3:car 4:motorcycle 5:airplane 6:bus 7:train 8:truck 9:boat 10:traffic_light
+11:fire_hydrant 13:stop_sign 14:parking_meter 15:bench 16:bird 17:cat 18:dog 19:horse 20:sheep 21:cow 22:elephant
+23:bear 24:zebra 25:giraffe 27:backpack 28:umbrella 31:handbag 32:tie 33:suitcase 34:frisbee 35:skis 36:snowboard
+37:sports_ball 38:kite 39:baseball_bat 40:baseball_glove 41:skateboard 42:surfboard 43:tennis_racket 44:bottle
+46:wine_glass 47:cup 48:fork 49:knife 50:spoon 51:bowl 52:banana 53:apple 54:sandwich 55:orange 56:broccoli
+57:carrot 58:hot_dog 59:pizza 60:donut 61:cake 62:chair 63:couch 64:potted_plant 65:bed 67:dining_table 70:toilet
+72:tv 73:laptop 74:mouse 75:remote 76:keyboard 77:cell_phone 78:microwave 79:oven 80:toaster 81:sink
+82:refrigerator 84:book 85:clock 86:vase 87:scissors 88:teddy_bear 89:hair_drier 90:toothbrush"""
+_STUFF = """92:banner 93:blanket 94:branch 95:bridge 96:building-other 97:bush 98:cabinet 99:cage 100:cardboard
+101:carpet 102:ceiling-other 103:ceiling-tile 104:cloth 105:clothes 106:clouds 107:counter 108:cupboard 109:curtain
+110:desk-stuff 111:dirt 112:door-stuff 113:fence 114:floor-marble 115:floor-other 116:floor-stone 117:floor-tile
+118:floor-wood 119:flower 120:fog 121:food-other 122:fruit 123:furniture-other 124:grass 125:gravel 126:ground-other
+127:hill 128:house 129:leaves 130:light 131:mat 132:metal 133:mirror-stuff 134:moss 135:mountain 136:mud 137:napkin
+138:net 139:paper 140:pavement 141:pillow 142:plant-other 143:plastic 144:platform 145:playingfield 146:railing
+147:railroad 148:river 149:road 150:rock 151:roof 152:rug 153:salad 154:sand 155:sea 156:shelf 157:sky-other
+158:skyscraper 159:snow 160:solid-other 161:stairs 162:stone 163:straw 164:structural-other 165:table 166:tent
+167:textile-other 168:towel 169:tree 170:vegetable 171:wall-brick 172:wall-concrete 173:wall-other 174:wall-panel
+175:wall-stone 176:wall-tile 177:wall-wood 178:water-other 179:waterdrops 180:window-blind 181:window-other 182:wood"""
+_OTHER = 183  # COCO-Stuff's "other": everything that is none of the stuff classes; dropped
+
+CATEGORY_IDS: dict[str, int] = {
+    name: int(number) for number, name in (entry.split(":") for entry in f"{_THINGS} {_STUFF}".split())
+}
+"""The 80 thing and 91 stuff classes, name to COCO category id, in order of the id."""
+
+_YEARS = ("train2017", "val2017")
+_COLUMN = np.full(256, -1, dtype=np.int64)
+_COLUMN[list(CATEGORY_IDS.values())] = np.arange(len(CATEGORY_IDS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CocoTable:
+    """One row an image, sorted by image id.
+
+    Attributes:
+        image_id: (n,) COCO image ids.
+        file_name: (n,) file below `images/`, "val2017/000000000139.jpg".
+        license: (n,) name of the picture's licence, "" where the file does not say.
+        source_url: (n,) where the picture was published, "" where the file does not say.
+        area: (n, 171) float64, sum of the annotations' `area` over height x width: a fraction of the image, crowds
+            included; annotations that overlap add up. Columns in the order of `CATEGORY_IDS`.
+        count: (n, 171) number of annotations, crowds included.
+    """
+
+    image_id: NDArray[np.int64]
+    file_name: list[str]
+    license: list[str]
+    source_url: list[str]
+    area: NDArray[np.float64]
+    count: NDArray[np.int32]
+
+
+def read_coco(folder: Path) -> CocoTable:
+    """Reads the four annotation files of COCO and COCO-Stuff; masks are never decoded.
+
+    The images are those of the instances files. One file is in memory at a time.
+
+    Args:
+        folder: Holds `annotations/` (or `annotations-json/`) with `{instances,stuff}_{train,val}2017.json`.
+
+    Raises:
+        OochubError: A file that is not complete JSON or lacks a field, an image id that occurs twice, an annotation
+            of an image or a category that is not declared, an image without size.
+
+    Source: the rule of the authors' loader (NOOCH, Appendix B): the field `area` summed, category 183 dropped.
+    """
+    annotations = folder / ("annotations" if (folder / "annotations").is_dir() else "annotations-json")
+    columns: list[dict[str, Any]] = []
+    pending = []
+    files = [annotations / f"{kind}_{year}.json" for kind in ("instances", "stuff") for year in _YEARS]
+    for file in tqdm(files, desc="Reading annotations", unit="file", disable=None, leave=False):
+        content = _load(file)
+        _check_categories(file, content["categories"])
+        if file.name.startswith("instances"):
+            columns += _images(file, content)
+        pending.append((file, *_annotation_columns(file, content["annotations"])))
+        del content
+    return _tabulate(columns, pending)
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_bytes())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise OochubError(
+            f"{file} is not complete JSON ({error}). Its download or its unpacking broke off: fetch it again."
+        ) from error
+    for key in ("images", "annotations", "categories"):
+        if not isinstance(content, dict) or not isinstance(content.get(key), list):
+            raise OochubError(f"{file} has no list {key!r}, so it is not a COCO annotation file.")
+    return content
+
+
+def _check_categories(file: Path, categories: list[dict[str, Any]]) -> None:
+    names = {number: name for name, number in CATEGORY_IDS.items()} | {_OTHER: "other"}
+    for category in categories:
+        number, name = category["id"], str(category["name"]).replace(" ", "_")
+        if names.get(number) != name:
+            raise OochubError(
+                f"{file} calls category {number} {name!r}; in COCO and COCO-Stuff 2017 it is {names.get(number)!r}. "
+                "Only files with the official categories give the official contexts."
+            )
+
+
+def _images(file: Path, content: dict[str, Any]) -> list[dict[str, Any]]:
+    year = file.stem.rpartition("_")[2]
+    licenses = {entry["id"]: entry["name"] for entry in content.get("licenses", [])}
+    rows = []
+    for image in content["images"]:
+        try:
+            row = {
+                "image_id": image["id"],
+                "file_name": f"{year}/{image['file_name'].rpartition('/')[2]}",
+                "pixels": image["height"] * image["width"],
+                "license": licenses.get(image.get("license"), ""),
+                "source_url": image.get("flickr_url", "") or image.get("coco_url", ""),
+                "file": file,
+            }
+        except KeyError as error:
+            raise OochubError(f"{file}: an image lacks the field {error}: {image}.") from error
+        if row["pixels"] <= 0:
+            raise OochubError(f"{file}: image {image['id']} has no size ({image['width']} x {image['height']}).")
+        rows.append(row)
+    return rows
+
+
+def _annotation_columns(file: Path, annotations: list[dict[str, Any]]) -> tuple[NDArray[Any], ...]:
+    n = len(annotations)
+    try:
+        image_id = np.fromiter((a["image_id"] for a in annotations), np.int64, n)
+        category = np.fromiter((a["category_id"] for a in annotations), np.int64, n)
+        area = np.fromiter((a["area"] for a in annotations), np.float64, n)
+    except KeyError as error:
+        raise OochubError(f"{file}: an annotation lacks the field {error}.") from error
+    keep = category != _OTHER
+    return image_id[keep], category[keep], area[keep]
+
+
+def _tabulate(images: list[dict[str, Any]], pending: list[Any]) -> CocoTable:
+    ids = np.array([row["image_id"] for row in images], dtype=np.int64)
+    order = np.argsort(ids, kind="stable")
+    ids = ids[order]
+    twice = np.flatnonzero(ids[1:] == ids[:-1])
+    if len(twice):
+        files = sorted({images[order[twice[0] + k]]["file"].name for k in (0, 1)})
+        raise OochubError(
+            f"{len(twice)} image ids occur twice, first {ids[twice[0]]} in {' and '.join(files)}. "
+            "Each image must be listed once: use the original files."
+        )
+    images = [images[i] for i in order]
+    pixels = np.array([row["pixels"] for row in images], dtype=np.float64)
+    area = np.zeros((len(ids), len(CATEGORY_IDS)))
+    count = np.zeros(area.shape, dtype=np.int32)
+    for file, image_id, category, size in pending:
+        row = np.searchsorted(ids, image_id)
+        _check_annotations(file, ids, row, image_id, category, size)
+        column = _COLUMN[category]
+        np.add.at(area, (row, column), size / pixels[row])
+        np.add.at(count, (row, column), 1)
+    return CocoTable(
+        image_id=ids,
+        file_name=[row["file_name"] for row in images],
+        license=[row["license"] for row in images],
+        source_url=[row["source_url"] for row in images],
+        area=area,
+        count=count,
+    )
+
+
+def _check_annotations(
+    file: Path,
+    ids: NDArray[Any],
+    row: NDArray[Any],
+    image_id: NDArray[Any],
+    category: NDArray[Any],
+    area: NDArray[Any],
+) -> None:
+    if not len(image_id):
+        return
+    unknown = ids[np.minimum(row, len(ids) - 1)] != image_id if len(ids) else np.ones(len(image_id), bool)
+    if unknown.any():
+        raise OochubError(
+            f"{file}: {unknown.sum()} annotations are of images that no instances file lists, first image id "
+            f"{image_id[unknown][0]}. The four annotation files must come from the same release (2017)."
+        )
+    strange = (category < 0) | (category >= len(_COLUMN))
+    strange |= _COLUMN[np.where(strange, 0, category)] < 0
+    if strange.any():
+        raise OochubError(
+            f"{file}: {strange.sum()} annotations have a category that COCO and COCO-Stuff 2017 lack, first "
+            f"{category[strange][0]}. Allowed: the 171 ids 1 to 182 of the official files, and 183 (other)."
+        )
+    if not np.isfinite(area).all() or (area < 0).any():
+        raise OochubError(f"{file}: an annotation's `area` is negative or not a number.")

@@ -1,0 +1,103 @@
+"""A toy of Spawrious: four drawn dog breeds on six backgrounds, in the folders of the real release."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+from tqdm import tqdm
+
+from oochub.builders.toy_worlds import _breeds, _folder, _textures
+
+_SIZES = {"small": 20, "medium": 200}
+_BACKGROUND_SHARE = 0.5
+"""The dial of the world. How much of a background is left: at 1 a small network looks at nothing else, at 0
+nothing misleads it. The rest is the common ground color below."""
+_COMMON = np.array([130, 122, 108], np.float32)
+_LIGHT, _WARMTH = 15.0, 7.5
+_OVERSAMPLING = 2
+
+
+def _picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
+    """The picture of a cell (repeat, location, class, number); it depends on nothing but these and the seed."""
+    _, location, label, _ = cell
+    rng = np.random.default_rng([seed, *cell])
+    drawn = rng.integers(len(_textures.LOCATIONS))
+    place = list(_textures.LOCATIONS.values())[location if correlation else drawn]
+    shift = _textures.jitter(rng, light=_LIGHT, warmth=_WARMTH)
+    dog, ground = rng.spawn(2)
+    scene = _COMMON + _BACKGROUND_SHARE * (place(ground) - _COMMON) + shift
+    picture = Image.fromarray(scene.clip(0, 255).astype(np.uint8))
+    side = _textures.PIXELS * _OVERSAMPLING
+    canvas = picture.resize((side, side), Image.Resampling.NEAREST)
+    breed = list(_breeds.BREEDS)[label]
+    _breeds.draw_dog(ImageDraw.Draw(canvas), dog, breed=breed, side=side, visible=dogs)
+    return canvas.reduce(_OVERSAMPLING)
+
+
+def toy_spawrious(
+    folder: str | Path,
+    *,
+    size: str | int = "small",
+    seed: int = 0,
+    correlation: bool = True,
+    dogs: bool = True,
+) -> Path:
+    """Render a small Spawrious: 48 folders of dogs, `spawrious224/<repeat>/<location>/<class>/`.
+
+    The layout, the folder and file names, the classes and the locations are those of the release (Lynch et al.
+    2023, section 3); the pictures are drawings of 48 x 48 pixels, equally many in every folder. A file's number
+    starts at 1 and its picture depends on the seed and its own path only, so a smaller world is a part of a
+    larger one. Breeds differ in build, legs, ears, tail and muzzle; the coat is typical in 80% of the dogs.
+
+    The pictures are the same whatever composition (`o2o_hard`, `m2m_easy`, ...) is later built from them: the
+    link between breed and background comes from the composition. A world without that link is therefore
+    rendered, not composed: with `correlation=False` each picture's background is drawn from all six locations
+    alike, whatever its path says. The location in the path is then only a name, and every composition gives a
+    data set in which the background says nothing about the breed.
+
+    Args:
+        folder: Where the world goes; a new or empty folder, or one that already holds this very world, which
+            is then left as it is. Written under a temporary name and renamed at the end.
+        size: "small" (20 pictures a folder, 960 in all), "medium" (200, 9,600 in all), or any number a folder.
+        seed: Another seed is another world; the same arguments give the same bytes.
+        correlation: Whether a picture's background is the location of its path.
+        dogs: Whether the dogs are visible; without them only the context is left to learn from.
+
+    Returns:
+        The folder; it is what `data_dir` of the Spawrious builder takes.
+
+    Raises:
+        OochubError: For an unknown size, or a folder with other content.
+
+    >>> import tempfile
+    >>> root = toy_spawrious(Path(tempfile.mkdtemp()) / "spawrious", size=1)
+    >>> len(sorted(root.glob("spawrious224/*/*/*/*.png")))
+    48
+    >>> sorted(path.name for path in root.glob("spawrious224/0/snow/*/*.png"))[0]
+    'snow_bulldog_1.png'
+    """
+    root = Path(folder)
+    count = _folder.count_of(size, _SIZES, least=1)
+    parameters = {
+        "world": "toy_spawrious",
+        "pictures_per_folder": count,
+        "seed": seed,
+        "correlation": correlation,
+        "dogs": dogs,
+    }
+    if _folder.stands(root, parameters):
+        return root
+    cells = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breeds.BREEDS)))
+    with _folder.written_whole(root, parameters) as draft:
+        bar = tqdm(
+            cells, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True
+        )
+        for repeat, (location, place), (label, breed) in bar:
+            target = draft / "spawrious224" / str(repeat) / place / breed
+            target.mkdir(parents=True)
+            for number in range(1, count + 1):
+                cell = (repeat, location, label, number)
+                picture = _picture(seed, cell, dogs=dogs, correlation=correlation)
+                picture.save(target / f"{place}_{breed}_{number}.png", compress_level=1)
+    return root

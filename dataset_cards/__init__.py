@@ -1,0 +1,1 @@
+"""One Hub card per benchmark, generated from its declaration."""

@@ -1,0 +1,1 @@
+"""What predictions are scored with: metrics and out-of-distribution detectors."""

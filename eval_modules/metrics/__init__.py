@@ -1,0 +1,1 @@
+"""The metrics: one folder, one metric."""

@@ -1,0 +1,208 @@
+"""The declaration of a benchmark: its raw files, its rows in and out of context, its headline metric."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oochub.errors import OochubError
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawFile:
+    """One file or folder that a builder reads, and where a user gets it.
+
+    Attributes:
+        path: Where it must lie below the data folder, e.g. "annotations/instances_val2017.json".
+        url: The download that contains it.
+        size: The size of that download in words, e.g. "18 GB".
+        license: The licence of its content.
+        required: False when the builder works without it.
+        note: What it is for, when the name does not say so.
+    """
+
+    path: str
+    url: str
+    size: str
+    license: str
+    required: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The rows of one split on which one side of a comparison stands.
+
+    Attributes:
+        name: What the rows are, in the reader's words ("easy").
+        split: The split they are taken from.
+        where: Column name to allowed values; empty takes the whole split.
+    """
+
+    name: str
+    split: str
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def mask(self, columns: Mapping[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+        """True where a row is selected; `columns` holds "split" and every column named in `where`.
+
+        >>> import numpy as np
+        >>> hard = Selection(name="hard", split="test", where={"challenge": ("hard_positive",)})
+        >>> hard.mask({"split": np.array(["test", "test"]), "challenge": np.array(["easy", "hard_positive"])})
+        array([False,  True])
+        """
+        selected: np.ndarray[Any, Any] = np.asarray(columns["split"]) == self.split
+        for column, allowed in self.where.items():
+            selected = selected & np.isin(columns[column], allowed)
+        return selected
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """What a benchmark is; its builder, its card, its report and the command line all read it.
+
+    Attributes:
+        name: The name that `load_dataset` takes.
+        title: Its name in print.
+        summary: One sentence on what is out of context in it.
+        version: Version of the rows that the builder makes; a change of any row is a new version.
+        homepage: Where the authors publish it.
+        citation: BibTeX.
+        raw_files: What lies in the data folder.
+        in_context: The rows on which context helps.
+        out_of_context: The rows on which it misleads.
+        primary_metric: Name of the metric whose gap between the two is the headline; higher is better.
+        metrics: Metrics computed by default.
+        chance: The primary metric of guessing.
+        practical_gap: A gap smaller than this does not matter in practice.
+        images_license: Licence of the pictures.
+        annotations_license: Licence of the labels.
+        environments: Column with the training environments by default.
+        full_count: Images of the complete benchmark by configuration prefix, None where any number is complete.
+        cluster: Column of the clusters by which intervals are resampled, None for independent rows.
+    """
+
+    name: str
+    title: str
+    summary: str
+    version: str
+    homepage: str
+    citation: str
+    raw_files: tuple[RawFile, ...]
+    in_context: Selection
+    out_of_context: Selection
+    primary_metric: str
+    metrics: tuple[str, ...]
+    chance: float
+    images_license: str
+    annotations_license: str
+    practical_gap: float = 0.02
+    environments: str = "environment"
+    cluster: str | None = None
+
+    @property
+    def evaluation_split(self) -> str:
+        """The split on which the headline numbers stand."""
+        return self.out_of_context.split
+
+    def tree(self, found: Path | None = None) -> str:
+        """The folder that the builder expects, drawn as a tree; with `found`, each file marked present or missing.
+
+        Args:
+            found: A folder to compare with; None draws the tree alone.
+        """
+        width = max(len(raw.path) for raw in self.raw_files)
+        lines = [f"{found if found is not None else 'DATA_DIR'}/"]
+        for raw in self.raw_files:
+            optional = "" if raw.required else "  (optional)"
+            mark = "" if found is None else f"{self._mark(found, raw):<9}"
+            lines.append(f"  {mark}{raw.path:<{width}}  {raw.note}{optional}".rstrip())
+        return "\n".join(lines)
+
+    def missing(self, folder: Path) -> list[str]:
+        """Paths of the required raw files that `folder` lacks."""
+        return [raw.path for raw in self.raw_files if raw.required and self._mark(folder, raw) == "missing"]
+
+    @staticmethod
+    def _mark(folder: Path, raw: RawFile) -> str:
+        pattern = raw.path.rstrip("/")
+        return "found" if any(True for _ in folder.glob(pattern)) else "missing"
+
+
+_MARKER = "Build record: "
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRecord:
+    """What a build found in the raw data; it travels in the `description` of the dataset's info.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        config: Name of the configuration.
+        version: Version of the benchmark.
+        notes: Caveats that every card, report and page repeats ("not the official NOOCH split").
+        facts: What else the benchmark records (contexts, counts), JSON types only.
+    """
+
+    benchmark: str
+    config: str
+    version: str
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def describe(self, summary: str) -> str:
+        """The text of `DatasetInfo.description`: the summary, the notes, and the record as one line of JSON."""
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return "\n".join([summary, *notes, _MARKER + json.dumps(asdict(self), sort_keys=True)])
+
+    @classmethod
+    def of(cls, description: str | None) -> "BuildRecord | None":
+        """The record in a description made by `describe`; None where there is none.
+
+        >>> record = BuildRecord(benchmark="nooch", config="ce_car", version="1.0.0", notes=("partial",))
+        >>> BuildRecord.of(record.describe("Objects out of context.")) == record
+        True
+        >>> BuildRecord.of("someone else's dataset") is None
+        True
+        """
+        line = (description or "").rpartition("\n")[2]
+        if not line.startswith(_MARKER):
+            return None
+        fields = json.loads(line.removeprefix(_MARKER))
+        return cls(**{**fields, "notes": tuple(fields["notes"])})
+
+
+def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
+    """The raw folder: `data_dir`, else `$OOCHUB_DATA/<benchmark>`; checked to hold every required file.
+
+    Raises:
+        OochubError: No folder is given, it does not exist, or it lacks files; the expected tree is printed with
+            what was found.
+    """
+    import os
+
+    root = os.environ.get("OOCHUB_DATA")
+    if data_dir is None and root is None:
+        raise OochubError(
+            f"{benchmark.title} needs its raw files. Pass data_dir=FOLDER (--data-dir FOLDER on the command line), "
+            f"or set OOCHUB_DATA to a folder that holds {benchmark.name}/. The folder must look like this:\n"
+            f"{benchmark.tree()}\n`oochub show benchmark {benchmark.name}` says where to get each file."
+        )
+    folder = Path(data_dir).expanduser() if data_dir is not None else Path(str(root)) / benchmark.name
+    if not folder.is_dir():
+        source = "data_dir" if data_dir is not None else f"$OOCHUB_DATA/{benchmark.name}"
+        raise OochubError(
+            f"{source} is not a folder: {folder}. It must look like this:\n{benchmark.tree()}\n"
+            f"`oochub show benchmark {benchmark.name}` says where to get each file."
+        )
+    missing = benchmark.missing(folder)
+    if missing:
+        raise OochubError(
+            f"{folder} is not a {benchmark.title} folder: {', '.join(missing)} missing. "
+            f"Expected, with what was found:\n{benchmark.tree(folder)}\n"
+            f"`oochub show benchmark {benchmark.name}` says where to get each file."
+        )
+    return folder

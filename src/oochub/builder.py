@@ -1,0 +1,115 @@
+"""The base of every benchmark's `datasets` builder: names checked early, caches that notice changed raw data."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+from datasets.exceptions import DatasetGenerationError
+
+from oochub.benchmark import Benchmark, BuildRecord, data_folder
+from oochub.errors import OochubError, unknown_name
+
+
+class BenchmarkBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
+    """A GeneratorBasedBuilder that takes its raw data from `data_dir` or `$OOCHUB_DATA/<benchmark>`.
+
+    A subclass sets `BENCHMARK` and `BUILDER_CONFIGS` and implements `_info`, `_split_generators` and
+    `_generate_examples` as for `datasets`, plus `_watched` where the raw data are more than single files.
+
+    Raises:
+        OochubError: No configuration where one is needed, an unknown one, or raw data that are missing or broken.
+            It reaches the caller as it is, not wrapped in a DatasetGenerationError.
+    """
+
+    BENCHMARK: ClassVar[Benchmark]
+
+    def __init__(
+        self,
+        *args: Any,
+        config_name: str | None = None,
+        data_dir: str | os.PathLike[str] | None = None,
+        data_files: Any = None,
+        hash: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if data_files:
+            raise OochubError(
+                f"{self.BENCHMARK.name} reads one raw folder, not single files: pass data_dir= instead of data_files=."
+            )
+        data_dir = None if data_dir is None else os.fspath(data_dir)
+        config_name = self._checked_config(config_name)
+        super().__init__(
+            *args,
+            config_name=config_name,
+            data_dir=data_dir,
+            data_files=None,
+            hash=self._with_raw_data(hash or "", data_dir),
+            **kwargs,
+        )
+
+    @classmethod
+    def _checked_config(cls, name: str | None) -> str | None:
+        allowed = list(cls.builder_configs)
+        benchmark = cls.BENCHMARK.name
+        if name is None and cls.DEFAULT_CONFIG_NAME is None and len(allowed) > 1:
+            shown = ", ".join(allowed[:12]) + (f", ... ({len(allowed)} in all)" if len(allowed) > 12 else "")
+            raise OochubError(
+                f"Config name is missing: {benchmark} has several configs. Pick one, for example "
+                f'load_dataset("{benchmark}", "{allowed[0]}"). Allowed: {shown}.'
+            )
+        if name is not None and name not in allowed:
+            raise unknown_name(f"config of {benchmark}", name, allowed)
+        return name
+
+    def _with_raw_data(self, code: str, data_dir: str | None) -> str:
+        """The cache key: the builder's code and the state of the raw files, so new raw data are built anew."""
+        try:
+            folder = data_folder(self.BENCHMARK, data_dir)
+        except OochubError:
+            return code  # said again, with the folder tree, when the data are needed
+        digest = hashlib.sha256(code.encode())
+        for path in sorted(self._watched(folder)):
+            state = path.stat()
+            digest.update(f"{path.relative_to(folder)} {state.st_size} {state.st_mtime_ns}\n".encode())
+        return digest.hexdigest()
+
+    def _watched(self, folder: Path) -> Iterable[Path]:
+        """Files and folders whose size or time changes when the raw data change."""
+        return [path for raw in self.BENCHMARK.raw_files for path in folder.glob(raw.path.rstrip("/"))]
+
+    def _folder(self) -> Path:
+        """The checked raw folder."""
+        return data_folder(self.BENCHMARK, self.config.data_dir)
+
+    def _record(self, notes: Iterable[str], facts: dict[str, Any]) -> BuildRecord:
+        """Writes what the build found into the dataset's description and returns it."""
+        record = BuildRecord(
+            benchmark=self.BENCHMARK.name,
+            config=self.config.name,
+            version=self.BENCHMARK.version,
+            notes=tuple(notes),
+            facts=facts,
+        )
+        self.info.description = record.describe(self.BENCHMARK.summary)
+        return record
+
+    def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
+        """Builds the data set; see `datasets.DatasetBuilder.download_and_prepare`."""
+        try:
+            super().download_and_prepare(*args, **kwargs)
+        except DatasetGenerationError as error:
+            if isinstance(error.__cause__, OochubError):
+                raise error.__cause__ from None
+            raise
+
+
+def shards(rows: list[dict[str, Any]], *, size: int = 512) -> list[list[dict[str, Any]]]:
+    """Cuts rows into the lists that `num_proc=` and streaming workers share out; always at least one.
+
+    >>> shards([{"i": 0}, {"i": 1}, {"i": 2}], size=2)
+    [[{'i': 0}, {'i': 1}], [{'i': 2}]]
+    """
+    return [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]

@@ -1,0 +1,166 @@
+"""What the hub offers, by kind and name: the folder is the registry.
+
+A file (or metric folder) in the right folder is found by its name, without importing it. Other packages add
+theirs through entry points of the group `oochub.<kind>`; a clash of names is an error.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError, unknown_name
+
+_PACKAGES = {
+    "benchmark": "builders",
+    "metric": "eval_modules.metrics",
+    "detector": "eval_modules.detectors",
+    "objective": "trainers.objectives",
+    "criterion": "builders.criteria",
+}
+_HELPERS_OF_BUILDERS = {"sources", "criteria", "toy_worlds"}  # folders beside the benchmarks, not benchmarks
+
+
+def kinds() -> list[str]:
+    """The kinds of things in the catalogue.
+
+    >>> kinds()
+    ['benchmark', 'metric', 'detector', 'objective', 'criterion']
+    """
+    return list(_PACKAGES)
+
+
+def names(kind: str) -> list[str]:
+    """The names of one kind, sorted; nothing is imported to find them.
+
+    Args:
+        kind: "benchmark", "metric", "detector", "objective" or "criterion".
+
+    Raises:
+        OochubError: An unknown kind, or a plug-in whose name is taken.
+
+    >>> "auc_hard" in names("metric")
+    True
+    """
+    own = _own_names(kind)
+    plugins = _plugins(kind)
+    clashes = sorted(set(own) & set(plugins))
+    if clashes:
+        where = plugins[clashes[0]].value
+        raise OochubError(
+            f"The plug-in {where} offers the {kind} {clashes[0]!r}, a name that oochub itself has. "
+            "Rename it in the entry points of its package."
+        )
+    return sorted([*own, *plugins])
+
+
+def module_name(kind: str, name: str) -> str:
+    """The dotted name of the module that defines `name`, not imported.
+
+    >>> module_name("metric", "ece")
+    'oochub.eval_modules.metrics.ece.ece'
+    """
+    if name not in names(kind):
+        raise unknown_name(kind, name, names(kind), f"`oochub list {kind}` shows what each one is.")
+    plugin = _plugins(kind).get(name)
+    if plugin is not None:
+        return plugin.module
+    package = f"oochub.{_PACKAGES[kind]}.{name}"
+    return f"{package}.{name}" if kind == "metric" else package
+
+
+def get(kind: str, name: str) -> Any:
+    """The thing of that kind and name: a function, a class, or a Benchmark.
+
+    Args:
+        kind: See `names`.
+        name: One of `names(kind)`.
+
+    Returns:
+        metric, criterion: the function named like the file. detector, objective: the class.
+        benchmark: its `Benchmark` declaration.
+
+    Raises:
+        OochubError: An unknown kind or name; near names are given.
+
+    >>> get("metric", "accuracy")(label=[0, 1], prediction=[0, 0])
+    0.5
+    """
+    module = importlib.import_module(module_name(kind, name))
+    return _public_object(module, kind, name)
+
+
+def summary(kind: str, name: str) -> str:
+    """The first line of the module's docstring: one sentence on what it is, read without importing it.
+
+    >>> summary("objective", "erm").endswith(".")
+    True
+    """
+    import ast
+
+    plugin = _plugins(kind).get(name)
+    source = (
+        inspect.getsource(importlib.import_module(plugin.module))
+        if plugin
+        else source_file(kind, name).read_text("utf-8")
+    )
+    return (ast.get_docstring(ast.parse(source)) or "").split("\n")[0]
+
+
+def source_file(kind: str, name: str) -> Path:
+    """The file that defines one of the hub's own things.
+
+    >>> source_file("metric", "ece").name
+    'ece.py'
+    """
+    stem = Path(__file__).parent.joinpath(*_PACKAGES[kind].split("."), name)
+    if kind == "metric":
+        return stem / f"{name}.py"
+    return stem / "__init__.py" if stem.is_dir() else stem.with_suffix(".py")
+
+
+@cache
+def _own_names(kind: str) -> list[str]:
+    if kind not in _PACKAGES:
+        raise unknown_name("kind of thing", kind, _PACKAGES)
+    folder = Path(__file__).parent.joinpath(*_PACKAGES[kind].split("."))
+    found = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    skipped = _HELPERS_OF_BUILDERS if kind == "benchmark" else set()
+    return sorted(name for name in found if not name.startswith("_") and name not in skipped)
+
+
+@cache
+def _plugins(kind: str) -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=f"oochub.{kind}"):
+        if point.name in found:
+            raise OochubError(
+                f"Two plug-ins offer the {kind} {point.name!r}: {found[point.name].value} and {point.value}. "
+                "Uninstall one of their packages, or ask its author to rename it."
+            )
+        found[point.name] = point
+    return found
+
+
+def _public_object(module: Any, kind: str, name: str) -> Any:
+    if kind == "benchmark":
+        from oochub.benchmark import Benchmark
+
+        candidates = [value for value in vars(module).values() if isinstance(value, Benchmark)]
+    elif kind in ("detector", "objective"):
+        candidates = [
+            value
+            for key, value in vars(module).items()
+            if inspect.isclass(value) and value.__module__ == module.__name__ and not key.startswith("_")
+        ]
+    else:
+        candidates = [value for key, value in vars(module).items() if key == name and callable(value)]
+    if len(candidates) != 1:
+        raise OochubError(
+            f"{module.__name__} must define exactly one public {kind}, found {len(candidates)}. "
+            "CONTRIBUTING.md shows the form of such a file."
+        )
+    return candidates[0]

@@ -1,0 +1,1 @@
+"""Training: one loop on Accelerate and the robust objectives."""

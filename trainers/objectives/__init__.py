@@ -1,0 +1,1 @@
+"""The training objectives: one file, one objective."""
