@@ -1,6 +1,6 @@
 """NOOCH: objects without their usual context, and contexts without the object, in COCO and COCO-Stuff."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,17 +16,23 @@ from oochub.builders.sources.coco import CATEGORY_IDS, CocoTable, read_coco
 from oochub.builders.sources.nooch_split import nooch_split
 from oochub.errors import OochubError, unknown_name
 
-_ANNOTATIONS = dict(
+_ANNOTATIONS: dict[str, Any] = dict(
     url="http://images.cocodataset.org/annotations/annotations_trainval2017.zip",
     size="241 MB",
     license="CC BY 4.0",
 )
-_STUFF = dict(
+_STUFF: dict[str, Any] = dict(
     url="http://calvin.inf.ed.ac.uk/wp-content/uploads/data/cocostuffdataset/stuff_trainval2017.zip",
     size="543 MB",
     license="CC BY 4.0",
 )
 _FLICKR = "each picture's own, on Flickr; column `license`"
+
+
+def _describe_context(row: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    names = " or ".join(name.replace("_", " ") for name in facts.get("contexts", [])) or "context"
+    return f"no {names}" if str(row["group"]).endswith("/no_context") else names
+
 
 nooch = Benchmark(
     name="nooch",
@@ -55,10 +61,16 @@ nooch = Benchmark(
             license=_FLICKR,
             note="5,000 JPEGs",
         ),
-        RawFile(path="annotations*/instances_train2017.json", **_ANNOTATIONS),
-        RawFile(path="annotations*/instances_val2017.json", **_ANNOTATIONS),
-        RawFile(path="annotations*/stuff_train2017.json", **_STUFF),
-        RawFile(path="annotations*/stuff_val2017.json", **_STUFF),
+        RawFile(
+            path="annotations/instances_train2017.json",
+            also="annotations-json/instances_train2017.json",
+            **_ANNOTATIONS,
+        ),
+        RawFile(
+            path="annotations/instances_val2017.json", also="annotations-json/instances_val2017.json", **_ANNOTATIONS
+        ),
+        RawFile(path="annotations/stuff_train2017.json", also="annotations-json/stuff_train2017.json", **_STUFF),
+        RawFile(path="annotations/stuff_val2017.json", also="annotations-json/stuff_val2017.json", **_STUFF),
         RawFile(
             path="cocostuff_split_image_ids.npz",
             url="https://github.com/dmadras/nooch/tree/main/nooch/data",
@@ -75,6 +87,7 @@ nooch = Benchmark(
     chance=0.5,
     images_license="Flickr terms of use; each picture has its own licence",
     annotations_license="CC BY 4.0",
+    describe_context=_describe_context,
 )
 
 _FULL = 123_287
@@ -193,24 +206,12 @@ class Nooch(BenchmarkBuilder):
             datasets.SplitGenerator(
                 name=split,
                 gen_kwargs={
-                    "images": folder / "images",
+                    "root": folder / "images",
                     "shards": shards([described(row) for row in rows]),
                 },
             )
             for split, rows in rows_of.items()
         ]
-
-    def _generate_examples(
-        self, images: Path, shards: list[list[dict[str, Any]]]
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        for rows in shards:
-            for row in rows:
-                file = images / row["file_name"]
-                image = {"bytes": file.read_bytes(), "path": file.name}
-                if not image["bytes"]:
-                    raise OochubError(f"{file} is empty. Unpack it again from its archive.")
-                example = {key: value for key, value in row.items() if key != "file_name"}
-                yield row["example_id"], {**example, "image": image}
 
     def _check_options(self) -> None:
         contexts = self.config.contexts
@@ -267,7 +268,7 @@ class Nooch(BenchmarkBuilder):
             seen = [name for name, area in zip(contexts, areas[row], strict=True) if area > self.config.beta]
             return {
                 "example_id": f"{table.image_id[row]:012d}",
-                "file_name": table.file_name[row],
+                "file": table.file_name[row],
                 "label": int(present[row]),
                 "environment": int(environment[row]),
                 "group": int(group[row]),

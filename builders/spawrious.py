@@ -231,17 +231,6 @@ class Spawrious(BenchmarkBuilder):
             for split, rows in rows_of.items()
         ]
 
-    def _generate_examples(
-        self, root: Path, shards: list[list[dict[str, Any]]]
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        for rows in shards:
-            for row in rows:
-                file = root / row["file"]
-                image = {"bytes": file.read_bytes(), "path": file.name}
-                if not image["bytes"]:
-                    raise OochubError(f"{file} is empty. Unpack it again from its archive.")
-                yield row["example_id"], {**{k: v for k, v in row.items() if k != "file"}, "image": image}
-
 
 def _files(root: Path) -> dict[tuple[int, str, str], list[str]]:
     """File names of each folder in numeric order; an error names every folder that is missing or unequal."""

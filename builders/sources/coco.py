@@ -93,7 +93,7 @@ def read_coco(folder: Path) -> CocoTable:
 
 def _load(file: Path) -> dict[str, Any]:
     try:
-        content = json.loads(file.read_bytes())
+        content: dict[str, Any] = json.loads(file.read_bytes())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise OochubError(
             f"{file} is not complete JSON ({error}). Its download or its unpacking broke off: fetch it again."

@@ -147,9 +147,7 @@ def _head(
     return parts
 
 
-def draw_dog(
-    canvas: ImageDraw.ImageDraw, rng: np.random.Generator, *, breed: str, side: int, visible: bool
-) -> None:
+def draw_dog(canvas: ImageDraw.ImageDraw, rng: np.random.Generator, *, breed: str, side: int, visible: bool) -> None:
     """Draw a dog somewhere on a square canvas of `side` pixels; `visible=False` only spends the randomness."""
     kind = BREEDS[breed]
     coats = kind.coats if rng.random() < COAT_TELLS else _ANY_COAT

@@ -20,9 +20,7 @@ def count_of(size: str | int, sizes: dict[str, int], *, least: int) -> int:
             raise unknown_name("toy world size", size, sizes, "An int gives any other number.")
         return sizes[size]
     if size < least:
-        raise OochubError(
-            f"The size of this toy world is at least {least}, got {size}. Give a larger number."
-        )
+        raise OochubError(f"The size of this toy world is at least {least}, got {size}. Give a larger number.")
     return int(size)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,9 @@ from PIL import Image
 
 PIXELS = 48
 Picture = NDArray[np.float32]
-"""Float pictures are (PIXELS, PIXELS, 3), planes (PIXELS, PIXELS); colors run from 0 to 255."""
+"""Float pictures are (PIXELS, PIXELS, 3); colors run from 0 to 255."""
+Plane = NDArray[np.floating[Any]]
+"""One number a pixel, (PIXELS, PIXELS), or a column, (PIXELS,)."""
 
 _axis = (np.arange(PIXELS, dtype=np.float32) + 0.5) / PIXELS
 X, Y = np.meshgrid(_axis, _axis)
@@ -26,7 +29,8 @@ def _noise(grain: int) -> Picture:
         layer = Image.fromarray(rng.standard_normal((cells, cells)).astype(np.float32))
         sheet += np.asarray(layer.resize((256, 256), Image.Resampling.BICUBIC)) * (grain / cells) ** 0.7
         cells *= 2
-    return sheet / sheet.std()
+    sheet /= sheet.std()
+    return sheet
 
 
 def noise(rng: np.random.Generator, *, grain: int = 16) -> Picture:
@@ -35,9 +39,9 @@ def noise(rng: np.random.Generator, *, grain: int = 16) -> Picture:
     return _noise(grain)[top : top + PIXELS, left : left + PIXELS]
 
 
-def flat(color: tuple[int, int, int], plane: Picture) -> Picture:
+def flat(color: tuple[int, int, int], plane: Plane) -> Picture:
     """One color, lighter and darker by `plane`."""
-    return np.asarray(color, np.float32) + plane[..., None]
+    return np.asarray(color, np.float32) + plane[..., None].astype(np.float32)
 
 
 def jitter(rng: np.random.Generator, *, light: float, warmth: float) -> Picture:
@@ -51,9 +55,9 @@ def mixed(under: Picture, over: Picture, coverage: Picture) -> Picture:
     return under + coverage[..., None] * (over - under)
 
 
-def below(edge: Picture) -> Picture:
+def below(edge: Plane) -> Picture:
     """Coverage of all below a height given for each column (PIXELS,), with a soft edge of one pixel."""
-    return np.clip((Y - edge[None, :]) * PIXELS + 0.5, 0, 1)
+    return np.clip((Y - edge.astype(np.float32)) * PIXELS + 0.5, 0, 1)
 
 
 def _road(rng: np.random.Generator) -> Picture:
@@ -115,7 +119,7 @@ def _mountain(rng: np.random.Generator) -> Picture:
     rock = flat((104, 104, 108), 14 * noise(rng))
     snowcap = below(peak) - below(peak + 0.06)
     picture = mixed(mixed(picture, rock, below(peak)), flat((226, 228, 232), 4 * noise(rng)), snowcap)
-    meadow = below(0.5 + 0.03 * np.sin(_TAU * (_axis + rng.random()))).astype(np.float32)
+    meadow = below(0.5 + 0.03 * np.sin(_TAU * (_axis + rng.random())))
     return mixed(picture, flat((112, 116, 92), 12 * noise(rng, grain=32)), meadow)
 
 

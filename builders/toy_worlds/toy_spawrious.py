@@ -9,8 +9,8 @@ from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _breeds, _folder, _textures
 
-_SIZES = {"small": 20, "medium": 200}
-_BACKGROUND_SHARE = 0.5
+_SIZES = {"small": 20, "medium": 150}
+_BACKGROUND_SHARE = 0.3
 """The dial of the world. How much of a background is left: at 1 a small network looks at nothing else, at 0
 nothing misleads it. The rest is the common ground color below."""
 _COMMON = np.array([130, 122, 108], np.float32)
@@ -59,7 +59,7 @@ def toy_spawrious(
     Args:
         folder: Where the world goes; a new or empty folder, or one that already holds this very world, which
             is then left as it is. Written under a temporary name and renamed at the end.
-        size: "small" (20 pictures a folder, 960 in all), "medium" (200, 9,600 in all), or any number a folder.
+        size: "small" (20 pictures a folder, 960 in all), "medium" (150, 7,200 in all), or any number a folder.
         seed: Another seed is another world; the same arguments give the same bytes.
         correlation: Whether a picture's background is the location of its path.
         dogs: Whether the dogs are visible; without them only the context is left to learn from.
@@ -81,6 +81,7 @@ def toy_spawrious(
     count = _folder.count_of(size, _SIZES, least=1)
     parameters = {
         "world": "toy_spawrious",
+        "drawing": 1,
         "pictures_per_folder": count,
         "seed": seed,
         "correlation": correlation,
@@ -90,9 +91,7 @@ def toy_spawrious(
         return root
     cells = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breeds.BREEDS)))
     with _folder.written_whole(root, parameters) as draft:
-        bar = tqdm(
-            cells, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True
-        )
+        bar = tqdm(cells, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True)
         for repeat, (location, place), (label, breed) in bar:
             target = draft / "spawrious224" / str(repeat) / place / breed
             target.mkdir(parents=True)

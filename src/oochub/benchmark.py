@@ -1,7 +1,8 @@
 """The declaration of a benchmark: its raw files, its rows in and out of context, its headline metric."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ class RawFile:
         license: The licence of its content.
         required: False when the builder works without it.
         note: What it is for, when the name does not say so.
+        also: Another place where it may lie.
     """
 
     path: str
@@ -30,6 +32,12 @@ class RawFile:
     license: str
     required: bool = True
     note: str = ""
+    also: str = ""
+
+    def find(self, folder: Path) -> Path | None:
+        """Where the file lies in `folder`; None where it does not."""
+        places = (folder / place for place in (self.path, self.also) if place)
+        return next((place for place in places if place.exists()), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +68,15 @@ class Selection:
         return selected
 
 
+def context_of_group(row: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The context that a group's name ends with: "desert" of "labrador/desert".
+
+    >>> context_of_group({"group": "labrador/desert"}, {})
+    'desert'
+    """
+    return str(row.get("group") or "").partition("/")[2]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
     """What a benchmark is; its builder, its card, its report and the command line all read it.
@@ -81,8 +98,9 @@ class Benchmark:
         images_license: Licence of the pictures.
         annotations_license: Licence of the labels.
         environments: Column with the training environments by default.
-        full_count: Images of the complete benchmark by configuration prefix, None where any number is complete.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
+        describe_context: Names the context of a row (of which only `group` is sure to be there) for a reader, given
+            the facts of the build record.
     """
 
     name: str
@@ -102,6 +120,7 @@ class Benchmark:
     practical_gap: float = 0.02
     environments: str = "environment"
     cluster: str | None = None
+    describe_context: Callable[[Mapping[str, Any], Mapping[str, Any]], str] = context_of_group
 
     @property
     def evaluation_split(self) -> str:
@@ -118,18 +137,13 @@ class Benchmark:
         lines = [f"{found if found is not None else 'DATA_DIR'}/"]
         for raw in self.raw_files:
             optional = "" if raw.required else "  (optional)"
-            mark = "" if found is None else f"{self._mark(found, raw):<9}"
+            mark = "" if found is None else f"{'found' if raw.find(found) else 'missing':<9}"
             lines.append(f"  {mark}{raw.path:<{width}}  {raw.note}{optional}".rstrip())
         return "\n".join(lines)
 
     def missing(self, folder: Path) -> list[str]:
         """Paths of the required raw files that `folder` lacks."""
-        return [raw.path for raw in self.raw_files if raw.required and self._mark(folder, raw) == "missing"]
-
-    @staticmethod
-    def _mark(folder: Path, raw: RawFile) -> str:
-        pattern = raw.path.rstrip("/")
-        return "found" if any(True for _ in folder.glob(pattern)) else "missing"
+        return [raw.path for raw in self.raw_files if raw.required and raw.find(folder) is None]
 
 
 _MARKER = "Build record: "
@@ -182,8 +196,6 @@ def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
         OochubError: No folder is given, it does not exist, or it lacks files; the expected tree is printed with
             what was found.
     """
-    import os
-
     root = os.environ.get("OOCHUB_DATA")
     if data_dir is None and root is None:
         raise OochubError(
@@ -200,8 +212,13 @@ def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
         )
     missing = benchmark.missing(folder)
     if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        near = [
+            place for place in (folder.parent, *folder.iterdir()) if place.is_dir() and not benchmark.missing(place)
+        ]
+        meant = f" Did you mean {near[0]}?" if near else ""
         raise OochubError(
-            f"{folder} is not a {benchmark.title} folder: {', '.join(missing)} missing. "
+            f"{folder} is not a {benchmark.title} folder: it lacks {', '.join(missing[:3])}{more}.{meant} "
             f"Expected, with what was found:\n{benchmark.tree(folder)}\n"
             f"`oochub show benchmark {benchmark.name}` says where to get each file."
         )

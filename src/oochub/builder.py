@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,8 +17,9 @@ from oochub.errors import OochubError, unknown_name
 class BenchmarkBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """A GeneratorBasedBuilder that takes its raw data from `data_dir` or `$OOCHUB_DATA/<benchmark>`.
 
-    A subclass sets `BENCHMARK` and `BUILDER_CONFIGS` and implements `_info`, `_split_generators` and
-    `_generate_examples` as for `datasets`, plus `_watched` where the raw data are more than single files.
+    A subclass sets `BENCHMARK` and `BUILDER_CONFIGS` and implements `_info` and `_split_generators` as for
+    `datasets`; its splits' `gen_kwargs` are a folder `root` and `shards` of rows, each a row's columns plus `file`,
+    the picture below `root`. `_watched` is overridden where the raw data are more than single files.
 
     Raises:
         OochubError: No configuration where one is needed, an unknown one, or raw data that are missing or broken.
@@ -78,11 +80,22 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         """Files and folders whose size or time changes when the raw data change."""
-        return [path for raw in self.BENCHMARK.raw_files for path in folder.glob(raw.path.rstrip("/"))]
+        return [path for raw in self.BENCHMARK.raw_files if (path := raw.find(folder)) is not None]
 
     def _folder(self) -> Path:
         """The checked raw folder."""
         return data_folder(self.BENCHMARK, self.config.data_dir)
+
+    def _generate_examples(
+        self, root: Path, shards: list[list[dict[str, Any]]]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        for row in chain.from_iterable(shards):
+            file = root / row["file"]
+            # The untouched bytes: an opened picture would leave only its path in the Arrow file.
+            image = {"bytes": file.read_bytes(), "path": file.name}
+            if not image["bytes"]:
+                raise OochubError(f"{file} is empty. Unpack it again from its archive.")
+            yield row["example_id"], {key: row[key] for key in row if key != "file"} | {"image": image}
 
     def _record(self, notes: Iterable[str], facts: dict[str, Any]) -> BuildRecord:
         """Writes what the build found into the dataset's description and returns it."""
@@ -106,10 +119,11 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             raise
 
 
-def shards(rows: list[dict[str, Any]], *, size: int = 512) -> list[list[dict[str, Any]]]:
-    """Cuts rows into the lists that `num_proc=` and streaming workers share out; always at least one.
+def shards(rows: list[dict[str, Any]], *, at_most: int = 64) -> list[list[dict[str, Any]]]:
+    """Cuts rows into the lists, near equal, that `num_proc=` and streaming workers share out; at least one.
 
-    >>> shards([{"i": 0}, {"i": 1}, {"i": 2}], size=2)
+    >>> shards([{"i": 0}, {"i": 1}, {"i": 2}], at_most=2)
     [[{'i': 0}, {'i': 1}], [{'i': 2}]]
     """
+    size = max(1, -(-len(rows) // at_most))
     return [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]

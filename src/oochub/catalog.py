@@ -127,9 +127,11 @@ def _own_names(kind: str) -> list[str]:
     if kind not in _PACKAGES:
         raise unknown_name("kind of thing", kind, _PACKAGES)
     folder = Path(__file__).parent.joinpath(*_PACKAGES[kind].split("."))
-    found = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    found = list(pkgutil.iter_modules([str(folder)]))
+    if kind == "metric":  # a metric is a folder, so that evaluate.load finds it; files beside are shared code
+        found = [module for module in found if module.ispkg]
     skipped = _HELPERS_OF_BUILDERS if kind == "benchmark" else set()
-    return sorted(name for name in found if not name.startswith("_") and name not in skipped)
+    return sorted(m.name for m in found if not m.name.startswith("_") and m.name not in skipped)
 
 
 @cache

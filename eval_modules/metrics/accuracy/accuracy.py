@@ -1,0 +1,69 @@
+"""Accuracy: the share of rows whose predicted class is the true one.
+
+    accuracy = 1/n sum_i [prediction_i = label_i]
+
+Source: "average accuracy" of Spawrious, Section 4; WILDS, Section 4.
+"""
+
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from oochub.arrays import Array, check_label, check_same_length
+from oochub.metric import MeanState, MetricFacts, MetricShell
+from oochub.statistics import Estimate, Sampling, mean_estimate
+
+
+def accuracy(label: Any, prediction: Any) -> float:
+    """Share of correct predictions.
+
+    Args:
+        label: The class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool.
+
+    Returns:
+        A fraction in [0, 1], higher is better.
+
+    Raises:
+        OochubError: No rows, different lengths, negative or fractional classes.
+
+    >>> accuracy(label=[0, 1, 1, 2], prediction=[0, 1, 2, 2])
+    0.75
+    """
+    rows = _correct(label, prediction)
+    return int(np.count_nonzero(rows)) / len(rows)
+
+
+def _correct(label: Any, prediction: Any) -> Array:
+    label, prediction = check_label(label), check_label(prediction, name="prediction")
+    check_same_length(label=label, prediction=prediction)
+    rows: Array = label == prediction
+    return rows
+
+
+class _AccuracyState(MeanState):
+    def update(self, *, label: Any, prediction: Any) -> None:
+        self._take(_correct(label, prediction))
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    return mean_estimate(_correct(**columns).astype(np.float64), sampling)
+
+
+FACTS = MetricFacts(title="Accuracy", direction="higher", interval=_interval)
+
+
+class Accuracy(MetricShell, evaluate.Metric):  # type: ignore[misc]
+    """The metric as a module of `evaluate`: compute(label=..., prediction=...)."""
+
+    state = _AccuracyState
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=__doc__,
+            citation="",
+            inputs_description=accuracy.__doc__,
+            features=datasets.Features({"label": datasets.Value("int64"), "prediction": datasets.Value("int64")}),
+        )

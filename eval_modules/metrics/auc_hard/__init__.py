@@ -1,0 +1,1 @@
+"""AUC over the rows out of context: hard positives against hard negatives."""

@@ -1,0 +1,101 @@
+"""AUC over the rows out of context: hard positives against hard negatives.
+
+The AUC of the rows whose `challenge` is hard_positive, hard_negative or hard; the easy rows are left out.
+Source: "AUC-Hard" of NOOCH, Section 4 and Table 2 (nooch.py of the released code: hard = hard positives
+and hard negatives).
+"""
+
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from oochub.arrays import Array, check_challenge, check_label, check_same_length, check_score
+from oochub.delong import delong
+from oochub.eval_modules.metrics.auc.auc import auc
+from oochub.metric import MetricFacts, MetricShell
+from oochub.statistics import Estimate, Sampling
+
+
+def auc_hard(label: Any, score: Any, challenge: Any) -> float:
+    """Area under the ROC curve of the rows that a criterion calls hard.
+
+    Args:
+        label: 0 or 1 (n,), int or bool.
+        score: Any real number (n,), higher = more likely class 1.
+        challenge: "easy", "hard_positive", "hard_negative" or "hard" (n,), names, not numbers.
+
+    Returns:
+        A fraction in [0, 1], higher is better, 0.5 is chance. nan if no row is hard, or the hard rows are
+        all of one class.
+
+    Raises:
+        OochubError: No rows, different lengths, labels other than 0 and 1, NaN scores, an unknown challenge,
+            a hard_positive of class 0, or a hard_negative of class 1.
+
+    >>> auc_hard(label=[1, 1, 0, 0], score=[0.9, 0.2, 0.4, 0.1],
+    ...          challenge=["easy", "hard_positive", "hard_negative", "hard_negative"])
+    0.5
+    """
+    label, score, hard = _checked(label, score, challenge)
+    return auc(label[hard], score[hard]) if hard.any() else float("nan")
+
+
+def _checked(label: Any, score: Any, challenge: Any) -> tuple[Array, Array, Array]:
+    label, score = check_label(label, classes=2), check_score(score)
+    hard = check_challenge(challenge, label)
+    check_same_length(label=label, score=score, challenge=hard)
+    return label, score, hard
+
+
+class _AucHardState:
+    """All hard scores seen: an exact AUC needs their order."""
+
+    def __init__(self) -> None:
+        self._batches: list[tuple[Array, Array]] = []
+
+    def update(self, *, label: Any, score: Any, challenge: Any) -> None:
+        label, score, hard = _checked(label, score, challenge)
+        self._batches.append((label[hard].astype(bool), score[hard]))
+
+    def merge(self, other: "_AucHardState") -> None:
+        self._batches += other._batches
+
+    def compute(self) -> float:
+        if not self._batches:
+            check_label([])  # the same error as for empty arrays
+        labels, scores = zip(*self._batches, strict=True)
+        label = np.concatenate(labels)
+        return auc(label, np.concatenate(scores)) if len(label) else float("nan")
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    label, score, hard = _checked(**columns)
+    if not hard.any():
+        return Estimate(np.nan, n=0, method="delong", reason="no row is hard")
+    cluster = None if sampling.cluster is None else sampling.cluster[hard]
+    return delong(label[hard], score[hard], cluster=cluster, confidence=sampling.confidence)
+
+
+FACTS = MetricFacts(title="AUC-Hard", direction="higher", ranking=True, interval=_interval)
+
+
+class AucHard(MetricShell, evaluate.Metric):  # type: ignore[misc]
+    """The metric as a module of `evaluate`: compute(label=..., score=..., challenge=...)."""
+
+    state = _AucHardState
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=__doc__,
+            citation="NOOCH, Section 4",
+            inputs_description=auc_hard.__doc__,
+            features=datasets.Features(
+                {
+                    "label": datasets.Value("int64"),
+                    "score": datasets.Value("float64"),
+                    "challenge": datasets.Value("string"),
+                }
+            ),
+        )

@@ -1,0 +1,1 @@
+"""Expected calibration error: how far confidence is from accuracy, averaged over bins of confidence."""

@@ -1,0 +1,126 @@
+"""Expected calibration error: how far confidence is from accuracy, averaged over bins of confidence.
+
+    ECE = sum_b n_b / n |accuracy_b - confidence_b|,   bin b = (lo, hi], all of equal width
+
+Source: Guo et al. 2017 (ICML), Section 2, Equation 3, 15 bins; "ECE" of NOOCH, Section 4.
+"""
+
+from typing import Any, Literal
+
+import datasets
+import evaluate
+import numpy as np
+
+from oochub.arrays import Array, check_class_probability
+from oochub.errors import OochubError
+from oochub.metric import MetricFacts, MetricShell
+from oochub.statistics import Estimate, Sampling, bootstrap
+
+
+def ece(label: Any, probability: Any, bins: int = 15, of: Literal["confidence", "positive"] = "confidence") -> float:
+    """Expected calibration error over bins of equal width.
+
+    Args:
+        label: The class of each row (n,), int.
+        probability: Of class 1 (n,), or of each class (n, c), rows that sum to 1.
+        bins: Number of bins on [0, 1]; a confidence of exactly 0 belongs to the first.
+        of: "confidence" bins the largest class probability (two classes: max(p, 1 - p)) and compares it with
+            the accuracy; "positive" bins P(y = 1) and compares it with the share of class 1.
+
+    Returns:
+        A fraction in [0, 1], lower is better. Of few rows it is too large even for a calibrated model.
+
+    Raises:
+        OochubError: No rows, different lengths, a label without a column, NaN, probabilities outside [0, 1] or
+            rows that do not sum to 1, bins below 1, another `of`, or of="positive" with three classes or more.
+
+    >>> round(ece(label=[1, 1, 0, 1], probability=[0.9, 0.9, 0.1, 0.3]), 4)  # 3/4 |1 - .9| + 1/4 |0 - .7|
+    0.25
+    """
+    state = _EceState(bins=bins, of=of)
+    state.update(label=label, probability=probability)
+    return state.compute()
+
+
+def _surplus(label: Any, probability: Any, of: str) -> tuple[Array, Array]:
+    """What is binned (n,), and outcome minus it (n,)."""
+    label, probability = check_class_probability(label, probability)
+    if of == "positive":
+        if probability.ndim == 2 and probability.shape[1] > 2:
+            raise OochubError(
+                f'of="positive" needs two classes, got {probability.shape[1]} columns. '
+                'Use of="confidence", or give the probability of one class against the rest.'
+            )
+        binned = (probability if probability.ndim == 1 else probability[:, 1]).astype(np.float64)
+        return binned, label - binned
+    if probability.ndim == 1:
+        of_one = probability.astype(np.float64)
+        binned, predicted = np.maximum(of_one, 1 - of_one), of_one > 0.5
+    else:
+        predicted = probability.argmax(axis=1)
+        binned = probability[np.arange(len(label)), predicted].astype(np.float64)
+    return binned, (predicted == label) - binned
+
+
+def _bin(binned: Array, bins: int) -> Array:
+    # Edges are compared, not multiplied: 0.2 * 15 is above 3 in floats, and 0.2 belongs to the third bin.
+    found = np.searchsorted(np.linspace(0, 1, bins + 1)[:-1], binned, side="left") - 1
+    return np.maximum(found, 0)
+
+
+class _EceState:
+    """Per bin, the sum of outcome minus confidence: n_b |accuracy_b - confidence_b| is its size."""
+
+    def __init__(self, *, bins: int = 15, of: Literal["confidence", "positive"] = "confidence") -> None:
+        if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+            raise OochubError(f"bins must be a whole number of 1 or more, got {bins!r}. Usual is 15.")
+        if of not in ("confidence", "positive"):
+            raise OochubError(f'of must be "confidence" or "positive", got {of!r}.')
+        self._of = of
+        self._surplus = np.zeros(bins)
+        self._n = 0
+
+    def update(self, *, label: Any, probability: Any) -> None:
+        binned, surplus = _surplus(label, probability, self._of)
+        bins = len(self._surplus)
+        self._surplus += np.bincount(_bin(binned, bins), surplus, bins)
+        self._n += len(binned)
+
+    def merge(self, other: "_EceState") -> None:
+        if (len(other._surplus), other._of) != (len(self._surplus), self._of):
+            raise OochubError("Only states with the same bins and the same `of` can be merged.")
+        self._surplus += other._surplus
+        self._n += other._n
+
+    def compute(self) -> float:
+        if self._n == 0:
+            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+        return float(np.abs(self._surplus).sum()) / self._n
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    binned, surplus = _surplus(**columns, of="confidence")
+
+    def of_rows(bin_of: Array, surplus: Array) -> float:
+        return float(np.abs(np.bincount(bin_of, surplus)).sum()) / len(surplus)
+
+    return bootstrap(of_rows, {"bin_of": _bin(binned, 15), "surplus": surplus}, sampling)
+
+
+FACTS = MetricFacts(title="ECE", direction="lower", interval=_interval)
+
+
+class Ece(MetricShell, evaluate.Metric):  # type: ignore[misc]
+    """The metric as a module of `evaluate`: compute(label=..., probability=..., bins=15)."""
+
+    state = _EceState
+
+    def _info(self) -> evaluate.MetricInfo:
+        of_one = {"label": datasets.Value("int64"), "probability": datasets.Value("float64")}
+        of_each = of_one | {"probability": datasets.List(datasets.Value("float64"))}
+        return evaluate.MetricInfo(
+            description=__doc__,
+            citation="Guo, Pleiss, Sun and Weinberger 2017, On Calibration of Modern Neural Networks, ICML",
+            inputs_description=ece.__doc__,
+            features=[datasets.Features(of_one), datasets.Features(of_each)],
+        )

@@ -1,0 +1,1 @@
+"""Error rate: the share of rows whose predicted class is not the true one."""

@@ -1,0 +1,69 @@
+"""Error rate: the share of rows whose predicted class is not the true one.
+
+    error rate = 1/n sum_i [prediction_i != label_i] = 1 - accuracy
+
+Source: "Error" of NOOCH, Section 4; the released code predicts class 1 where the logit is above 0.
+"""
+
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from oochub.arrays import Array, check_label, check_same_length
+from oochub.metric import MeanState, MetricFacts, MetricShell
+from oochub.statistics import Estimate, Sampling, mean_estimate
+
+
+def error_rate(label: Any, prediction: Any) -> float:
+    """Share of wrong predictions.
+
+    Args:
+        label: The class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool.
+
+    Returns:
+        A fraction in [0, 1], lower is better.
+
+    Raises:
+        OochubError: No rows, different lengths, negative or fractional classes.
+
+    >>> error_rate(label=[0, 1, 1, 2], prediction=[0, 1, 2, 2])
+    0.25
+    """
+    rows = _wrong(label, prediction)
+    return int(np.count_nonzero(rows)) / len(rows)
+
+
+def _wrong(label: Any, prediction: Any) -> Array:
+    label, prediction = check_label(label), check_label(prediction, name="prediction")
+    check_same_length(label=label, prediction=prediction)
+    rows: Array = label != prediction
+    return rows
+
+
+class _ErrorRateState(MeanState):
+    def update(self, *, label: Any, prediction: Any) -> None:
+        self._take(_wrong(label, prediction))
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    return mean_estimate(_wrong(**columns).astype(np.float64), sampling)
+
+
+FACTS = MetricFacts(title="Error rate", direction="lower", interval=_interval)
+
+
+class ErrorRate(MetricShell, evaluate.Metric):  # type: ignore[misc]
+    """The metric as a module of `evaluate`: compute(label=..., prediction=...)."""
+
+    state = _ErrorRateState
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=__doc__,
+            citation="",
+            inputs_description=error_rate.__doc__,
+            features=datasets.Features({"label": datasets.Value("int64"), "prediction": datasets.Value("int64")}),
+        )

@@ -1,0 +1,1 @@
+"""Negative log-likelihood: the mean of minus the log of the probability given to the true class."""

@@ -1,0 +1,80 @@
+"""Negative log-likelihood: the mean of minus the log of the probability given to the true class.
+
+    NLL = -1/n sum_i log p_i[label_i]     (natural logarithm)
+
+Source: Good 1952 (the logarithmic score); "NLL" of NOOCH, Section 4.
+"""
+
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from oochub.arrays import Array, check_class_probability
+from oochub.metric import MeanState, MetricFacts, MetricShell
+from oochub.statistics import Estimate, Sampling, mean_estimate
+
+_SMALLEST = float(np.finfo(np.float64).tiny)  # 2.2e-308: a probability of 0 costs 708.4 nats, not infinity
+
+
+def nll(label: Any, probability: Any) -> float:
+    """Mean negative log-likelihood of the true classes.
+
+    A probability of 0 for the true class counts as 2.2e-308, the smallest normal float64 (708.4 nats), so
+    that one row cannot make the mean infinite; compute probabilities in float64 from logits to avoid it.
+
+    Args:
+        label: The class of each row (n,), int.
+        probability: Of class 1 (n,), or of each class (n, c), rows that sum to 1.
+
+    Returns:
+        Nats, 0 or larger, lower is better; log(c) is a uniform guess.
+
+    Raises:
+        OochubError: No rows, different lengths, a label without a column, NaN, probabilities outside [0, 1] or
+            rows that do not sum to 1. Logits are never guessed at.
+
+    >>> round(nll(label=[1, 0], probability=[0.5, 0.75]), 4)  # (log 2 + log 4) / 2
+    1.0397
+    """
+    return float(_losses(label, probability).mean())
+
+
+def _losses(label: Any, probability: Any) -> Array:
+    label, probability = check_class_probability(label, probability)
+    if probability.ndim == 2:
+        true = probability[np.arange(len(label)), label].astype(np.float64)
+    else:
+        of_one = probability.astype(np.float64)
+        true = np.where(label == 1, of_one, 1 - of_one)
+    losses: Array = np.maximum(-np.log(np.maximum(true, _SMALLEST)), 0.0)  # the outer one: no -0.0
+    return losses
+
+
+class _NllState(MeanState):
+    def update(self, *, label: Any, probability: Any) -> None:
+        self._take(_losses(label, probability))
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    return mean_estimate(_losses(**columns), sampling)
+
+
+FACTS = MetricFacts(title="NLL", direction="lower", maximum=None, unit="nats", interval=_interval)
+
+
+class Nll(MetricShell, evaluate.Metric):  # type: ignore[misc]
+    """The metric as a module of `evaluate`: compute(label=..., probability=...)."""
+
+    state = _NllState
+
+    def _info(self) -> evaluate.MetricInfo:
+        of_one = {"label": datasets.Value("int64"), "probability": datasets.Value("float64")}
+        of_each = of_one | {"probability": datasets.List(datasets.Value("float64"))}
+        return evaluate.MetricInfo(
+            description=__doc__,
+            citation="Good 1952, Journal of the Royal Statistical Society B 14:107-114",
+            inputs_description=nll.__doc__,
+            features=[datasets.Features(of_one), datasets.Features(of_each)],
+        )

@@ -1,0 +1,161 @@
+"""Worst group: accuracy, error and NLL of the group where each is worst, with its name and size.
+
+    worst accuracy = min_g accuracy_g,   worst error = max_g error_g,   worst NLL = max_g NLL_g
+
+Groups without rows do not count. Source: Sagawa et al. 2020 (ICLR), Section 2; WILDS, Section 4; "worst-group"
+of NOOCH, Section 4.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from oochub.arrays import Array, Groups, check_group, check_label, check_same_length
+from oochub.errors import OochubError
+from oochub.eval_modules.metrics.nll.nll import _losses
+from oochub.metric import MetricFacts, MetricShell
+from oochub.statistics import Estimate, Sampling, worst_group_interval
+
+
+def worst_group(label: Any, prediction: Any, group: Any, probability: Any = None) -> dict[str, Any]:
+    """Accuracy, error rate and NLL of the group in which each is worst.
+
+    Args:
+        label: The class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool.
+        group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers.
+        probability: Of class 1 (n,), or of each class (n, c); None leaves out the NLL.
+
+    Returns:
+        accuracy (lower is worse), error_rate, and with `probability` nll, each followed by the group that it
+        is of (`accuracy_group`) and the rows of that group (`accuracy_n`). Of equal groups the larger one is
+        named, of equally large ones the first by name.
+
+    Raises:
+        OochubError: As `accuracy` and `nll`, and for groups that are NaN or not hashable.
+
+    >>> worst_group(label=[0, 0, 1, 1], prediction=[0, 0, 1, 0], group=["sea", "sea", "land", "land"])
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'accuracy': 0.5, 'accuracy_group': 'land', 'accuracy_n': 2,
+     'error_rate': 0.5, 'error_rate_group': 'land', 'error_rate_n': 2}
+    """
+    state = _WorstGroupState()
+    state.update(label=label, prediction=prediction, group=group, probability=probability)
+    return state.compute()
+
+
+def _checked(label: Any, prediction: Any, group: Any) -> tuple[Array, Groups]:
+    label, prediction, groups = check_label(label), check_label(prediction, name="prediction"), check_group(group)
+    check_same_length(label=label, prediction=prediction, group=groups.codes)
+    return label == prediction, groups
+
+
+class _WorstGroupState:
+    """Per group: rows, correct rows, and the sum of the losses where probabilities are given."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Hashable, tuple[int, int, float]] = {}
+        self._has_losses: bool | None = None
+
+    def update(self, *, label: Any, prediction: Any, group: Any, probability: Any = None) -> None:
+        correct, groups = _checked(label, prediction, group)
+        losses = None if probability is None else _losses(label, probability)
+        check_same_length(label=correct, probability=losses)
+        counts = np.bincount(groups.codes.astype(np.intp) * 2 + correct, minlength=2 * len(groups.names))
+        wrong, right = counts[0::2], counts[1::2]
+        sums = np.zeros(len(right)) if losses is None else np.bincount(groups.codes, losses, len(right))
+        present = np.flatnonzero(wrong + right)
+        self._take(
+            {groups.names[i]: (int(wrong[i] + right[i]), int(right[i]), float(sums[i])) for i in present.tolist()},
+            has_losses=losses is not None,
+        )
+
+    def merge(self, other: "_WorstGroupState") -> None:
+        if other._has_losses is not None:
+            self._take(other._counts, has_losses=other._has_losses)
+
+    def compute(self) -> dict[str, Any]:
+        if not self._counts:
+            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+        result: dict[str, Any] = {}
+        worst: dict[str, Callable[[int, int, float], float]] = {
+            "accuracy": lambda n, right, loss: right / n,
+            "error_rate": lambda n, right, loss: (n - right) / n,
+            "nll": lambda n, right, loss: loss / n,
+        }
+        for key, value in worst.items():
+            if key == "nll" and not self._has_losses:
+                continue
+            of = {group: value(*counts) for group, counts in self._counts.items()}
+            extreme = min(of.values()) if key == "accuracy" else max(of.values())
+            tied = [group for group, one in of.items() if one == extreme]
+            first = min(tied, key=lambda group: (-self._counts[group][0], _order(group)))
+            result |= {key: extreme, f"{key}_group": first, f"{key}_n": self._counts[first][0]}
+        return result
+
+    def _take(self, counts: dict[Hashable, tuple[int, int, float]], *, has_losses: bool) -> None:
+        if self._has_losses not in (None, has_losses):
+            raise OochubError("probability must be given for all batches or for none, got some with and some without.")
+        self._has_losses = has_losses
+        for group, (n, right, loss) in counts.items():
+            a, b, c = self._counts.get(group, (0, 0, 0.0))
+            self._counts[group] = (a + n, b + right, c + loss)
+
+
+def _order(group: Hashable) -> tuple[str, Any]:
+    # Numbers in numeric order; what cannot be compared, such as tuples of mixed types, by how it reads.
+    kind = type(group).__name__
+    return (kind, group) if isinstance(group, int | float | str) else (kind, repr(group))
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> dict[str, Estimate]:
+    probability = columns.get("probability")
+    correct, groups = _checked(columns["label"], columns["prediction"], columns["group"])
+    of = {"accuracy": correct.astype(np.float64), "error_rate": 1.0 - correct}
+    if probability is not None:
+        of["nll"] = _losses(columns["label"], probability)
+    return {
+        key: worst_group_interval(
+            values,
+            groups.codes,
+            worst="smallest" if key == "accuracy" else "largest",
+            cluster=sampling.cluster,
+            confidence=sampling.confidence,
+        )
+        for key, values in of.items()
+    }
+
+
+FACTS = MetricFacts(
+    title="Worst group",
+    direction="higher",
+    keys={
+        "accuracy": MetricFacts(title="Worst-group accuracy", direction="higher"),
+        "error_rate": MetricFacts(title="Worst-group error", direction="lower"),
+        "nll": MetricFacts(title="Worst-group NLL", direction="lower", maximum=None, unit="nats"),
+    },
+    interval=_interval,
+)
+
+
+class WorstGroup(MetricShell, evaluate.Metric):  # type: ignore[misc]
+    """The metric as a module of `evaluate`: compute(label=..., prediction=..., group=...)."""
+
+    state = _WorstGroupState
+
+    def _info(self) -> evaluate.MetricInfo:
+        columns = {
+            "label": datasets.Value("int64"),
+            "prediction": datasets.Value("int64"),
+            "group": datasets.Value("string"),
+            "probability": datasets.List(datasets.Value("float64")),
+        }
+        return evaluate.MetricInfo(
+            description=__doc__,
+            citation="Sagawa, Koh, Hashimoto and Liang 2020, Distributionally Robust Neural Networks, ICLR",
+            inputs_description=worst_group.__doc__,
+            features=datasets.Features(columns),
+        )

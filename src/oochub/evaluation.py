@@ -1,0 +1,300 @@
+"""Scores predictions: every metric on every slice with its interval, the gap, the groups, the worst mistakes."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.benchmark import Benchmark, Selection
+from oochub.breakdown import calibration, groups, worst_groups
+from oochub.errors import OochubError, unknown_name
+from oochub.metric import MetricFacts, facts_of
+from oochub.mistakes import mistakes
+from oochub.predictions import Predictions, concatenate
+from oochub.provenance import provenance
+from oochub.report import SCHEMA_VERSION, Report
+from oochub.statistics import Estimate, estimate, gap
+
+_ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
+
+
+class Slice(NamedTuple):
+    """Some rows of one split and what they are to the comparison."""
+
+    name: str
+    role: str
+    title: str
+    split: str
+    mask: NDArray[np.bool_]
+
+
+def evaluate(
+    predictions: Predictions | str | Path | Sequence[Predictions | str | Path],
+    *,
+    metrics: Iterable[str] | None = None,
+    detectors: Iterable[str] | None = None,
+    reference: Predictions | str | Path | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Report:
+    """Scores predictions; the model is not needed.
+
+    Args:
+        predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits.
+        metrics: Names of metrics; None takes those that the benchmark declares.
+        detectors: Names of out-of-distribution detectors.
+        reference: Predictions of the training split with features, to fit detectors on.
+        pairs: Sets to pool for detectors.
+        resamples: Bootstrap replicates of the intervals that are bootstraps.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        A Report. `report["auc"]` is the metric on all rows of the benchmark's evaluation split;
+        `report["out_of_context/accuracy"]` that of a slice.
+
+    Raises:
+        OochubError: Predictions that are broken, an unknown metric, or one whose columns the predictions lack.
+
+    >>> report = evaluate("predictions.parquet")  # doctest: +SKIP
+    """
+    if detectors is None and (reference is not None or pairs is not None):
+        raise OochubError("reference= and pairs= are read by detectors only: name some with detectors=[...].")
+    for name in detectors or ():
+        raise unknown_name("detector", name, catalog.names("detector"))
+    parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
+    loaded = concatenate([p if isinstance(p, Predictions) else Predictions.load(p) for p in parts])
+    benchmark = declaration(loaded)
+    chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
+    columns = _columns(loaded)
+    for name, metric in chosen.items():
+        _check_columns(name, metric, columns)
+    slices = _slices(loaded, benchmark, columns)
+    sampling = {"resamples": resamples, "seed": seed}
+    scored = [_score(one, chosen, columns, benchmark.cluster, sampling) for one in slices]
+    by_role = {one.role: one for one in slices}
+    both = {side: by_role[side].mask for side in ("in", "out") if side in by_role}
+    main_split = next(one.split for one in slices if one.role == "all")
+    data = {
+        "schema_version": SCHEMA_VERSION,
+        "benchmark": _benchmark_fields(loaded, benchmark),
+        "model": {**loaded.metadata["model"], "class_names": loaded.class_names, **_training_fields(loaded)},
+        "notes": _notes(loaded, columns),
+        "slices": scored,
+        "metrics": _metric_fields(chosen),
+        "gap": _gap(benchmark, by_role, columns, sampling),
+        "groups": groups(columns, loaded, benchmark, both, main_split),
+        "worst_group": worst_groups(columns, main_split),
+        "calibration": {side: calibration(columns, mask, sampling) for side, mask in both.items()},
+        "mistakes": mistakes(loaded, benchmark, columns, both.get("out", by_role["all"].mask)),
+        "provenance": provenance(
+            seed=seed,
+            resamples=resamples,
+            predictions={"rows": len(loaded), "fingerprint": loaded.metadata.get("fingerprint", "")},
+            training=loaded.metadata.get("training"),
+            prediction=loaded.metadata.get("provenance", {}),
+        ),
+    }
+    return Report(data)
+
+
+def declaration(predictions: Predictions) -> Benchmark:
+    """The benchmark of the predictions; one made of their columns for a data set that the hub does not know."""
+    name = predictions.metadata["benchmark"]
+    if name in catalog.names("benchmark"):
+        known: Benchmark = catalog.get("benchmark", name)
+        return known
+    split = predictions.split
+    last = "test" if "test" in split else str(split[-1])
+    hard = {"challenge": ("hard_positive", "hard_negative", "hard")}
+    challenged = "challenge" in predictions.table.column_names
+    binary = len(predictions.class_names) == 2
+    return Benchmark(
+        name=name,
+        title=name,
+        summary="",
+        version=str(predictions.metadata["version"]),
+        homepage="",
+        citation="",
+        raw_files=(),
+        in_context=Selection(name="easy", split=last, where={"challenge": ("easy",)} if challenged else {}),
+        out_of_context=Selection(name="hard", split=last, where=hard if challenged else {"split": ()}),
+        primary_metric="auc" if binary else "accuracy",
+        metrics=("accuracy", "error_rate", "nll", "ece", *(("auc",) if binary else ())),
+        chance=1 / len(predictions.class_names) if not binary else 0.5,
+        images_license="",
+        annotations_license="",
+    )
+
+
+def _columns(predictions: Predictions) -> dict[str, NDArray[Any]]:
+    """Every column a metric may ask for by name; rows outside the label set are left out by `_known`."""
+    own = {"logits", "features", "thumbnail", "example_id"}
+    columns = {n: predictions.column(n) for n in predictions.table.column_names if n not in own}
+    columns["label"] = predictions.label
+    columns["probability"] = predictions.probability
+    columns["prediction"] = predictions.prediction
+    columns["loss"] = -np.log(
+        np.maximum(predictions.probability[np.arange(len(predictions)), predictions.label], np.finfo(float).tiny)
+    )
+    if len(predictions.class_names) == 2:
+        logits = predictions.logits.astype(np.float64)
+        columns["score"] = logits[:, 1] - logits[:, 0]
+    return columns
+
+
+def _check_columns(name: str, metric: Callable[..., Any], columns: Mapping[str, Any]) -> None:
+    missing = [argument for argument in _arguments(metric, required=True) if argument not in columns]
+    if missing:
+        raise OochubError(
+            f"The metric {name} needs {', '.join(missing)}, which these predictions lack "
+            f"({'two classes make a score' if 'score' in missing else 'columns: ' + ', '.join(sorted(columns))}). "
+            "Name other metrics with metrics=[...] (--metric on the command line)."
+        )
+
+
+def _arguments(metric: Callable[..., Any], *, required: bool) -> list[str]:
+    parameters = inspect.signature(metric).parameters.values()
+    return [one.name for one in parameters if not required or one.default is one.empty]
+
+
+def _slices(predictions: Predictions, benchmark: Benchmark, columns: Mapping[str, NDArray[Any]]) -> list[Slice]:
+    split, known = columns["split"], columns["label"] >= 0
+    present = list(dict.fromkeys(split.tolist()))
+    main = benchmark.evaluation_split if benchmark.evaluation_split in present else present[-1]
+    made = [Slice("all", "all", f"All of {main}", main, known & (split == main))]
+    sides = (("in", "in_context", benchmark.in_context), ("out", "out_of_context", benchmark.out_of_context))
+    for role, name, selection in sides:
+        if set(selection.where) <= set(columns):
+            title = "In context" if role == "in" else "Out of context"
+            made.append(
+                Slice(name, role, f"{title}: {selection.name}", selection.split, known & selection.mask(columns))
+            )
+    if "challenge" in columns:
+        for part, title in (("hard_positive", "object, no context"), ("hard_negative", "context, no object")):
+            rows = known & (split == main) & (columns["challenge"] == part)
+            made.append(Slice(part, part, title, main, rows))
+    shown = {one.split for one in made}
+    made += [Slice(n, "split", f"Split {n}", n, known & (split == n)) for n in present if n not in shown]
+    made = [one for one in made if one.role == "all" or one.mask.any()]
+    if not made[0].mask.any():
+        raise OochubError(f"The split {main} of these predictions has no row with a label.")
+    return made
+
+
+def _score(
+    one: Slice,
+    metrics: Mapping[str, Callable[..., Any]],
+    columns: Mapping[str, NDArray[Any]],
+    cluster: str | None,
+    sampling: Mapping[str, int],
+) -> dict[str, Any]:
+    label = columns["label"][one.mask]
+    values: dict[str, Any] = {}
+    for name, metric in metrics.items():
+        if name in _ON_ALL_ROWS and one.role != "all":
+            continue
+        taken = {key: columns[key][one.mask] for key in _arguments(metric, required=False) if key in columns}
+        result = estimate(metric, taken, cluster=columns[cluster][one.mask] if cluster else None, **sampling)
+        named = (
+            {f"{name}.{key}": value for key, value in result.items()} if isinstance(result, dict) else {name: result}
+        )
+        values |= {key: value.to_dict() for key, value in named.items()}
+    binary = columns["probability"].shape[1] == 2
+    return {
+        "name": one.name,
+        "role": one.role,
+        "title": one.title,
+        "split": one.split,
+        "n": int(one.mask.sum()),
+        "n_positive": int((label == 1).sum()) if binary else None,
+        "metrics": values,
+    }
+
+
+def _gap(
+    benchmark: Benchmark, by_role: Mapping[str, Slice], columns: Mapping[str, NDArray[Any]], sampling: Mapping[str, int]
+) -> dict[str, Any]:
+    sizes = {role: int(one.mask.sum()) for role, one in by_role.items()}
+    smallest = min((sizes[part] for part in ("hard_positive", "hard_negative") if part in sizes), default=None)
+    found: Estimate = Estimate(
+        np.nan, n=0, method="none", reason="the predictions lack rows in context, out of context, or both"
+    )
+    if "in" in by_role and "out" in by_role:
+        metric = catalog.get("metric", benchmark.primary_metric)
+        inside, outside = (
+            {key: columns[key][by_role[side].mask] for key in _arguments(metric, required=False) if key in columns}
+            for side in ("in", "out")
+        )
+        found = gap(metric, inside, outside, **sampling)
+    return {
+        "metric": benchmark.primary_metric,
+        **found.to_dict(),
+        "n_in": sizes.get("in", 0),
+        "n_out": sizes.get("out", 0),
+        "n_out_smallest": sizes.get("out", 0) if smallest is None else smallest,
+    }
+
+
+def _benchmark_fields(predictions: Predictions, benchmark: Benchmark) -> dict[str, Any]:
+    facts = predictions.metadata.get("facts", {})
+    sides = {"in_context": benchmark.in_context, "out_of_context": benchmark.out_of_context}
+    return {
+        "name": benchmark.name,
+        "config": predictions.metadata["config"],
+        "title": benchmark.title,
+        "version": predictions.metadata["version"],
+        "summary": benchmark.summary,
+        "homepage": benchmark.homepage,
+        "citation": benchmark.citation,
+        "licenses": [
+            {"what": what, "license": license}
+            for what, license in (("images", benchmark.images_license), ("labels", benchmark.annotations_license))
+            if license
+        ],
+        "primary_metric": benchmark.primary_metric,
+        "metric_direction": "higher",
+        "chance": benchmark.chance,
+        "practical_gap": benchmark.practical_gap,
+        "object": facts.get("object"),
+        "contexts": list(facts.get("contexts", [])),
+        **{
+            side: {"name": one.name, "split": one.split, "where": {key: list(v) for key, v in one.where.items()}}
+            for side, one in sides.items()
+        },
+    }
+
+
+def _training_fields(predictions: Predictions) -> dict[str, Any]:
+    training = predictions.metadata.get("training") or {}
+    seeds = [training["seed"]] if "seed" in training else []
+    return {"objective": training.get("objective"), "seeds": seeds}
+
+
+def _notes(predictions: Predictions, columns: Mapping[str, NDArray[Any]]) -> list[str]:
+    notes = list(predictions.metadata.get("notes", []))
+    outside = int((columns["label"] < 0).sum())
+    if outside:
+        notes.append(f"{outside:,} rows outside the label set are left out")
+    return notes
+
+
+def _metric_fields(metrics: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    fields = {}
+    for name, metric in metrics.items():
+        facts = facts_of(metric) or MetricFacts(title=name, direction="none", maximum=None)
+        for key in facts.keys or ("",):
+            worst = f"{facts.title}: {key.replace('_', ' ')}" if key else facts.title
+            lower = key in ("error_rate", "nll") if key else facts.direction == "lower"
+            fields[f"{name}.{key}" if key else name] = {
+                "title": worst,
+                "direction": "lower" if lower else ("higher" if key else facts.direction),
+                "unit": "nats" if key == "nll" else facts.unit,
+                "minimum": facts.minimum,
+                "maximum": None if key == "nll" else facts.maximum,
+            }
+    return fields

@@ -1,0 +1,88 @@
+"""Writes files whole or not at all: under a temporary name, then renamed; a kill leaves the old or the new."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from oochub.errors import OochubError
+
+
+@contextmanager
+def written_whole(target: Path | str) -> Iterator[Path]:
+    """Yields a temporary path beside `target`; when the block ends well it takes the target's name.
+
+    Raises:
+        OochubError: The folder cannot be made or written, or the disk is full; `target` is then as it was.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with written_whole(folder / "note.txt") as draft:
+    ...     _ = draft.write_text("whole")
+    >>> [path.name for path in folder.iterdir()]
+    ['note.txt']
+    """
+    path = check_writable(target)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o666 & ~_umask())  # mkstemp's 0600 would keep the file from colleagues
+        draft.replace(path)
+    except OSError as error:
+        raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_written_whole(target: Path | str) -> Iterator[Path]:
+    """Yields a temporary folder beside `target`; when the block ends well it takes the target's place.
+
+    Raises:
+        OochubError: As for `written_whole`.
+    """
+    path = check_writable(target)
+    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield draft
+        draft.chmod(0o777 & ~_umask())
+        if path.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+            path.replace(old / "old")
+            draft.replace(path)
+            shutil.rmtree(old)
+        else:
+            draft.replace(path)
+    except OSError as error:
+        raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def check_writable(target: Path | str) -> Path:
+    """The path, after making its folder; for the check before the first slow step.
+
+    Raises:
+        OochubError: The path is a folder's name under a regular file, or its folder cannot be written.
+    """
+    path = Path(target).expanduser()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OochubError(
+            f"Cannot write {path}: {error.filename} is not a folder that can be made ({error.strerror}). "
+            "Choose another output path."
+        ) from error
+    if not os.access(path.parent, os.W_OK):
+        raise OochubError(f"Cannot write {path}: no permission in {path.parent}. Choose another output path.")
+    return path
+
+
+def _umask() -> int:
+    value = os.umask(0)
+    os.umask(value)
+    return value

@@ -1,0 +1,177 @@
+"""What a metric file says of itself, and how `evaluate` streams arrays into a metric's state."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from oochub.arrays import Array
+from oochub.errors import OochubError
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricFacts:
+    """What tables, plots and tests must know of a metric; each metric file has one, named FACTS.
+
+    Attributes:
+        title: Its name in a table ("AUC").
+        direction: Whether "higher" or "lower" is better; "none" where neither is.
+        minimum: The smallest possible value.
+        maximum: The largest possible value, or None.
+        unit: "fraction" (of 1) or "nats".
+        ranking: Whether only the order of the scores counts: a monotone rescaling changes nothing.
+        keys: Where the result is a dict: the facts of each number in it by its key, the headline first.
+        interval: Makes the 95% intervals from (columns, sampling), see `oochub.statistics.estimate`; None
+            is the percentile bootstrap of the metric itself.
+    """
+
+    title: str
+    direction: Literal["higher", "lower", "none"]
+    minimum: float = 0.0
+    maximum: float | None = 1.0
+    unit: Literal["fraction", "nats"] = "fraction"
+    ranking: bool = False
+    keys: Mapping[str, "MetricFacts"] = field(default_factory=dict)
+    interval: Callable[..., Any] | None = None
+
+
+def facts_of(metric: Callable[..., Any]) -> MetricFacts | None:
+    """The FACTS of the file that defines a metric function; None for a function from elsewhere.
+
+    >>> from oochub.eval_modules.metrics.nll.nll import nll
+    >>> facts_of(nll).unit
+    'nats'
+    """
+    facts = vars(import_module(metric.__module__)).get("FACTS") if metric.__module__ != "__main__" else None
+    return facts if isinstance(facts, MetricFacts) else None
+
+
+_UNSET = object()
+
+
+class MetricShell:
+    """The part that every `evaluate.Metric` of the hub shares: arrays go to a state, never through lists.
+
+    It is not itself an `evaluate.Metric`: `evaluate` would take the first such class of a file for the
+    metric. A metric file writes `class Auc(MetricShell, evaluate.Metric)` and sets `state` to a class with
+    `__init__(options)`, `update(arrays)` that changes nothing if it raises, `merge(other)` and `compute()`.
+
+    The arrays carry the names of the metric function's arguments; `references` is accepted for `label`, and
+    `predictions` for the `score`, `probability` or `prediction` that the metric compares with it. Options
+    (such as the bins of ece) come with the first batch, or with `compute` on whole arrays. Whatever happens
+    in `compute`, the rows are gone afterwards. One process: merge the states, or gather the predictions.
+    """
+
+    state: type[Any]
+    name: str
+    _pending: Any = None
+    _options: Mapping[str, Any] = {}
+    _rows: int = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if kwargs.get("num_process", 1) != 1:
+            raise OochubError(
+                f"This metric runs in one process, got num_process={kwargs['num_process']}. Gather the "
+                "predictions (accelerate: gather_for_metrics) and compute in the main process."
+            )
+        super().__init__(*args, **kwargs)
+
+    def add(self, **row: Any) -> None:
+        """Add one row: the names of the arrays, each with one value; options as in add_batch."""
+        names = {"reference": "label", "prediction": self._compared_array()}
+        arrays = set(self._parameters(self.state.update))
+        renamed = {names.get(name, name): value for name, value in row.items() if value is not None}
+        self.add_batch(**{name: [value] if name in arrays else value for name, value in renamed.items()})
+
+    def add_batch(self, **batch: Any) -> None:
+        """Add a batch of rows as arrays; options of the metric come with the first batch."""
+        arrays, options = self._sorted_out(batch)
+        missing = [name for name, needed in self._parameters(self.state.update).items() if needed]
+        missing = [name for name in missing if name not in arrays]
+        if missing:
+            raise OochubError(f"{self.name} needs {', '.join(missing)} as well, got {', '.join(arrays) or 'no array'}.")
+        self._agree(options)
+        if self._pending is None:
+            self._pending, self._options = self.state(**options), options
+        self._pending.update(**arrays)
+        self._rows += len(next(iter(arrays.values())))
+
+    def compute(self, **inputs: Any) -> dict[str, Any]:
+        """The metric of all rows added so far and of the arrays given here, as a dict."""
+        try:
+            arrays, options = self._sorted_out(inputs)
+            if arrays:
+                self.add_batch(**inputs)
+            if self._pending is None:
+                raise OochubError(f"{self.name} has no rows yet. Give the arrays, or call add_batch first.")
+            self._agree(options)
+            value = self._pending.compute()
+        finally:
+            self._pending, self._options, self._rows = None, {}, 0
+        return value if isinstance(value, dict) else {self.name: value}
+
+    def _agree(self, options: dict[str, Any]) -> None:
+        changed = {name: one for name, one in options.items() if self._options.get(name, _UNSET) != one}
+        if changed and self._pending is not None:
+            raise OochubError(f"Options come with the first batch, got {changed} after {dict(self._options)}.")
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def _sorted_out(self, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        arrays, options = self._parameters(self.state.update), self._parameters(self.state)
+        meant = {"references": "label", "predictions": self._compared_array()}
+        named = {meant.get(name, name): value for name, value in given.items() if value is not None}
+        unknown = sorted(set(named) - {*arrays, *options})
+        if unknown:
+            allowed = ", ".join([*arrays, *options])
+            raise OochubError(f"{self.name} takes {allowed}, got {', '.join(unknown)}.")
+        chosen = {name: named[name] for name in options if name in named}
+        return {name: value for name, value in named.items() if name in arrays}, chosen
+
+    def _compared_array(self) -> str:
+        arrays = self._parameters(self.state.update)
+        return next((name for name in ("score", "probability", "prediction") if name in arrays), "predictions")
+
+    @staticmethod
+    def _parameters(function: Callable[..., Any]) -> dict[str, bool]:
+        parameters = inspect.signature(function).parameters.values()
+        return {one.name: one.default is one.empty for one in parameters if one.name != "self"}
+
+
+class MeanState:
+    """The state of a metric that is the mean of one value per row: their sum and number.
+
+    A subclass gives `update` its arrays, and hands the values to `_take`.
+
+    >>> state = MeanState()
+    >>> state._take(np.array([1.0, 0.0]))
+    >>> state.compute()
+    0.5
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._n = 0
+
+    def merge(self, other: "MeanState") -> None:
+        """Takes in the rows of `other`."""
+        self._sum += other._sum
+        self._n += other._n
+
+    def compute(self) -> float:
+        """The mean of all rows.
+
+        Raises:
+            OochubError: No rows.
+        """
+        if self._n == 0:
+            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+        return self._sum / self._n
+
+    def _take(self, values: Array) -> None:
+        self._sum += float(values.sum(dtype=np.float64))
+        self._n += len(values)

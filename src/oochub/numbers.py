@@ -1,0 +1,166 @@
+"""How a number is printed: one function for each kind; the reports keep full precision, only these round.
+
+None and nan are undefined and print as "n/a"; the reason stands beside them, wherever the report gives one.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+UNDEFINED = "n/a"
+ABSENT = "\u2013"
+_MINUS = "\u2212"
+_THIN = "\u202f"
+
+
+def is_undefined(value: float | None) -> bool:
+    """True for None, nan and the infinities: what is printed as "n/a".
+
+    >>> is_undefined(None), is_undefined(float("nan")), is_undefined(0.0)
+    (True, True, False)
+    """
+    return value is None or not math.isfinite(float(value))
+
+
+def fraction(value: float | None) -> str:
+    """Anything in [0, 1] as hundredths with one decimal; the unit stands once in the head of the column.
+
+    >>> fraction(0.8114), fraction(None)
+    ('81.1', 'n/a')
+    """
+    return UNDEFINED if value is None or is_undefined(value) else f"{100 * float(value):.1f}".replace("-", _MINUS)
+
+
+def points(value: float | None) -> str:
+    """A difference of fractions in points, always signed, with the true minus; the sign is that before rounding.
+
+    >>> points(-0.139), points(0.0021), points(0.0)
+    ('−13.9', '+0.2', '0.0')
+    """
+    return UNDEFINED if value is None or is_undefined(value) else _signed(100 * float(value), 1)
+
+
+def loss(value: float | None) -> str:
+    """A loss in nats with three decimals.
+
+    >>> loss(0.5118)
+    '0.512'
+    """
+    return UNDEFINED if value is None or is_undefined(value) else f"{float(value):.3f}".replace("-", _MINUS)
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value of a metric with the given unit, "fraction" or "nats".
+
+    >>> quantity(0.5, "fraction"), quantity(0.5, "nats")
+    ('50.0', '0.500')
+    """
+    return fraction(value) if unit == "fraction" else loss(value)
+
+
+def interval(estimate: Mapping[str, Any], unit: str = "fraction") -> str:
+    """The bounds as "low to high"; "" where the estimate has none.
+
+    >>> interval({"low": 0.804, "high": 0.818})
+    '80.4 to 81.8'
+    """
+    low, high = estimate["low"], estimate["high"]
+    if is_undefined(low) or is_undefined(high):
+        return ""
+    return f"{quantity(low, unit)} to {quantity(high, unit)}"
+
+
+def interval_points(estimate: Mapping[str, Any]) -> str:
+    """The bounds of a difference, both signed; "" where the estimate has none.
+
+    >>> interval_points({"low": -0.044, "high": 0.002})
+    '−4.4 to +0.2'
+    """
+    low, high = estimate["low"], estimate["high"]
+    return "" if is_undefined(low) or is_undefined(high) else f"{points(low)} to {points(high)}"
+
+
+def count(value: int) -> str:
+    r"""A count with a thin no-break space by thousands.
+
+    >>> count(12034) == "12\u202f034"
+    True
+    """
+    return f"{int(value):,}".replace(",", _THIN)
+
+
+def counts_in_text(text: str) -> str:
+    r"""The text with its free-standing integers of five digits and more set as counts; ids with a leading 0 stay.
+
+    >>> counts_in_text("partial: 76 of 123287 images, id 000000012345") == (
+    ...     "partial: 76 of 123\u202f287 images, id 000000012345")
+    True
+    """
+    return re.sub(r"(?<![\w./:-])[1-9]\d{4,}(?![\w/:-]|\.\d)", lambda match: count(int(match[0])), text)
+
+
+def whole_points(value: float) -> str:
+    """A declared size in points, without needless decimals.
+
+    >>> whole_points(0.02), whole_points(0.025)
+    ('2', '2.5')
+    """
+    return f"{100 * float(value):.6g}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value with two figures.
+
+    >>> p_value(0.0312), p_value(0.0002)
+    ('p = 0.031', 'p < 0.001')
+    """
+    if value is None or is_undefined(value):
+        return UNDEFINED
+    return "p < 0.001" if value < 0.001 else f"p = {float(value):.2g}"
+
+
+def times_in_100(first: float, second: float) -> tuple[str, str]:
+    """Two fractions for a sentence, "times in 100": whole, with one decimal where both would round alike.
+
+    >>> times_in_100(0.95, 0.811), times_in_100(0.951, 0.953)
+    (('95', '81'), ('95.1', '95.3'))
+    """
+    whole = (f"{100 * float(first):.0f}", f"{100 * float(second):.0f}")
+    return whole if whole[0] != whole[1] else (fraction(first), fraction(second))
+
+
+def arrow(direction: str) -> str:
+    """↑ where higher is better, ↓ where lower is.
+
+    >>> arrow("higher"), arrow("lower")
+    ('↑', '↓')
+    """
+    return "↑" if direction == "higher" else "↓"
+
+
+def unit_of(metric: str, unit: str) -> str:
+    """What stands after a metric's name in a head: "× 100" for areas and scores, "%" for shares, "nats".
+
+    >>> unit_of("auc", "fraction"), unit_of("error_rate", "fraction"), unit_of("nll", "nats")
+    ('× 100', '%', 'nats')
+    """
+    if unit != "fraction":
+        return unit
+    return "%" if re.search(r"(accuracy|error_rate|ece|fpr\d*)$", metric) else "\u00d7 100"
+
+
+def seeds(values: Sequence[int]) -> str:
+    """What the interval covers.
+
+    >>> seeds([0, 1, 2]), seeds([0])
+    ('3 seeds', '1 seed: covers test images, not training')
+    """
+    if len(values) > 1:
+        return f"{len(values)} seeds"
+    return f"{'1 seed' if values else 'one model'}: covers test images, not training"
+
+
+def _signed(value: float, decimals: int) -> str:
+    sign = _MINUS if value < 0 else "+" if value > 0 else ""
+    return f"{sign}{abs(value):.{decimals}f}"

@@ -1,0 +1,55 @@
+"""Where an artefact comes from: versions and settings, apart from what differs between two equal runs."""
+
+import platform
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+_PACKAGES = ("accelerate", "datasets", "evaluate", "numpy", "pillow", "scipy", "torch", "transformers")
+
+
+def provenance(**fields: Any) -> dict[str, Any]:
+    """The record of an artefact: `fields`, the versions, and apart from them `when` and `where`.
+
+    Two runs of the same command give equal records but for `when` and `where`. No user or host name, no absolute
+    path, no environment variable enters.
+
+    >>> sorted(provenance(seed=0))
+    ['oochub', 'packages', 'python', 'seed', 'when', 'where']
+    """
+    return {
+        "oochub": version("oochub"),
+        "python": platform.python_version(),
+        "packages": _versions(),
+        **fields,
+        "when": {"created": datetime.now(UTC).isoformat(timespec="seconds")},
+        "where": {"platform": f"{platform.system()}-{platform.machine()}", "device": _device()},
+    }
+
+
+def without_when_and_where(record: Any) -> Any:
+    """A copy of a record of nested dicts and lists without the fields that two equal runs differ in.
+
+    >>> without_when_and_where({"a": 1, "provenance": {"when": {}, "where": {}, "seed": 0}})
+    {'a': 1, 'provenance': {'seed': 0}}
+    """
+    if isinstance(record, Mapping):
+        return {key: without_when_and_where(record[key]) for key in record if key not in ("when", "where")}
+    return [without_when_and_where(item) for item in record] if isinstance(record, list) else record
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _device() -> str:
+    torch = sys.modules.get("torch")  # never imported for this: scoring needs no torch
+    return "cuda" if torch is not None and torch.cuda.is_available() else "cpu"

@@ -1,0 +1,80 @@
+"""Colors, marks and order that every chart shares: one color has one meaning, each with a second carrier."""
+
+from types import MappingProxyType
+
+LIGHT = MappingProxyType(
+    {
+        "bg": "#ffffff",
+        "surface": "#f5f6f8",
+        "ink": "#14181d",
+        "ink2": "#4a5460",
+        "rule": "#d3d8de",
+        "grid": "#e6e9ed",
+        "link": "#0b57a4",
+        "inn": "#0f5296",
+        "out": "#d95f0e",
+        "h0": "#fbf1f2",
+        "h1": "#f3d9dd",
+        "h2": "#e6b6bf",
+        "h3": "#d28c9b",
+        "h4": "#a84d65",
+        "h5": "#8a3150",
+        "h6": "#661434",
+        "hstrong": "#ffffff",
+    }
+)
+"""Colors on paper and light screens, by the name of their CSS custom property."""
+
+DARK = MappingProxyType(
+    {
+        "bg": "#11151a",
+        "surface": "#1a2027",
+        "ink": "#e9ecf0",
+        "ink2": "#aab4bf",
+        "rule": "#3a434d",
+        "grid": "#272f37",
+        "link": "#8cc2ff",
+        "inn": "#8cc8ff",
+        "out": "#f0842c",
+        "h0": "#241a1f",
+        "h1": "#3a2029",
+        "h2": "#572a38",
+        "h3": "#7b3a4c",
+        "h4": "#c06f81",
+        "h5": "#dc90a0",
+        "h6": "#f6c3cb",
+        "hstrong": "#14181d",
+    }
+)
+"""The same names on dark screens."""
+
+MARKERS = MappingProxyType({"in": "o", "out": "D"})
+"""matplotlib markers: a circle is in context, a diamond is out of context, as in the page's SVG."""
+
+SIDES = MappingProxyType({"in": "in context", "out": "out of context"})
+"""The words beside the two colors."""
+
+ROLES = ("all", "in", "out", "hard_positive", "hard_negative", "split")
+"""Order of the slices in every table and chart."""
+
+HEAT_STEP = 0.08
+"""Width of one heat step as a fraction of errors; the seventh step is open."""
+
+
+def css_variables() -> str:
+    """The palette as CSS custom properties: light, dark screens, and light again for print from a dark browser."""
+    light, dark = (";".join(f"--{name}:{color}" for name, color in table.items()) for table in (LIGHT, DARK))
+    return (
+        f":root{{color-scheme:light dark;{light}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+        "@media print{:root{color-scheme:light}}\n"
+    )
+
+
+def heat_step(error: float) -> int:
+    """The heat step, 0 to 6, of an error rate in [0, 1].
+
+    >>> heat_step(0.079), heat_step(0.08), heat_step(0.9)
+    (0, 1, 6)
+    """
+    return min(int(error / HEAT_STEP + 1e-9), 6)

@@ -1,0 +1,48 @@
+"""What tests share: a cache of their own, toy worlds rendered once, the real data where they are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.pop("OOCHUB_DATA", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Hugging Face caches of the session, so a test never meets what an earlier run or the user built."""
+    import datasets
+    import evaluate
+
+    folder = tmp_path_factory.mktemp("caches")
+    os.environ["HF_DATASETS_CACHE"] = datasets.config.HF_DATASETS_CACHE = str(folder / "datasets")
+    os.environ["HF_MODULES_CACHE"] = str(folder / "modules")
+    datasets.config.HF_MODULES_CACHE = evaluate.config.HF_MODULES_CACHE = folder / "modules"
+    datasets.disable_progress_bars()
+
+
+@pytest.fixture(scope="session")
+def coco(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small raw COCO folder."""
+    from oochub.builders.toy_worlds.toy_coco import toy_coco
+
+    return toy_coco(tmp_path_factory.mktemp("raw") / "nooch", size="small")
+
+
+@pytest.fixture(scope="session")
+def spawrious(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small raw Spawrious folder."""
+    from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
+
+    return toy_spawrious(tmp_path_factory.mktemp("raw") / "spawrious", size="small")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data; a test that needs it is skipped where it is absent."""
+    folder = Path(os.environ.get("OOCHUB_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"real data are not at {folder}; set OOCHUB_TEST_DATA")
+    return folder

@@ -1,0 +1,321 @@
+"""Reports for the tests of everything that renders one: synthetic answers, seeded, and every number computed from them.
+
+The metrics here are plain numpy on purpose: the renderers are tested without the code that makes true reports.
+"""
+
+import base64
+import copy
+import functools
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+Report = dict[str, Any]
+Rows = Mapping[str, np.ndarray]
+
+METRICS = {
+    "auc": {"title": "AUC", "direction": "higher", "unit": "fraction", "minimum": 0, "maximum": 1},
+    "accuracy": {"title": "Accuracy", "direction": "higher", "unit": "fraction", "minimum": 0, "maximum": 1},
+    "error_rate": {"title": "Error", "direction": "lower", "unit": "fraction", "minimum": 0, "maximum": 1},
+    "nll": {"title": "NLL", "direction": "lower", "unit": "nats", "minimum": 0, "maximum": None},
+    "ece": {"title": "ECE", "direction": "lower", "unit": "fraction", "minimum": 0, "maximum": 1},
+    "auc_hard": {"title": "AUC on hard", "direction": "higher", "unit": "fraction", "minimum": 0, "maximum": 1},
+}
+BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
+SEEN = {"bulldog": "jungle", "corgi": "desert", "dachshund": "mountain", "labrador": "snow"}
+UNSEEN = {"bulldog": "mountain", "corgi": "jungle", "dachshund": "snow", "labrador": "desert"}
+COMMON = "beach"
+
+
+def nooch_report() -> Report:
+    """A report on nooch/ce_car: 2 384 test rows, a model that leans on the road."""
+    return copy.deepcopy(_nooch())
+
+
+def spawrious_report() -> Report:
+    """A report on spawrious/o2o_hard: 960 validation and 800 test rows of four breeds."""
+    return copy.deepcopy(_spawrious())
+
+
+def set_gap(report: Report, inside: Sequence[float], gap: Sequence[float], out: Sequence[float]) -> Report:
+    """The report with new (value, low, high) for the primary metric in context, its gap, and out of context."""
+    metric = report["benchmark"]["primary_metric"]
+    for part in report["slices"]:
+        if part["role"] in ("in", "out"):
+            numbers = inside if part["role"] == "in" else out
+            part["metrics"][metric] |= dict(zip(("value", "low", "high"), numbers, strict=True))
+    report["gap"] |= dict(zip(("value", "low", "high"), gap, strict=True))
+    return report
+
+
+def estimate(value: float | None, low: float | None, high: float | None, n: int, **more: Any) -> dict[str, Any]:
+    """An Estimate of the schema."""
+    return {"value": value, "low": low, "high": high, "n": n, "method": "bootstrap", "reason": None} | more
+
+
+def _auc(rows: Rows) -> float:
+    positive = rows["label"] == 1
+    order = np.argsort(np.argsort(rows["probability"][:, 1])) + 1.0
+    above = order[positive].sum() - positive.sum() * (positive.sum() + 1) / 2
+    return float(above / (positive.sum() * (~positive).sum()))
+
+
+def _accuracy(rows: Rows) -> float:
+    return float(np.mean(rows["probability"].argmax(1) == rows["label"]))
+
+
+def _nll(rows: Rows) -> float:
+    return float(-np.log(rows["probability"][np.arange(len(rows["label"])), rows["label"]]).mean())
+
+
+def _ece(rows: Rows) -> float:
+    bins = _bins(rows, low=0.0)
+    return sum(b["n"] * abs(b["accuracy"] - b["confidence"]) for b in bins if b["n"]) / len(rows["label"])
+
+
+def _overconfidence(rows: Rows) -> float:
+    return float(rows["probability"].max(1).mean()) - _accuracy(rows)
+
+
+def _wilson(k: float, n: int) -> tuple[float, float]:
+    z = 1.959964
+    middle, half = k / n + z * z / 2 / n, z * math.sqrt(k / n * (1 - k / n) / n + z * z / 4 / n / n)
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
+def _bins(rows: Rows, low: float) -> list[dict[str, Any]]:
+    confidence, right = rows["probability"].max(1), rows["probability"].argmax(1) == rows["label"]
+    edges, made = np.linspace(low, 1.0, 11), []
+    for start, end in zip(edges[:-1], edges[1:], strict=True):
+        inside = (confidence > start) & (confidence <= end)
+        n = int(inside.sum())
+        bin_: dict[str, Any] = {"low": float(start), "high": float(end), "n": n, "confidence": None, "accuracy": None}
+        bin_ |= {"accuracy_low": None, "accuracy_high": None}
+        if n:
+            bounds = _wilson(float(right[inside].sum()), n)
+            bin_ |= {"confidence": float(confidence[inside].mean()), "accuracy": float(right[inside].mean())}
+            bin_ |= dict(zip(("accuracy_low", "accuracy_high"), bounds, strict=True))
+        made.append(bin_)
+    return made
+
+
+def _take(rows: Rows, index: np.ndarray) -> Rows:
+    return {name: column[index] for name, column in rows.items()}
+
+
+def _resampled(rows: Rows, metric: Callable[[Rows], float], resamples: int = 60) -> np.ndarray:
+    rng, n = np.random.default_rng(0), len(rows["label"])
+    return np.array([metric(_take(rows, rng.integers(0, n, n))) for _ in range(resamples)])
+
+
+def _estimate(rows: Rows, metric: Callable[[Rows], float]) -> dict[str, Any]:
+    n = len(rows["label"])
+    if metric is _auc and len(set(rows["label"].tolist())) < 2:
+        return estimate(None, None, None, n, reason="one class only")
+    low, high = np.percentile(_resampled(rows, metric), [2.5, 97.5])
+    return estimate(metric(rows), float(low), float(high), n)
+
+
+def _slice(rows: Rows, role: str, title: str, split: str, *, binary: bool) -> dict[str, Any]:
+    measured = {"accuracy": _accuracy, "error_rate": lambda r: 1 - _accuracy(r), "nll": _nll, "ece": _ece}
+    metrics = {name: _estimate(rows, metric) for name, metric in (({"auc": _auc} if binary else {}) | measured).items()}
+    positive = int((rows["label"] == 1).sum()) if binary else None
+    n = len(rows["label"])
+    return {
+        "name": role,
+        "role": role,
+        "title": title,
+        "split": split,
+        "n": n,
+        "n_positive": positive,
+        "metrics": metrics,
+    }
+
+
+def _group(rows: Rows, label: str, context: str, split: str, role: str, trained: bool | None) -> dict[str, Any]:
+    n, right = len(rows["label"]), _accuracy(rows)
+    low, high = _wilson(right * n, n)
+    made = {"group": f"{label}/{context}", "label": label, "context": context, "split": split, "role": role}
+    made |= {"trained": trained, "n": n, "accuracy": estimate(right, low, high, n)}
+    return made | {"error_rate": estimate(1 - right, 1 - high, 1 - low, n), "nll": _estimate(rows, _nll)}
+
+
+def _calibration(rows: Rows, low: float) -> dict[str, Any]:
+    made = {"bins": _bins(rows, low), "ece": _estimate(rows, _ece), "accuracy": _accuracy(rows)}
+    return made | {
+        "mean_confidence": float(rows["probability"].max(1).mean()),
+        "overconfidence": _estimate(rows, _overconfidence),
+    }
+
+
+def _picture(seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    low, high = (rng.integers(60, 220, 3) for _ in range(2))
+    image = Image.new("RGB", (224, 168), tuple(int(c) for c in low))
+    draw = ImageDraw.Draw(image)
+    draw.rectangle((0, 100, 224, 168), fill=tuple(int(c) for c in high))
+    draw.ellipse((70, 60, 150, 130), fill=(70, 50, 40))
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=80)
+    return base64.b64encode(stream.getvalue()).decode()
+
+
+def _provenance(config: str, n: int) -> dict[str, Any]:
+    return {
+        "oochub": "0.1.0",
+        "packages": {"torch": "2.13.0", "transformers": "5.23.0", "datasets": "5.2.0"},
+        "python": "3.11.7",
+        "seed": 0,
+        "resamples": 60,
+        "predictions": {"file": "preds.parquet", "sha256": "9f" * 32, "rows": n, "fingerprint": "b91f4e07c2a85d36"},
+        "training": {
+            "objective": "erm",
+            "hyperparameters": {"learning_rate": 0.001},
+            "seed": 0,
+            "selection": "validation loss",
+            "environments": "group",
+            "epochs": 7,
+        },
+        "command": f"oochub predict runs/x {config} --out preds.parquet\noochub evaluate preds.parquet --out report.json",
+        "when": {"created": "2026-11-21T02:00:00Z"},
+        "where": {"platform": "Linux-x86_64", "device": "cpu"},
+    }
+
+
+def _report(name: str, config: str, n: int, **benchmark: Any) -> Report:
+    common = {"name": name, "config": config, "version": "1.0.0", "practical_gap": 0.02, "metric_direction": "higher"}
+    return {
+        "schema_version": 1,
+        "benchmark": common
+        | {"homepage": "https://example.org/benchmark", "citation": "@inproceedings{key,\n  title={A title}\n}"}
+        | {"summary": "Objects out of their context.", "licenses": [{"what": "images", "license": "CC BY 4.0"}]}
+        | benchmark,
+        "model": {"id": "runs/x", "revision": None, "mode": "head", "objective": "erm", "seeds": [0]},
+        "notes": [],
+        "metrics": {key: METRICS[key] for key in ("auc", "accuracy", "error_rate", "nll", "ece", "auc_hard")},
+        "provenance": _provenance(f"{name}/{config}", n),
+    }
+
+
+@functools.lru_cache(maxsize=1)
+def _nooch() -> Report:
+    rng = np.random.default_rng(7)
+    parts = {"both": (420, 1, 2.6), "alone": (134, 1, 0.55), "context": (278, 0, 1.15), "neither": (1552, 0, 3.4)}
+    cells = {}
+    for key, (n, label, margin) in parts.items():
+        z = rng.normal(margin, 1.5, n) * (1 if label else -1)
+        p = 1 / (1 + np.exp(-z))
+        cells[key] = {"label": np.full(n, label), "probability": np.stack([1 - p, p], 1)}
+    join = lambda keys: {c: np.concatenate([cells[k][c] for k in keys]) for c in ("label", "probability")}  # noqa: E731
+    everything, inside, outside = join(parts), join(("both", "neither")), join(("alone", "context"))
+    report = _report(
+        "nooch", "ce_car", 2384, title="NOOCH", primary_metric="auc", chance=0.5, object="car", contexts=["road"],
+        context_column="context_area", in_context={"name": "easy", "split": "test", "where": {"challenge": ["easy"]}},
+        out_of_context={"name": "hard", "split": "test", "where": {"challenge": ["hard_positive", "hard_negative"]}},
+    )  # fmt: skip
+    report["model"]["class_names"] = ["no_car", "car"]
+    report["notes"] = ["not the official NOOCH split", "partial: 2384 of 123287 images"]
+    plan = [("all", "All examples", everything), ("in", "easy", inside), ("out", "hard", outside)]
+    plan += [("hard_positive", "hard positives", cells["alone"]), ("hard_negative", "hard negatives", cells["context"])]
+    report["slices"] = [_slice(rows, role, title, "test", binary=True) for role, title, rows in plan]
+    report["slices"][0]["metrics"]["auc_hard"] = report["slices"][2]["metrics"]["auc"]
+    low, high = np.percentile(_resampled(outside, _auc) - _resampled(inside, _auc), [2.5, 97.5])
+    gap = {"value": _auc(outside) - _auc(inside), "low": float(low), "high": float(high), "n_in": 1972, "n_out": 412}
+    report["gap"] = {"metric": "auc", **gap, "n_out_smallest": 134, "method": "bootstrap", "reason": None}
+    names = {"both": ("car", "context", "in"), "alone": ("car", "no_context", "out")}
+    names |= {"context": ("no_car", "context", "out"), "neither": ("no_car", "no_context", "in")}
+    rows = [_group(cells[k], label, ctx, "test", role, None) for k, (label, ctx, role) in names.items()]
+    report["groups"] = {"columns": ["label", "context"], "split": "test", "rows": rows}
+    report["worst_group"] = _worst(rows)
+    report["calibration"] = {"in": _calibration(inside, 0.5), "out": _calibration(outside, 0.5)}
+    report["mistakes"] = _nooch_mistakes(cells)
+    return report
+
+
+def _worst(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    worst = max(rows, key=lambda row: row["error_rate"]["value"])
+    return {key: worst[key] | {"group": worst["group"]} for key in ("accuracy", "error_rate", "nll")}
+
+
+def _nooch_mistakes(cells: Mapping[str, Rows]) -> list[dict[str, Any]]:
+    found = []
+    for key, kind, wrong in (("alone", "missed", 0), ("context", "false_alarm", 1)):
+        p = cells[key]["probability"][:, wrong]
+        for i in np.argsort(-p)[:6]:
+            context = "no road" if key == "alone" else "road"
+            label, predicted = ("car", "no_car") if key == "alone" else ("no_car", "car")
+            group = "car/no_context" if key == "alone" else "no_car/context"
+            challenge = "hard_positive" if key == "alone" else "hard_negative"
+            found.append(_mistake(int(i), label, predicted, kind, float(p[i]), context, group, challenge))
+    return sorted(found, key=lambda mistake: -mistake["loss"])
+
+
+def _mistake(i: int, label: str, predicted: str, kind: str, p: float, context: str, group: str, challenge: str | None):
+    made = {"example_id": f"{100000 + 37 * i:012d}", "split": "test", "label": label, "predicted": predicted}
+    made |= {"probability": p, "loss": -math.log(1 - p), "kind": kind, "context": context, "group": group}
+    attribution = f"https://www.flickr.com/photos/someone/{9000 + i} (CC BY 2.0)" if challenge else None
+    return made | {"challenge": challenge, "image": _picture(i), "attribution": attribution}
+
+
+@functools.lru_cache(maxsize=1)
+def _spawrious() -> Report:
+    rng = np.random.default_rng(3)
+    margins = {"bulldog": 0.6, "corgi": 1.6, "dachshund": 1.2, "labrador": 0.2}
+    cells: dict[tuple[str, str, str], Rows] = {}
+    for k, breed in enumerate(BREEDS):
+        for context, split, n, margin in (
+            (SEEN[breed], "validation", 230, 4.0), (COMMON, "validation", 10, 3.0), (UNSEEN[breed], "test", 200, margins[breed]),
+        ):  # fmt: skip
+            z = rng.normal(0, 1.0, (n, 4))
+            z[:, k] += rng.normal(margin, 1.0, n)
+            p = np.exp(1.6 * z) / np.exp(1.6 * z).sum(1, keepdims=True)
+            cells[breed, context, split] = {"label": np.full(n, k), "probability": p}
+    sides = {s: [key for key in cells if key[2] == s] for s in ("validation", "test")}
+    inside, outside = (
+        {c: np.concatenate([cells[k][c] for k in sides[s]]) for c in ("label", "probability")} for s in sides
+    )
+    report = _report(
+        "spawrious", "o2o_hard", 1760, title="Spawrious", primary_metric="accuracy", chance=0.25, object=None, contexts=[],
+        context_column="background", in_context={"name": "backgrounds as in training", "split": "validation", "where": {}},
+        out_of_context={"name": "backgrounds of other breeds", "split": "test", "where": {}},
+    )  # fmt: skip
+    report["model"]["class_names"] = list(BREEDS)
+    report["metrics"] = {key: METRICS[key] for key in ("accuracy", "error_rate", "nll", "ece")}
+    plan = [("in", "backgrounds as in training", "validation", inside)]
+    plan += [("out", "backgrounds of other breeds", "test", outside)]
+    report["slices"] = [_slice(rows, role, title, split, binary=False) for role, title, split, rows in plan]
+    low, high = np.percentile(_resampled(outside, _accuracy) - _resampled(inside, _accuracy), [2.5, 97.5])
+    gap = {
+        "value": _accuracy(outside) - _accuracy(inside),
+        "low": float(low),
+        "high": float(high),
+        "n_in": 960,
+        "n_out": 800,
+    }
+    report["gap"] = {"metric": "accuracy", **gap, "n_out_smallest": 800, "method": "bootstrap", "reason": None}
+    rows = [
+        _group(cells[key], key[0], key[1], key[2], "in" if key[2] == "validation" else "out", key[2] == "validation")
+        for key in cells
+    ]
+    report["groups"] = {"columns": ["label", "background"], "split": "test", "rows": rows}
+    report["worst_group"] = _worst([row for row in rows if row["role"] == "out"])
+    report["calibration"] = {"in": _calibration(inside, 0.0), "out": _calibration(outside, 0.0)}
+    report["mistakes"] = _spawrious_mistakes(cells)
+    return report
+
+
+def _spawrious_mistakes(cells: Mapping[tuple[str, str, str], Rows]) -> list[dict[str, Any]]:
+    found = []
+    for (breed, context, split), rows in cells.items():
+        wrong = rows["probability"].copy()
+        wrong[:, BREEDS.index(breed)] = 0
+        for i in np.argsort(-wrong.max(1))[: 3 if split == "test" else 0]:
+            predicted = BREEDS[int(wrong[i].argmax())]
+            p = min(float(wrong[i].max()), 0.9995)
+            made = _mistake(int(i), breed, predicted, "confused", p, context, f"{breed}/{context}", None)
+            found.append(made | {"example_id": f"1/{context}/{breed}/{int(i)}"})
+    return sorted(found, key=lambda mistake: -mistake["loss"])
