@@ -3,7 +3,6 @@
 import builtins
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,11 @@ from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
 
 mask = pytest.importorskip("pycocotools.mask")
-coco = pytest.importorskip("pycocotools.coco")
+pycoco = pytest.importorskip("pycocotools.coco")
 
 HALVES = ("train2017", "val2017")
+WORLDS = [(toy_coco, 4), (toy_spawrious, 1)]
+"""Each world with its least size."""
 
 
 def _read(root: Path, kind: str) -> dict[str, Any]:
@@ -61,26 +62,11 @@ def _grown(region: np.ndarray) -> np.ndarray:
     return np.logical_or.reduce([padded[i : i + 48, j : j + 48] for i in range(3) for j in range(3)])
 
 
-@pytest.fixture(scope="module")
-def real_data() -> Path:
-    """The folder of real annotations, where there is one."""
-    given = os.environ.get("OOCHUB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
-    if not Path(given).is_dir():
-        pytest.skip(f"no real data in {given}; set OOCHUB_TEST_DATA")
-    return Path(given)
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small toy COCO."""
-    return toy_coco(tmp_path_factory.mktemp("toy") / "coco")
-
-
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("kind", ["instances", "stuff"])
-def test_coco_files_open_with_the_reference_reader(small: Path, kind: str, half: str) -> None:
+def test_coco_files_open_with_the_reference_reader(coco: Path, kind: str, half: str) -> None:
     """`annToMask` of pycocotools covers as many pixels as `area` says (planted fault: area off by one)."""
-    reader = coco.COCO(str(small / "annotations" / f"{kind}_{half}.json"))
+    reader = pycoco.COCO(str(coco / "annotations" / f"{kind}_{half}.json"))
     assert len(reader.imgs) == (300 if half == "train2017" else 100)
     assert reader.anns
     for annotation in reader.anns.values():
@@ -91,11 +77,11 @@ def test_coco_files_open_with_the_reference_reader(small: Path, kind: str, half:
             assert annotation["bbox"] == mask.toBbox(reader.annToRLE(annotation)).tolist()
 
 
-def test_coco_files_have_the_keys_of_the_real_ones(small: Path) -> None:
+def test_coco_files_have_the_keys_of_the_real_ones(coco: Path) -> None:
     image_keys = {"license", "file_name", "coco_url", "height", "width", "date_captured", "flickr_url", "id"}
     region_keys = {"segmentation", "area", "iscrowd", "image_id", "bbox", "category_id", "id"}
     for kind in ("instances", "stuff", "captions"):
-        content = _read(small, kind)
+        content = _read(coco, kind)
         assert set(content) - {"categories"} == {"info", "licenses", "images", "annotations"}
         assert len(content["licenses"]) == 8
         assert all(set(image) == image_keys for image in content["images"])
@@ -103,20 +89,20 @@ def test_coco_files_have_the_keys_of_the_real_ones(small: Path) -> None:
         keys = {"image_id", "id", "caption"} if kind == "captions" else region_keys
         assert all(set(annotation) == keys for annotation in content["annotations"])
         for half in HALVES:
-            part = json.loads((small / "annotations" / f"{kind}_{half}.json").read_text())
+            part = json.loads((coco / "annotations" / f"{kind}_{half}.json").read_text())
             numbers = [annotation["id"] for annotation in part["annotations"]]
             assert len(numbers) == len(set(numbers))
             assert {a["image_id"] for a in part["annotations"]} <= {i["id"] for i in part["images"]}
 
 
-def test_coco_pictures_are_those_of_the_annotations(small: Path) -> None:
+def test_coco_pictures_are_those_of_the_annotations(coco: Path) -> None:
     for half in HALVES:
-        content = json.loads((small / "annotations" / f"instances_{half}.json").read_text())
+        content = json.loads((coco / "annotations" / f"instances_{half}.json").read_text())
         listed = {image["file_name"]: image for image in content["images"]}
-        assert set(listed) == {path.name for path in (small / "images" / half).iterdir()}
+        assert set(listed) == {path.name for path in (coco / "images" / half).iterdir()}
         for name, image in listed.items():
             assert name == f"{image['id']:012d}.jpg"
-            with Image.open(small / "images" / half / name) as picture:
+            with Image.open(coco / "images" / half / name) as picture:
                 assert (picture.format, picture.mode) == ("JPEG", "RGB")
                 assert picture.size == (image["width"], image["height"])
 
@@ -130,19 +116,19 @@ def test_categories_are_the_real_ones(real_data: Path) -> None:
     assert things["licenses"] == _categories.LICENSES
 
 
-def test_every_picture_has_five_captions_that_name_its_objects(small: Path) -> None:
-    captions, names = _read(small, "captions"), {row["id"]: row["name"] for row in _categories.THINGS}
+def test_every_picture_has_five_captions_that_name_its_objects(coco: Path) -> None:
+    captions, names = _read(coco, "captions"), {row["id"]: row["name"] for row in _categories.THINGS}
     by_image: dict[int, list[str]] = {image["id"]: [] for image in captions["images"]}
     for row in captions["annotations"]:
         by_image[row["image_id"]].append(row["caption"])
     assert all(len(set(sentences)) == 5 for sentences in by_image.values())
-    for row in _read(small, "instances")["annotations"]:
+    for row in _read(coco, "instances")["annotations"]:
         if names[row["category_id"]] in _scenes.OBJECTS:
             assert all(names[row["category_id"]] in text for text in by_image[row["image_id"]])
 
 
-def test_crowds_and_blank_regions_are_annotated_as_in_the_real_files(small: Path) -> None:
-    instances, stuff = _read(small, "instances"), _read(small, "stuff")
+def test_crowds_and_blank_regions_are_annotated_as_in_the_real_files(coco: Path) -> None:
+    instances, stuff = _read(coco, "instances"), _read(coco, "stuff")
     crowds = [row for row in instances["annotations"] if row["iscrowd"]]
     assert crowds
     assert all(set(row["segmentation"]) == {"counts", "size"} for row in crowds)
@@ -151,18 +137,18 @@ def test_crowds_and_blank_regions_are_annotated_as_in_the_real_files(small: Path
     assert 0.3 * len(stuff["images"]) < len(others) < 0.7 * len(stuff["images"])
 
 
-def test_stuff_regions_never_meet(small: Path) -> None:
+def test_stuff_regions_never_meet(coco: Path) -> None:
     """Each pixel belongs to one stuff region at most (planted fault: clouds left in the sky)."""
     covered: dict[int, np.ndarray] = {}
-    for row in _read(small, "stuff")["annotations"]:
+    for row in _read(coco, "stuff")["annotations"]:
         region = mask.decode(row["segmentation"]).astype(int)
         covered[row["image_id"]] = covered.get(row["image_id"], 0) + region
     assert max(total.max() for total in covered.values()) == 1
 
 
-def test_contexts_of_the_twelve_tasks_follow_from_the_nooch_rule(small: Path) -> None:
+def test_contexts_of_the_twelve_tasks_follow_from_the_nooch_rule(coco: Path) -> None:
     """By alpha .05 and beta .1 the contexts are those of NOOCH, and each split has hard cars of both kinds."""
-    ids, areas, present = _areas(small)
+    ids, areas, present = _areas(coco)
     split = _split(ids)
     names = {number: name for name, number in _categories.IDS.items()}
     for task, usual in _scenes.USUAL.items():
@@ -195,18 +181,18 @@ def test_control_world_has_no_link_between_object_and_context(task: str) -> None
     assert gaps[0.88] > 15
 
 
-def test_erasing_the_objects_changes_their_pixels_only(small: Path, tmp_path: Path) -> None:
+def test_erasing_the_objects_changes_their_pixels_only(coco: Path, tmp_path: Path) -> None:
     """Same annotations, and pixels that differ lie in the JPEG blocks of their boxes."""
     bare = toy_coco(tmp_path / "bare", objects=False)
     wanted = {_categories.IDS[name] for name in _scenes.OBJECTS}
-    reader = {half: coco.COCO(str(small / "annotations" / f"instances_{half}.json")) for half in HALVES}
+    reader = {half: pycoco.COCO(str(coco / "annotations" / f"instances_{half}.json")) for half in HALVES}
     changed = 0
     for half in HALVES:
         for kind in ("instances", "stuff", "captions"):
             name = f"annotations/{kind}_{half}.json"
-            assert (small / name).read_bytes() == (bare / name).read_bytes()
+            assert (coco / name).read_bytes() == (bare / name).read_bytes()
         for number, image in reader[half].imgs.items():
-            with Image.open(small / f"images/{half}/{image['file_name']}") as one:
+            with Image.open(coco / f"images/{half}/{image['file_name']}") as one:
                 full = np.asarray(one).astype(int)
             with Image.open(bare / f"images/{half}/{image['file_name']}") as other:
                 differs = (full != np.asarray(other)).any(axis=2)
@@ -232,7 +218,7 @@ def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
     wanted = {_categories.IDS[name] for name in _scenes.OBJECTS}
     area = filled = changed = outside = 0
     for half in HALVES:
-        reader = coco.COCO(str(with_objects / "annotations" / f"instances_{half}.json"))
+        reader = pycoco.COCO(str(with_objects / "annotations" / f"instances_{half}.json"))
         for number, image in reader.imgs.items():
             regions = [a for a in reader.imgToAnns[number] if a["category_id"] in wanted]
             name = f"images/{half}/{image['file_name']}"
@@ -245,42 +231,45 @@ def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
     assert outside < 0.02 * changed
 
 
-@pytest.mark.parametrize("world", [toy_coco, toy_spawrious])
-def test_same_arguments_give_the_same_bytes(world: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("world", "size"), WORLDS)
+def test_same_arguments_give_the_same_bytes(world: Any, size: int, tmp_path: Path) -> None:
     """Two folders, equal files; another seed changes the pictures (planted fault: the seed left unused)."""
-    one, two = world(tmp_path / "one", size=5), world(tmp_path / "two", size=5)
+    one, two = world(tmp_path / "one", size=size), world(tmp_path / "two", size=size)
     assert _digest(one) == _digest(two)
-    assert len(_digest(one)) > 8
-    other = world(tmp_path / "three", size=5, seed=1)
+    assert len(_digest(one)) >= 11
+    other = world(tmp_path / "three", size=size, seed=1)
     assert not set(_digest(one).values()) & set(_digest(other).values())
 
 
-@pytest.mark.parametrize("world", [toy_coco, toy_spawrious])
-def test_a_smaller_world_is_part_of_a_larger_one(world: Any, tmp_path: Path) -> None:
-    small, large = _digest(world(tmp_path / "small", size=4)), _digest(world(tmp_path / "large", size=5))
+@pytest.mark.parametrize(("world", "size"), WORLDS)
+def test_a_smaller_world_is_part_of_a_larger_one(world: Any, size: int, tmp_path: Path) -> None:
+    small = _digest(world(tmp_path / "small", size=size))
+    large = _digest(world(tmp_path / "large", size=size + 1))
     pictures = {name: value for name, value in small.items() if name.endswith((".jpg", ".png"))}
     assert pictures.items() <= large.items()
 
 
-@pytest.mark.parametrize("world", [toy_coco, toy_spawrious])
-def test_a_folder_is_left_alone_unless_empty(world: Any, tmp_path: Path) -> None:
-    root = world(tmp_path / "world", size=4)
+@pytest.mark.parametrize(("world", "size"), WORLDS)
+def test_a_folder_is_left_alone_unless_empty(world: Any, size: int, tmp_path: Path) -> None:
+    root = world(tmp_path / "world", size=size)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
-    assert world(root, size=4) == root
+    assert world(root, size=size) == root
     assert before == {path: path.stat().st_mtime_ns for path in root.rglob("*")}
     with pytest.raises(OochubError, match=r"holds another toy world.*new or empty folder"):
-        world(root, size=4, seed=1)
+        world(root, size=size, seed=1)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(OochubError, match="holds other files"):
-        world(tmp_path / "mine", size=4)
+        world(tmp_path / "mine", size=size)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
     (tmp_path / "empty").mkdir()
-    assert _digest(world(tmp_path / "empty", size=4)) == _digest(root)
+    assert _digest(world(tmp_path / "empty", size=size)) == _digest(root)
 
 
-@pytest.mark.parametrize("world", [toy_coco, toy_spawrious])
-def test_a_render_that_fails_leaves_nothing(world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("world", "size"), WORLDS)
+def test_a_render_that_fails_leaves_nothing(
+    world: Any, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = iter(range(3))
 
     def save(*_: Any, **__: Any) -> None:
@@ -289,16 +278,16 @@ def test_a_render_that_fails_leaves_nothing(world: Any, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(Image.Image, "save", save)
     with pytest.raises(OSError, match="disk full"):
-        world(tmp_path / "world", size=4)
+        world(tmp_path / "world", size=size)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("world", [toy_coco, toy_spawrious])
-def test_unknown_sizes_are_named(world: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("world", "size"), WORLDS)
+def test_unknown_sizes_are_named(world: Any, size: int, tmp_path: Path) -> None:
     with pytest.raises(OochubError, match=r"'smal'. Did you mean 'small'.*Allowed: medium, small"):
         world(tmp_path / "world", size="smal")
-    with pytest.raises(OochubError, match="at least"):
-        world(tmp_path / "world", size=0)
+    with pytest.raises(OochubError, match=f"at least {size}, got {size - 1}"):
+        world(tmp_path / "world", size=size - 1)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -340,7 +329,7 @@ def test_spawrious_folders_are_those_of_the_release(tmp_path: Path) -> None:
 
 def _dogless(root: Path, **choices: Any) -> tuple[np.ndarray, np.ndarray]:
     """Pictures without dogs, (n, 48, 48, 3), and the location in each path."""
-    toy_spawrious(root, size=8, dogs=False, **choices)
+    toy_spawrious(root, size=4, dogs=False, **choices)
     paths = sorted(root.glob("spawrious224/*/*/*/*.png"))
     pictures = np.stack([np.asarray(Image.open(path)) for path in paths]).astype(float)
     return pictures, np.array([path.parts[-3] for path in paths])
@@ -370,10 +359,10 @@ def test_spawrious_background_shows_the_location_only_if_asked(correlation: bool
 
 def test_erased_dogs_leave_the_same_background(tmp_path: Path) -> None:
     """The frame's edge, which dogs seldom reach, is the same in most pictures; the middle never is."""
-    full, bare = toy_spawrious(tmp_path / "full", size=2), toy_spawrious(tmp_path / "bare", size=2, dogs=False)
+    full, bare = toy_spawrious(tmp_path / "full", size=1), toy_spawrious(tmp_path / "bare", size=1, dogs=False)
     same_corner = []
     for path in sorted(full.glob("spawrious224/*/*/*/*.png")):
         one, other = np.asarray(Image.open(path)), np.asarray(Image.open(bare / path.relative_to(full)))
         assert (one != other).any()
         same_corner.append(bool((one[-4:, :4] == other[-4:, :4]).all()))
-    assert np.mean(same_corner) > 0.95
+    assert np.mean(same_corner) > 0.9

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from oochub.builders.toy_worlds import _breeds, _folder, _textures
 
 _SIZES = {"small": 20, "medium": 150}
-_BACKGROUND_SHARE = 0.3
+_BACKGROUND_SHARE = 0.35
 """The dial of the world. How much of a background is left: at 1 a small network looks at nothing else, at 0
 nothing misleads it. The rest is the common ground color below."""
 _COMMON = np.array([130, 122, 108], np.float32)

@@ -86,16 +86,16 @@ def calibration(
     for k in np.unique(number):
         inside = number == k
         n, right = int(inside.sum()), int(correct[inside].sum())
-        low, high = wilson(right, n)
+        share = wilson(right, n)
         bins.append(
             {
                 "low": k / _BINS,
                 "high": (k + 1) / _BINS,
                 "n": n,
                 "confidence": float(confidence[inside].mean()),
-                "accuracy": right / n,
-                "accuracy_low": float(low),
-                "accuracy_high": float(high),
+                "accuracy": float(share),
+                "accuracy_low": share.low,
+                "accuracy_high": share.high,
             }
         )
     ece = estimate(catalog.get("metric", "ece"), {"label": label, "probability": probability}, **sampling)

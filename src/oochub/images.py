@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import torch
 
 _ORIENTATION = 0x0112
-_STAGES = ("preprocess", "_preprocess", "_preprocess_image_like_inputs", "process_image", "resize", "center_crop")
-_STAGES += ("rescale", "normalize", "pad")
+_STAGES: tuple[str, ...] = ("preprocess", "_preprocess", "_preprocess_image_like_inputs", "process_image", "resize")
+_STAGES += ("center_crop", "rescale", "normalize", "pad")
 _SAME_FOR_PICTURES = {"Beit", "MobileNetV2"}  # they override only what concerns segmentation maps
 _DECODED_ALONE = 512  # fewer pictures than this are decoded before worker processes have started
 
@@ -66,7 +66,7 @@ class Preprocessing:
     def __post_init__(self) -> None:
         if isinstance(self.resize, int) and self.crop is None:
             raise OochubError(
-                f"Resizing the shortest edge to {self.resize} alone leaves pictures of different sizes. {_USE_PROCESSOR}"
+                f"Resizing the shortest edge to {self.resize} alone leaves pictures of several sizes. {_USE_PROCESSOR}"
             )
         height, width = (self.resize, self.resize) if isinstance(self.resize, int) else self.resize
         if self.crop is not None and (self.crop[0] > height or self.crop[1] > width):
@@ -119,9 +119,12 @@ class Preprocessing:
         height, width = self._resized(*original)
         crop_height, crop_width = self.size
         top, left = (height - crop_height) // 2, (width - crop_width) // 2
+        resample = Image.Resampling(self.resample)
+        if resample is Image.Resampling.NEAREST:  # there the fused form picks another pixel now and then
+            resized = picture.resize((width, height), resample)
+            return np.asarray(resized.crop((left, top, left + crop_width, top + crop_height)))
         across, down = picture.width / width, picture.height / height
         box = (left * across, top * down, (left + crop_width) * across, (top + crop_height) * down)
-        resample = Image.Resampling(self.resample)
         return np.asarray(picture.resize((crop_width, crop_height), resample, box=box))
 
     @property
@@ -143,10 +146,10 @@ class Preprocessing:
 
 
 class Batch(NamedTuple):
-    """Preprocessed pictures: `pixels` uint8 (b, height, width, 3); `index` (b,) their rows; `columns` the others."""
+    """Preprocessed pictures: `pixels` uint8 (b, height, width, 3); `rows` (b,) their numbers; `columns` the others."""
 
     pixels: "torch.Tensor"
-    index: NDArray[np.int64]
+    rows: NDArray[np.int64]
     columns: Mapping[str, Sequence[Any]]
 
 
@@ -228,7 +231,7 @@ def uint8_cache(
                 np.lib.format.write_array_header_1_0(file, header)
                 for batch in batches(pictures, preprocessing, batch_size=64, num_workers=num_proc):
                     file.write(batch.pixels.numpy().data)
-                    bar.update(len(batch.index))
+                    bar.update(len(batch.rows))
     pixels: np.memmap[Any, np.dtype[np.uint8]] = np.load(target, mmap_mode="r", allow_pickle=False)
     return pixels
 
@@ -255,7 +258,7 @@ def batches(
     if not isinstance(loader.dataset, torch.utils.data.IterableDataset):
         count = len(loader.dataset)
         if num_workers is None:
-            num_workers = 0 if count < _DECODED_ALONE else min(8, len(os.sched_getaffinity(0)))
+            num_workers = 0 if count < _DECODED_ALONE else min(8, os.cpu_count() or 1)
         rows = [range(start, min(start + batch_size, count)) for start in range(0, count, batch_size)]
         found: Any = DataLoader(loader, sampler=rows, batch_size=None, num_workers=num_workers)
     else:
@@ -368,7 +371,9 @@ def _opened(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int]
         ) from error
 
 
-def _source(picture: Mapping[str, Any], where: str) -> bytes:
+def _source(picture: Mapping[str, Any] | None, where: str) -> bytes:
+    if picture is None:
+        raise OochubError(f"{where}: there is no picture. Drop the row or build the data again.")
     if picture["bytes"] is not None:
         return bytes(picture["bytes"])
     try:

@@ -1,5 +1,6 @@
 """The verdict on a report, in words: does the model rely on context, how much, on what, and how sure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -180,7 +181,7 @@ def _lead_of_worst_group(report: Mapping[str, Any]) -> str:
 
 def _how_much(report: Mapping[str, Any]) -> Fact:
     gap, title = report["gap"], "How much"
-    metric = wording.metric_title(report, report["benchmark"]["primary_metric"])
+    metric = wording.in_sentence(wording.metric_title(report, report["benchmark"]["primary_metric"]))
     if numbers.is_undefined(gap["value"]):
         return Fact(title, numbers.UNDEFINED, f": {wording.clean(gap['reason'] or 'the gap could not be computed')}.")
     interval = numbers.interval_points(gap)
@@ -198,7 +199,7 @@ class _Drop(NamedTuple):
 def _group_drops(report: Mapping[str, Any]) -> list[_Drop]:
     """Accuracy of each out-of-context group less that of the same label in context, largest drop first.
 
-    A drop is clear when Fisher's exact test is below 5% after Holm's correction over the groups.
+    A drop is clear when its test is below 5% after Holm's correction over the groups.
     """
     if report["benchmark"]["object"] is not None:
         return []
@@ -214,13 +215,16 @@ def _group_drops(report: Mapping[str, Any]) -> list[_Drop]:
 
 
 def _compare(row: Mapping[str, Any], same: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    from scipy.stats import fisher_exact  # slow to import, and only benchmarks of groups need it
-
-    inside = sum(other["n"] for other in same)
-    right_inside = sum(other["n"] * other["accuracy"]["value"] for other in same)
-    right = row["n"] * row["accuracy"]["value"]
-    table = [[round(right), row["n"] - round(right)], [round(right_inside), inside - round(right_inside)]]
-    return right / row["n"] - right_inside / inside, float(fisher_exact(table).pvalue)
+    """The difference of two proportions and its two-sided p-value, chi-square with Yates' correction."""
+    n, m = row["n"], sum(other["n"] for other in same)
+    right, right_inside = row["n"] * row["accuracy"]["value"], sum(o["n"] * o["accuracy"]["value"] for o in same)
+    pooled = (right + right_inside) / (n + m)
+    difference = right / n - right_inside / m
+    if pooled in (0.0, 1.0):
+        return difference, 1.0
+    corrected = max(abs(difference) - (1 / n + 1 / m) / 2, 0.0)
+    # one degree of freedom: the upper tail of chi-square is erfc of the root of half the statistic
+    return difference, math.erfc(corrected / math.sqrt(2 * pooled * (1 - pooled) * (1 / n + 1 / m)))
 
 
 def _holm(p_values: Sequence[float]) -> list[bool]:

@@ -59,6 +59,15 @@ def metric_title(report: Mapping[str, Any], metric: str) -> str:
     return name(report["metrics"][metric]["title"])
 
 
+def in_sentence(title: str) -> str:
+    """A title inside a sentence: its first letter small, unless the word is an abbreviation.
+
+    >>> in_sentence("Accuracy"), in_sentence("AUC on hard")
+    ('accuracy', 'AUC on hard')
+    """
+    return title[:1].lower() + title[1:] if title[1:2].islower() else title
+
+
 def group_words(report: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """A group in words: "car without road" where the benchmark has an object, else "labrador on desert".
 

@@ -1,0 +1,77 @@
+"""Loads a benchmark by the command line's short name, `benchmark/config`."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import datasets
+
+from oochub import catalog
+from oochub.errors import OochubError, unknown_name
+
+
+def load(
+    name: str,
+    *,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+) -> datasets.DatasetDict:
+    """The splits of `benchmark/config`, as `datasets.load_dataset(benchmark, config, data_dir=...)` gives them.
+
+    Args:
+        name: "nooch/ce_car", or the benchmark alone where it has one config.
+        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        options: Options of the builder, as `load_dataset` takes them.
+        num_proc: Processes to build with.
+
+    Raises:
+        OochubError: An unknown benchmark, config or option; raw data that are missing or broken.
+    """
+    benchmark, _, config = name.partition("/")
+    if benchmark not in catalog.names("benchmark"):
+        hint = "Write it as benchmark/config, for example nooch/ce_car."
+        raise unknown_name("benchmark", benchmark, catalog.names("benchmark"), hint)
+    _check_options(benchmark, options or {})
+    loaded = datasets.load_dataset(benchmark, config or None, data_dir=data_dir, num_proc=num_proc, **(options or {}))
+    assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
+    return loaded
+
+
+def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
+    """Builder options from `key=value` texts; numbers, true, false and comma-separated lists are understood.
+
+    >>> parse_options(["contexts=road,grass", "beta=0.2", "strict=true"])
+    {'contexts': ['road', 'grass'], 'beta': 0.2, 'strict': True}
+    """
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise OochubError(f"An option is written key=value, got {pair!r}. Example: --option contexts=published")
+        options[key] = text.split(",") if "," in text else _scalar(text)
+    return options
+
+
+def _scalar(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _check_options(benchmark: str, options: Mapping[str, Any]) -> None:
+    import dataclasses
+    import importlib
+
+    builder = datasets.load.import_main_class(
+        importlib.import_module(catalog.module_name("benchmark", benchmark)).__name__
+    )
+    common = {field.name for field in dataclasses.fields(datasets.BuilderConfig)}
+    allowed = [field.name for field in dataclasses.fields(builder.BUILDER_CONFIG_CLASS) if field.name not in common]
+    for name in options:
+        if name not in allowed:
+            raise unknown_name(f"option of {benchmark}", name, allowed)

@@ -1,0 +1,322 @@
+"""Runs an image classifier over the splits of a data set, once; everything after works on the file it leaves."""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import torch
+from safetensors.torch import save_file
+from tqdm import tqdm
+
+from oochub.benchmark import BuildRecord
+from oochub.errors import OochubError, unknown_name
+from oochub.files import check_writable, written_whole
+from oochub.heads import Head, features_of, find_head, recorded
+from oochub.images import Preprocessing, batches, decode, normalize
+from oochub.mistakes import worst_of_each
+from oochub.predictions import Predictions, row_counts
+from oochub.provenance import provenance, without_when_and_where
+
+_MODES = ("auto", "head")
+_THUMBNAIL = 224
+
+
+class Classifier(NamedTuple):
+    """A model in evaluation mode with its image processor and what is known of its origin."""
+
+    model: Any
+    processor: Any
+    about: dict[str, Any]
+    training: dict[str, Any] | None
+
+
+def predict(
+    model: Any,
+    dataset: Any,
+    *,
+    mode: str = "auto",
+    features: bool = False,
+    batch_size: int | None = None,
+    out: str | Path | None = None,
+    splits: Iterable[str] | None = None,
+    image_processor: Any = None,
+    preprocessing: str = "fused",
+    images: bool = True,
+) -> Predictions:
+    """Predicts every example of the splits with a classifier's own head.
+
+    Args:
+        model: Folder or Hub id of a Hugging Face image classifier, or the model itself.
+        dataset: A Dataset, IterableDataset or DatasetDict with a column `image`; `label`, `example_id` and any other
+            columns are carried into the predictions.
+        mode: "head", the classifier's own head; "auto" is the same here.
+        features: Store what the head sees (`features`), and the head itself in `<out>.head.safetensors`.
+        batch_size: Pictures a forward pass; None takes 32 on the CPU, 128 on a GPU.
+        out: Parquet file to write, whole or not at all.
+        splits: Splits of a DatasetDict; None takes all but "train".
+        image_processor: Only with a model object: the processor of its pictures.
+        preprocessing: "fused" decodes and resizes in one pass, within one grey level of the processor; "processor"
+            is the model's own.
+        images: Keep a small JPEG of the worst mistakes of each group, for the report.
+
+    Returns:
+        The Predictions; also written to `out`.
+
+    Raises:
+        OochubError: An unknown split or mode, a model whose classes are not those of the data set, an output that
+            cannot be written, a picture that cannot be read (its split and id are named).
+    """
+    if mode not in _MODES:
+        raise unknown_name("mode", mode, _MODES)
+    if preprocessing not in ("fused", "processor"):
+        raise unknown_name("preprocessing", preprocessing, ("fused", "processor"))
+    if out is not None:
+        check_writable(out)
+    if features and out is None:
+        raise OochubError("features=True also stores the head, beside the predictions: give out=FILE.parquet.")
+    parts = _splits(dataset, splits)
+    classifier = load_classifier(model, image_processor)
+    order, class_names = _class_order(classifier.model, next(iter(parts.values())))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    classifier.model.to(device).eval()
+    size = batch_size or (128 if device.type == "cuda" else 32)
+    inputs = _Inputs(classifier.processor, preprocessing, size, device)
+    head = find_head(classifier.model, _probe(inputs, parts)) if features else None
+    tables = [_predict_split(name, part, classifier.model, inputs, order, head) for name, part in parts.items()]
+    table = pa.concat_tables(tables)
+    metadata = _metadata(table, classifier, class_names, next(iter(parts.values())), size, preprocessing)
+    if images:
+        table = table.append_column("thumbnail", _thumbnails(table, parts))
+    if out is not None and head is not None:
+        with written_whole(head_file(out)) as draft:
+            weight, bias = head.weight[order].contiguous().cpu(), head.bias[order].contiguous().cpu()
+            save_file({"weight": weight, "bias": bias}, draft)
+    made = Predictions(table, metadata)
+    if out is not None:
+        made.save(out)
+    return made
+
+
+def head_file(predictions: str | Path) -> Path:
+    """Where the head of these predictions lies.
+
+    >>> head_file("runs/preds.parquet").as_posix()
+    'runs/preds.head.safetensors'
+    """
+    return Path(predictions).with_suffix(".head.safetensors")
+
+
+def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
+    """The classifier of a folder, a Hub id or an object, with its image processor.
+
+    Raises:
+        OochubError: The folder or id holds no image classifier, or a model object comes without its processor.
+    """
+    from transformers import AutoImageProcessor, AutoModelForImageClassification
+
+    if not isinstance(model, str | Path):
+        if image_processor is None:
+            raise OochubError("A model object needs image_processor=, the processor of its pictures.")
+        about = {"id": type(model).__name__, "revision": _weights_digest(model.state_dict()), "mode": "head"}
+        return Classifier(model, image_processor, about, None)
+    folder = Path(model).expanduser()
+    local = folder.is_dir()
+    if not local and (folder.is_absolute() or len(folder.parts) > 2):
+        raise OochubError(f"No model at {model}: the folder does not exist. `oochub train` makes one.")
+    if local and not (folder / "config.json").is_file():
+        raise OochubError(
+            f"{model} holds no finished model (no config.json). If a training run was interrupted there, run the same "
+            "`oochub train` command again: it goes on."
+        )
+    source = str(folder) if local else str(model)
+    try:
+        loaded = AutoModelForImageClassification.from_pretrained(source, trust_remote_code=False)
+        processor = image_processor or AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise OochubError(
+            f"{model} is neither a folder nor a Hub id of an image classifier that can be loaded: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+    weights = folder / "model.safetensors"
+    local_revision = hashlib.sha256(weights.read_bytes()).hexdigest()[:40] if weights.is_file() else None
+    revision = local_revision if local else getattr(loaded.config, "_commit_hash", None)
+    about = {"id": folder.name if folder.is_absolute() else str(model), "revision": revision, "mode": "head"}
+    recipe = folder / "recipe.json"
+    training = json.loads(recipe.read_text("utf-8")) if recipe.is_file() else None
+    return Classifier(loaded, processor, about, without_when_and_where(training) if training else None)
+
+
+class _Inputs:
+    """Turns a split into batches of (pixel values on the device, the other columns)."""
+
+    def __init__(self, processor: Any, preprocessing: str, batch_size: int, device: torch.device) -> None:
+        self._processor, self._batch_size, self._device = processor, batch_size, device
+        self._fused = Preprocessing.from_processor(processor) if preprocessing == "fused" else None
+
+    def batches(self, part: Any) -> Iterator[tuple[torch.Tensor, Mapping[str, Any]]]:
+        if self._fused is not None:
+            for batch in batches(part, self._fused, batch_size=self._batch_size):
+                yield normalize(batch.pixels.to(self._device), self._fused), batch.columns
+            return
+        for columns in part.cast_column("image", datasets.Image(decode=False)).iter(self._batch_size):
+            ids = columns.get("example_id", [""] * len(columns["image"]))
+            pictures = [
+                decode(_bytes(picture), f"split {part.split}, example {name}")
+                for picture, name in zip(columns.pop("image"), ids, strict=True)
+            ]
+            yield self._processor(pictures, return_tensors="pt")["pixel_values"].to(self._device), columns
+
+
+def _splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
+    if not isinstance(dataset, Mapping):
+        if wanted is not None:
+            raise OochubError("splits= chooses among those of a DatasetDict; this data set is a single split.")
+        dataset = {str(getattr(dataset, "split", None) or "test"): dataset}
+        wanted = list(dataset)
+    names = list(wanted) if wanted is not None else [name for name in dataset if name != "train"] or list(dataset)
+    for name in names:
+        if name not in dataset:
+            raise unknown_name("split", name, dataset)
+    parts = {name: dataset[name] for name in dict.fromkeys(names)}
+    for name, part in parts.items():
+        if "image" not in (part.column_names or []):
+            raise OochubError(f"The split {name} has no column 'image', only {part.column_names}.")
+    return parts
+
+
+def _class_order(model: Any, part: Any) -> tuple[list[int], list[str]]:
+    """For each class of the data set its output of the model, and the classes' names."""
+    own = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
+    label = (part.features or {}).get("label")
+    names = list(label.names) if isinstance(label, datasets.ClassLabel) else own
+    if names == own or (len(names) == len(own) and all(name.startswith("LABEL_") for name in own)):
+        return list(range(len(own))), names
+    if sorted(names) == sorted(own):
+        return [own.index(name) for name in names], names
+    raise OochubError(
+        f"The model tells {len(own)} classes apart ({', '.join(own[:6])}{', ...' if len(own) > 6 else ''}), the data "
+        f"set has {len(names)} ({', '.join(names[:6])}). Train a head with `oochub train --model MODEL`, or set "
+        "model.config.id2label when the classes are the same under other names."
+    )
+
+
+def _probe(inputs: _Inputs, parts: Mapping[str, Any]) -> torch.Tensor:
+    part = next(iter(parts.values()))
+    few = part.select(range(min(3, len(part)))) if isinstance(part, datasets.Dataset) else part.take(3)
+    return next(inputs.batches(few))[0]
+
+
+def _predict_split(name: str, part: Any, model: Any, inputs: _Inputs, order: list[int], head: Head | None) -> pa.Table:
+    columns: dict[str, list[Any]] = {}
+    logits, seen = [], []
+    total = len(part) if isinstance(part, datasets.Dataset) else None
+    with tqdm(total=total, desc=f"Predicting {name}", unit="image", disable=None) as bar:
+        for pixel_values, others in inputs.batches(part):
+            with torch.inference_mode(), recorded(model, head.layers if head else ()) as calls:
+                logits.append(model(pixel_values=pixel_values).logits[:, order].float().cpu())
+                if head:
+                    seen.append(features_of(head, calls).float().cpu())
+            for key, values in others.items():
+                columns.setdefault(key, []).extend(values)
+            bar.update(len(pixel_values))
+    if not logits:
+        raise OochubError(f"The split {name} has no example.")
+    return _table(name, part, columns, torch.cat(logits).numpy(), torch.cat(seen).numpy() if head else None)
+
+
+def _table(
+    split: str, part: Any, columns: dict[str, list[Any]], logits: np.ndarray[Any, Any], features: Any
+) -> pa.Table:
+    n, known = len(logits), part.features or {}
+    ids = columns.pop("example_id", None) or [str(row) for row in range(n)]
+    label = columns.pop("label", None) or [-1] * n
+    arrays: dict[str, Any] = {
+        "example_id": pa.array([str(one) for one in ids]),
+        "split": pa.array([split] * n),
+        "label": pa.array([-1 if one is None else one for one in label], pa.int64()),
+        "logits": _vectors(logits),
+    }
+    if features is not None:
+        arrays["features"] = _vectors(features)
+    for key, values in columns.items():
+        feature = known.get(key)
+        if isinstance(feature, datasets.ClassLabel):
+            arrays[key] = pa.array([None if v is None or v < 0 else feature.names[v] for v in values], pa.string())
+        else:
+            schema = datasets.Features({key: feature}).arrow_schema if feature is not None else None
+            arrays[key] = pa.array(values, schema.field(key).type if schema is not None else None)
+    return pa.table(arrays)
+
+
+def _vectors(matrix: np.ndarray[Any, Any]) -> pa.Array:
+    flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
+    return pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int32), flat)
+
+
+def _thumbnails(table: pa.Table, parts: Mapping[str, Any]) -> pa.Array:
+    """A small JPEG for the worst mistakes of each split and group, null elsewhere."""
+    logits = np.stack(table.column("logits").to_numpy())
+    label, split = table.column("label").to_numpy(), np.array(table.column("split").to_pylist())
+    group = np.array(table.column("group").to_pylist() if "group" in table.column_names else label.tolist())
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    loss = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(label)), label]
+    wrong = np.flatnonzero((logits.argmax(axis=1) != label) & (label >= 0))
+    chosen = wrong[worst_of_each(loss[wrong], split[wrong], group[wrong])]
+    found: list[bytes | None] = [None] * len(label)
+    first = {name: int(np.argmax(split == name)) for name in parts}
+    for row in chosen.tolist():
+        part = parts[split[row]]
+        if isinstance(part, datasets.Dataset):
+            found[row] = _thumbnail(part, row - first[split[row]])
+    return pa.array(found, pa.binary())
+
+
+def _thumbnail(part: datasets.Dataset, row: int) -> bytes:
+    picture = decode(_bytes(part.cast_column("image", datasets.Image(decode=False))[row]["image"]), f"row {row}")
+    picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    file = io.BytesIO()
+    picture.save(file, "JPEG", quality=80)  # a new file: what the original carried besides pixels stays behind
+    return file.getvalue()
+
+
+def _bytes(picture: Mapping[str, Any]) -> bytes:
+    return picture["bytes"] if picture["bytes"] is not None else Path(picture["path"]).read_bytes()
+
+
+def _metadata(
+    table: pa.Table, classifier: Classifier, class_names: list[str], part: Any, batch_size: int, preprocessing: str
+) -> dict[str, Any]:
+    info = part.info
+    record = BuildRecord.of(info.description)
+    rows = table.drop_columns([name for name in ("logits", "features") if name in table.column_names])
+    digest = hashlib.sha256(json.dumps(rows.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
+    return {
+        "schema_version": 1,
+        "benchmark": record.benchmark if record else info.builder_name or "custom",
+        "config": record.config if record else info.config_name or "default",
+        "version": record.version if record else str(info.version or "0.0.0"),
+        "notes": list(record.notes) if record else [],
+        "facts": dict(record.facts) if record else {},
+        "fingerprint": digest,
+        "model": classifier.about,
+        "training": classifier.training,
+        "class_names": class_names,
+        "rows": row_counts(table.column("split").to_pylist()),
+        "provenance": provenance(
+            preprocessing=preprocessing, processor=type(classifier.processor).__name__, batch_size=batch_size
+        ),
+    }
+
+
+def _weights_digest(state: Mapping[str, torch.Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(state.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.ndim else b"")
+    return digest.hexdigest()[:40]
