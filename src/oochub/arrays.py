@@ -263,7 +263,8 @@ def _groups_of_objects(group: Sequence[Any], name: str) -> Groups:
         raise OochubError(f"{name} has no rows: the metric of nothing is undefined. Check the selection.")
     code: dict[Hashable, int] = {}
     try:
-        codes = np.fromiter((code.setdefault(one, len(code)) for one in group), np.int64, len(group))
+        plain = (one.item() if isinstance(one, np.generic) else one for one in group)
+        codes = np.fromiter((code.setdefault(one, len(code)) for one in plain), np.int64, len(group))
     except TypeError as error:
         raise OochubError(f"{name} must hold hashable names (str, int, tuple): {error}.") from error
     if any(one != one for one in code):

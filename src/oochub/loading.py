@@ -1,11 +1,14 @@
 """Loads a benchmark by the command line's short name, `benchmark/config`."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 import datasets
 
 from oochub import catalog
+from oochub.builder import BenchmarkBuilder
 from oochub.errors import OochubError, unknown_name
 
 
@@ -31,7 +34,7 @@ def load(
     if benchmark not in catalog.names("benchmark"):
         hint = "Write it as benchmark/config, for example nooch/ce_car."
         raise unknown_name("benchmark", benchmark, catalog.names("benchmark"), hint)
-    _check_options(benchmark, options or {})
+    check_options(benchmark, options or {})
     loaded = datasets.load_dataset(benchmark, config or None, data_dir=data_dir, num_proc=num_proc, **(options or {}))
     assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
     return loaded
@@ -63,15 +66,20 @@ def _scalar(text: str) -> Any:
     return text
 
 
-def _check_options(benchmark: str, options: Mapping[str, Any]) -> None:
-    import dataclasses
-    import importlib
+def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
+    """Checks the names of builder options before anything is read.
 
-    builder = datasets.load.import_main_class(
-        importlib.import_module(catalog.module_name("benchmark", benchmark)).__name__
-    )
-    common = {field.name for field in dataclasses.fields(datasets.BuilderConfig)}
-    allowed = [field.name for field in dataclasses.fields(builder.BUILDER_CONFIG_CLASS) if field.name not in common]
+    Raises:
+        OochubError: A name that the benchmark's builder does not have.
+    """
+    module = import_module(catalog.module_name("benchmark", benchmark))
+    builders = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, BenchmarkBuilder) and value.__module__ == module.__name__
+    ]
+    common = {field.name for field in fields(datasets.BuilderConfig)}
+    allowed = [field.name for field in fields(builders[0].BUILDER_CONFIG_CLASS) if field.name not in common]
     for name in options:
         if name not in allowed:
             raise unknown_name(f"option of {benchmark}", name, allowed)

@@ -60,7 +60,7 @@ class MetricShell:
     `__init__(options)`, `update(arrays)` that changes nothing if it raises, `merge(other)` and `compute()`.
 
     The arrays carry the names of the metric function's arguments; `references` is accepted for `label`, and
-    `predictions` for the `score`, `probability` or `prediction` that the metric compares with it. Options
+    `predictions` for the `prediction`, `score` or `probability` that the metric compares with it. Options
     (such as the bins of ece) come with the first batch, or with `compute` on whole arrays. Whatever happens
     in `compute`, the rows are gone afterwards. One process: merge the states, or gather the predictions.
     """
@@ -134,7 +134,7 @@ class MetricShell:
 
     def _compared_array(self) -> str:
         arrays = self._parameters(self.state.update)
-        return next((name for name in ("score", "probability", "prediction") if name in arrays), "predictions")
+        return next((name for name in ("prediction", "score", "probability") if name in arrays), "predictions")
 
     @staticmethod
     def _parameters(function: Callable[..., Any]) -> dict[str, bool]:

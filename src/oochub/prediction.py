@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import save_file
 from tqdm import tqdm
 
+from oochub import catalog
 from oochub.benchmark import BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
@@ -298,7 +299,7 @@ def _metadata(
     digest = hashlib.sha256(json.dumps(rows.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
     return {
         "schema_version": 1,
-        "benchmark": record.benchmark if record else info.builder_name or "custom",
+        "benchmark": record.benchmark if record else _benchmark_name(info),
         "config": record.config if record else info.config_name or "default",
         "version": record.version if record else str(info.version or "0.0.0"),
         "notes": list(record.notes) if record else [],
@@ -312,6 +313,12 @@ def _metadata(
             preprocessing=preprocessing, processor=type(classifier.processor).__name__, batch_size=batch_size
         ),
     }
+
+
+def _benchmark_name(info: Any) -> str:
+    """The benchmark of a Parquet repository by its folder's name; "custom" for someone's own data."""
+    name = str(info.dataset_name or "")
+    return name if name in catalog.names("benchmark") else "custom"
 
 
 def _weights_digest(state: Mapping[str, torch.Tensor]) -> str:

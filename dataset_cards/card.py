@@ -1,0 +1,72 @@
+"""Writes the Hub card of a benchmark from its declaration."""
+
+from huggingface_hub import DatasetCard, DatasetCardData
+
+from oochub.benchmark import Benchmark, Selection
+
+
+def card(benchmark: Benchmark) -> DatasetCard:
+    """The card: front matter and text, without the configs, which a build adds.
+
+    The committed cards `dataset_cards/<name>.md` are this function's output, held so by a test; `make cards` writes
+    them.
+
+    >>> from oochub import get
+    >>> "## Citation" in card(get("benchmark", "nooch")).text
+    True
+    """
+    data = DatasetCardData(
+        pretty_name=benchmark.title,
+        task_categories=["image-classification"],
+        tags=["out-of-context", "robustness", "distribution-shift"],
+        license="other",
+        license_name=f"images: {benchmark.images_license}; labels: {benchmark.annotations_license}",
+    )
+    return DatasetCard(f"---\n{data.to_yaml()}\n---\n{_text(benchmark)}")
+
+
+def _text(benchmark: Benchmark) -> str:
+    files = "\n".join(f"| `{raw.path}` | {raw.url} | {raw.size} | {raw.license} |" for raw in benchmark.raw_files)
+    return f"""
+# {benchmark.title}
+
+{benchmark.summary} Version {benchmark.version} of the rows, built by `oochub` from the raw files below.
+
+| side | rows |
+|---|---|
+| in context | {_rows(benchmark.in_context)} |
+| out of context | {_rows(benchmark.out_of_context)} |
+
+Headline: {benchmark.primary_metric} out of context against in context; guessing gives {benchmark.chance:g}.
+Metrics: {", ".join(benchmark.metrics)}.
+
+## Use
+
+```python
+import oochub
+from datasets import load_dataset
+
+data = load_dataset("{benchmark.name}", "<config>", data_dir="<raw folder>")
+```
+
+A built repository loads without oochub: `load_dataset("<folder or repository>", "<config>")`.
+
+## Raw files
+
+| file | from | size | licence |
+|---|---|---|---|
+{files}
+
+Licence of the images: {benchmark.images_license}. Licence of the labels: {benchmark.annotations_license}.
+
+## Citation
+
+```bibtex
+{benchmark.citation}
+```
+"""
+
+
+def _rows(selection: Selection) -> str:
+    where = "; ".join(f"`{column}` in {', '.join(values)}" for column, values in selection.where.items())
+    return f"split `{selection.split}`" + (f", {where}" if where else "") + f" ({selection.name})"

@@ -1,0 +1,26 @@
+"""Raw COCO and COCO-Stuff to a Parquet repository of NOOCH; run it: `python loading_scripts/nooch.py --help`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.loading_scripts.parquet_repository import parquet_repository
+
+
+def nooch(
+    data_dir: Annotated[Path, typer.Option(help="The COCO folder; `oochub show benchmark nooch` draws it.")],
+    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
+    config: Annotated[list[str], typer.Option(help="Repeatable, for example ce_car.")],
+    contexts: Annotated[str, typer.Option(help="computed or published.")] = "computed",
+    strict: Annotated[bool, typer.Option(help="Refuse a folder that is not all of COCO.")] = True,
+    num_proc: int = 1,
+) -> None:
+    """Builds configs of NOOCH; without --no-strict only from the complete images and the official split."""
+    for name in config:
+        options = {"contexts": contexts, "strict": strict}
+        parquet_repository(f"nooch/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+
+
+if __name__ == "__main__":
+    typer.run(nooch)

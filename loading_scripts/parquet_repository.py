@@ -1,0 +1,101 @@
+"""Builds one config of a benchmark into a Parquet repository with its card, which plain `datasets` loads."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+from datasets.utils.metadata import MetadataConfigs
+from huggingface_hub import DatasetCard, DatasetCardData
+
+from oochub import catalog
+from oochub.benchmark import BuildRecord
+from oochub.dataset_cards.card import card
+from oochub.errors import OochubError, unknown_name
+from oochub.files import check_writable, folder_written_whole, written_whole
+
+
+def parquet_repository(
+    name: str,
+    out: str | Path,
+    *,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+) -> Path:
+    """Writes `out/<config>/<split>-<hash>.parquet` and `out/README.md`; configs that are there already stay.
+
+    The files' names carry a hash of their content: `datasets` caches by name, so a rebuilt config is never read from
+    an old cache. The folder loads with `load_dataset(out, config)` without oochub, and can be uploaded as it is.
+
+    Args:
+        name: "nooch/ce_car".
+        out: The folder of the repository.
+        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        options: Options of the builder.
+        num_proc: Processes to build with.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OochubError: An unknown benchmark, config or option, raw data that are missing or broken, a folder that cannot
+            be written. Nothing is half-written then.
+    """
+    from oochub.loading import check_options
+
+    benchmark, _, config = name.partition("/")
+    if benchmark not in catalog.names("benchmark"):
+        raise unknown_name("benchmark", benchmark, catalog.names("benchmark"), "Write it as benchmark/config.")
+    check_options(benchmark, options or {})
+    target = Path(out).expanduser()
+    check_writable(target / config)
+    if target.name == benchmark and (target / f"{benchmark}.py").exists():
+        raise OochubError(f"{target} holds {benchmark}.py; `datasets` refuses such a folder. Choose another one.")
+    builder = datasets.load_dataset_builder(benchmark, config or None, data_dir=data_dir, **(options or {}))
+    with folder_written_whole(target / builder.config.name) as draft:
+        built = draft / "built"
+        builder.download_and_prepare(str(built), file_format="parquet", num_proc=num_proc)
+        files = _named_by_content(built, draft, benchmark, list(builder.info.splits))
+        for leftover in [*built.iterdir(), *draft.glob("built*")]:
+            leftover.rmdir() if leftover.is_dir() else leftover.unlink()
+    _write_card(target, builder, files)
+    return target
+
+
+def _named_by_content(built: Path, target: Path, benchmark: str, splits: list[str]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for split in splits:
+        for file in sorted(built.glob(f"{benchmark}-{split}*.parquet")):
+            with file.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()[:12]
+            renamed = file.rename(target / file.name.replace(f"{benchmark}-{split}", f"{split}-{digest}"))
+            names.setdefault(split, []).append(renamed.name)
+    return names
+
+
+def _write_card(target: Path, builder: Any, files: Mapping[str, list[str]]) -> None:
+    readme, config = target / "README.md", builder.config.name
+    benchmark = catalog.get("benchmark", builder.BENCHMARK.name)
+    data = DatasetCard.load(readme).data if readme.is_file() else DatasetCardData(**card(benchmark).data.to_dict())
+    paths = [
+        {"split": split, "path": [f"{config}/{name}" for name in names] if len(names) > 1 else f"{config}/{names[0]}"}
+        for split, names in files.items()
+    ]
+    MetadataConfigs({config: {"data_files": paths}}).to_dataset_card_data(data)
+    builder.info.download_size = None  # nothing was downloaded; the reader would check it
+    datasets.info.DatasetInfosDict({config: builder.info}).to_dataset_card_data(data)
+    record = BuildRecord.of(builder.info.description)
+    notes = [f"- `{config}`: {note}" for note in (record.notes if record else ())]
+    kept = [] if not readme.is_file() else _notes_of_others(readme.read_text("utf-8"), config)
+    text = card(benchmark).text
+    if kept or notes:
+        text += "\n## This build\n\n" + "\n".join([*kept, *notes]) + "\n"
+    with written_whole(readme) as draft:
+        draft.write_text(f"---\n{data.to_yaml()}\n---\n{text}", "utf-8")
+
+
+def _notes_of_others(readme: str, config: str) -> list[str]:
+    section = readme.partition("\n## This build\n")[2]
+    return [line for line in section.splitlines() if line.startswith("- ") and not line.startswith(f"- `{config}`")]

@@ -1,0 +1,26 @@
+"""The raw Spawrious folder to a Parquet repository; run it: `python loading_scripts/spawrious.py --help`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.loading_scripts.parquet_repository import parquet_repository
+
+
+def spawrious(
+    data_dir: Annotated[Path, typer.Option(help="The folder that holds spawrious224/.")],
+    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
+    config: Annotated[list[str], typer.Option(help="Repeatable, for example o2o_hard.")],
+    variant: Annotated[str, typer.Option(help="paper (Table 2) or released (the authors' code).")] = "paper",
+    strict: Annotated[bool, typer.Option(help="Refuse folders of other than 3,168 files.")] = True,
+    num_proc: int = 1,
+) -> None:
+    """Builds configs of Spawrious; without --no-strict only from the complete release."""
+    for name in config:
+        options = {"variant": variant, "strict": strict}
+        parquet_repository(f"spawrious/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+
+
+if __name__ == "__main__":
+    typer.run(spawrious)
