@@ -17,7 +17,6 @@ from oochub.proportion import wilson
 
 _FEW = 10  # fewer successes or failures than this: the bootstrap of a proportion is too narrow
 _FEW_CLUSTERS = 10
-_SOME_CLUSTERS = 20  # fewer than this: the reason warns (method_facts: coverage 0.85 to 0.90)
 _BLOCK = 1 << 20  # row draws held at once
 
 
@@ -25,8 +24,6 @@ def bootstrap(
     metric: Callable[..., float],
     columns: Mapping[str, Any],
     sampling: Sampling = Sampling(),  # noqa: B008 frozen
-    *,
-    reverse: bool = False,
 ) -> Estimate:
     """A metric with its percentile bootstrap interval.
 
@@ -37,8 +34,6 @@ def bootstrap(
         metric: Function of the columns, by keyword, that returns a float.
         columns: Arrays (n, ...) by the names of the metric's arguments.
         sampling: Clusters, number of resamples, seed and level.
-        reverse: Reflect the percentiles at the value (Davison and Hinkley 1997, Section 5.2.1, "basic"):
-            for a statistic whose replicates are biased upwards, such as a calibration error.
 
     Returns:
         The metric on the columns themselves, with n rows.
@@ -49,13 +44,36 @@ def bootstrap(
     >>> bootstrap(lambda x: float(np.median(x)), {"x": np.arange(101)}, Sampling(seed=1))
     50.000 [40.000, 60.025] n=101
     """
+    value = float(metric(**{name: column for name, column in columns.items() if column is not None}))
+    n = check_same_length(**columns)
+    return _interval(value, replicates(metric, columns, sampling), n, sampling)
+
+
+def replicates(
+    metric: Callable[..., Any],
+    columns: Mapping[str, Any],
+    sampling: Sampling = Sampling(),  # noqa: B008 frozen
+) -> Array:
+    """A statistic of each bootstrap resample of the rows, or of whole clusters.
+
+    Args:
+        metric: Function of the columns, by keyword, that returns a float or an array of fixed shape.
+        columns: Arrays (n, ...) by the names of the metric's arguments.
+        sampling: Clusters, number of resamples and seed.
+
+    Returns:
+        float64 (resamples, ...).
+
+    Raises:
+        OochubError: Different lengths, or what the metric refuses.
+
+    >>> replicates(np.mean, {"a": np.ones(5)}, Sampling(resamples=100)).shape
+    (100,)
+    """
     arrays = {name: np.asarray(column) for name, column in columns.items() if column is not None}
     n = check_same_length(**arrays, cluster=sampling.cluster)
-    value = float(metric(**arrays))
-    drawn = [
-        float(metric(**{name: array[rows] for name, array in arrays.items()})) for rows in _resampled_rows(n, sampling)
-    ]
-    return _interval(value, np.array(drawn), n, sampling, reverse=reverse)
+    drawn = [metric(**{name: array[rows] for name, array in arrays.items()}) for rows in _resampled_rows(n, sampling)]
+    return np.array(drawn, dtype=np.float64)
 
 
 def mean_estimate(values: Any, sampling: Sampling = Sampling()) -> Estimate:  # noqa: B008 frozen
@@ -129,29 +147,20 @@ def _resampled_ratio(sums: Array, sizes: Array, generator: np.random.Generator, 
     return drawn
 
 
-def _interval(value: float, drawn: Array, n: int, sampling: Sampling, *, reverse: bool = False) -> Estimate:
-    clusters = None if sampling.cluster is None else int(sampling.cluster.max()) + 1
-    unit = "rows" if clusters is None else f"{clusters} clusters"
-    method = f"{'reverse ' if reverse else ''}percentile bootstrap of {unit}, {len(drawn)} resamples"
+def _interval(value: float, drawn: Array, n: int, sampling: Sampling) -> Estimate:
+    method = f"percentile bootstrap of {sampling.unit}, {len(drawn)} resamples"
     if math.isnan(value):
         return Estimate(value, n=n, method=method, reason="the metric is undefined on these rows")
-    if clusters == 1:
-        return Estimate(value, n=n, method=method, reason="one cluster only: no interval between clusters")
     kept = drawn[~np.isnan(drawn)]
-    reasons = []
-    if len(kept) < len(drawn):
-        reasons.append(f"undefined in {len(drawn) - len(kept)} of {len(drawn)} resamples")
-    if clusters is not None and clusters < _SOME_CLUSTERS:
-        reasons.append(f"only {clusters} clusters: the interval may be too narrow")
-    reason = "; ".join(reasons) or None
-    if 2 * len(kept) < len(drawn):
+    undefined = len(drawn) - len(kept)
+    reasons = [f"undefined in {undefined} of {len(drawn)} resamples"] if undefined else []
+    reason = "; ".join([*reasons, *([sampling.warning] if sampling.warning else [])]) or None
+    if 2 * len(kept) < len(drawn) or sampling.clusters == 1:
         return Estimate(value, n=n, method=method, reason=reason)
-    if clusters is not None and clusters < _FEW_CLUSTERS:
-        spread = kept.std(ddof=1) * math.sqrt(clusters / (clusters - 1))
-        half = stats.t.isf(sampling.tail, clusters - 1) * spread
-        method = f"t interval, bootstrap of {unit}, {len(drawn)} resamples"
+    if sampling.clusters is not None and sampling.clusters < _FEW_CLUSTERS:
+        count = sampling.clusters
+        half = stats.t.isf(sampling.tail, count - 1) * kept.std(ddof=1) * math.sqrt(count / (count - 1))
+        method = f"t interval, bootstrap of {sampling.unit}, {len(drawn)} resamples"
         return Estimate(value, low=value - half, high=value + half, n=n, method=method, reason=reason)
     low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
-    if reverse:
-        low, high = 2 * value - high, 2 * value - low
     return Estimate(value, low=low, high=high, n=n, method=method, reason=reason)

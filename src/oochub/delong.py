@@ -14,12 +14,21 @@ from oochub.arrays import Array, check_group, check_label, check_same_length, ch
 from oochub.errors import OochubError
 from oochub.estimate import Estimate
 
+_FEW = 30  # rows of a class
+
 
 class Covariance(NamedTuple):
     """AUCs (k,) of k scores of the same rows, and their covariance (k, k); nan where it is undefined."""
 
     auc: Array
     covariance: Array
+
+
+class _Parts(NamedTuple):
+    auc: Array
+    covariance: Array
+    of_positives: Array  # what the positives add to the covariance
+    of_negatives: Array
 
 
 class PairedDifference(NamedTuple):
@@ -34,8 +43,12 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
 
         logit(A) +- z se / (A (1 - A)),  back-transformed
 
-    The plain interval A +- z se covers too little in small groups (0.868 at 5 + 5 rows, against 0.989).
-    With clusters z becomes the t quantile of (clusters - 1). A perfect order has no variance: of the
+    where z is the t quantile with the degrees of freedom of Welch and Satterthwaite, from the positives' and the
+    negatives' part of the variance; with clusters, with (clusters - 1). Simulated coverage of 95% at AUC 0.76
+    and 0.95 (binormal): 0.99 and 0.99 of 5 + 5 rows (0.87 for plain A +- 1.96 se), 0.96 and 0.96 of 50 + 50, but
+    0.94 and 0.87 of 10 + 500: below 30 rows of a class `reason` says that it may be too narrow.
+
+    A perfect order has no variance: of the
     min(m, n) disjoint pairs of rows all were won, so the interval is Clopper and Pearson's one-sided bound
     for as many trials, (tail)^(1 / min(m, n)); it holds whatever the distribution, and is wide.
 
@@ -52,7 +65,7 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
         OochubError: As `auc`.
 
     >>> delong([0, 0, 0, 1, 1, 1], [0.1, 0.4, 0.3, 0.35, 0.8, 0.7])
-    0.889 [0.261, 0.995] n=6
+    0.889 [0.088, 0.998] n=6
     """
     label, scores, clusters = _checked(label, [score], cluster)
     m, n = int(label.sum()), int(len(label) - label.sum())
@@ -60,8 +73,8 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
     if m == 0 or n == 0:
         reason = f"all {m + n} rows are of class {1 if m else 0}"
         return Estimate(math.nan, n=m + n, method=method, reason=reason)
-    values, covariance = _covariance(label, scores, clusters)
-    value, variance = float(values[0]), float(covariance[0, 0])
+    parts = _parts(label, scores, clusters)
+    value, variance = float(parts.auc[0]), float(parts.covariance[0, 0])
     if value in (0.0, 1.0):
         bound = ((1 - confidence) / 2) ** (1 / _disjoint_pairs(label, clusters))
         low, high = (bound, 1.0) if value == 1 else (0.0, 1 - bound)
@@ -69,9 +82,13 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
     if not variance > 0:
         reason = _no_variance(m, n, clusters)
         return Estimate(value, n=m + n, method=method, reason=reason)
-    half = _quantile(clusters, confidence) * math.sqrt(variance) / (value * (1 - value))
+    a, b = float(parts.of_positives[0, 0]), float(parts.of_negatives[0, 0])
+    freedom = (a + b) ** 2 / (a**2 / (m - 1) + b**2 / (n - 1)) if clusters is None else clusters.max()
+    half = stats.t.isf((1 - confidence) / 2, freedom) * math.sqrt(variance) / (value * (1 - value))
     low, high = special.expit(special.logit(value) + np.array([-half, half]))
-    return Estimate(value, low=low, high=high, n=m + n, method=method)
+    few = clusters is None and min(m, n) < _FEW
+    reason = f"{m} rows of class 1 and {n} of class 0: too narrow if the AUC is near 0 or 1" if few else None
+    return Estimate(value, low=low, high=high, n=m + n, method=method, reason=reason)
 
 
 def paired_delong(
@@ -102,7 +119,7 @@ def paired_delong(
     if m == 0 or n == 0:
         reason = f"all {m + n} rows are of class {1 if m else 0}"
         return PairedDifference(Estimate(math.nan, n=m + n, method=method, reason=reason), math.nan)
-    values, covariance = _covariance(label, scores, clusters)
+    values, covariance = _parts(label, scores, clusters)[:2]
     value = float(values[0] - values[1])
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     if np.array_equal(*(stats.rankdata(one) for one in scores)):
@@ -111,8 +128,8 @@ def paired_delong(
         reason = _no_variance(m, n, clusters)
         return PairedDifference(Estimate(value, n=m + n, method=method, reason=reason), math.nan)
     error = math.sqrt(variance)
-    half = _quantile(clusters, confidence) * error
     law = stats.norm if clusters is None else stats.t(clusters.max())
+    half = float(law.isf((1 - confidence) / 2)) * error
     low, high = max(-1.0, value - half), min(1.0, value + half)
     made = Estimate(value, low=low, high=high, n=m + n, method=method)
     return PairedDifference(made, float(2 * law.sf(abs(value) / error)))
@@ -135,7 +152,7 @@ def delong_covariance(label: Any, scores: Any, *, cluster: Any = None) -> Covari
     label, checked, clusters = _checked(label, list(scores), cluster)
     if label.all() or not label.any():
         raise OochubError("An AUC needs rows of both classes, got one. Check the selection of rows.")
-    return _covariance(label, checked, clusters)
+    return Covariance(*_parts(label, checked, clusters)[:2])
 
 
 def _checked(label: Any, scores: list[Any], cluster: Any) -> tuple[Array, list[Array], Array | None]:
@@ -149,35 +166,36 @@ def _checked(label: Any, scores: list[Any], cluster: Any) -> tuple[Array, list[A
     return label, checked, codes
 
 
-def _covariance(label: Array, scores: list[Array], clusters: Array | None) -> Covariance:
+def _parts(label: Array, scores: list[Array], clusters: Array | None) -> _Parts:
     m, n = int(label.sum()), int(len(label) - label.sum())
     wins = np.empty((len(scores), m))  # V10: the share of negatives below each positive
     losses = np.empty((len(scores), n))  # V01: the share of positives above each negative
+    auc = np.empty(len(scores))
     for i, score in enumerate(scores):
         ranks = stats.rankdata(score)
+        auc[i] = (ranks[label].sum() - m * (m + 1) / 2) / (m * n)  # half-integers: exact before the division
         wins[i] = (ranks[label] - stats.rankdata(score[label])) / n
         losses[i] = 1 - (ranks[~label] - stats.rankdata(score[~label])) / m
-    auc = wins.mean(axis=1)
-    # Centered, so that ones and zeros have a variance of exactly 0.
     wins, losses = wins - auc[:, None], losses - auc[:, None]
-    if clusters is None:
-        if min(m, n) < 2:
-            return Covariance(auc, np.full((len(scores),) * 2, np.nan))
-        return Covariance(auc, wins @ wins.T / (m - 1) / m + losses @ losses.T / (n - 1) / n)
-    return Covariance(auc, _clustered(wins, losses, clusters[label], clusters[~label]))
+    if clusters is not None:
+        return _clustered(auc, wins, losses, clusters[label], clusters[~label])
+    if min(m, n) < 2:
+        return _Parts(auc, *(np.full((len(scores),) * 2, np.nan),) * 3)
+    a, b = wins @ wins.T / (m - 1) / m, losses @ losses.T / (n - 1) / n
+    return _Parts(auc, a + b, a, b)
 
 
-def _clustered(wins: Array, losses: Array, of_positive: Array, of_negative: Array) -> Array:
+def _clustered(auc: Array, wins: Array, losses: Array, of_positive: Array, of_negative: Array) -> _Parts:
     count = int(max(of_positive.max(), of_negative.max())) + 1
     m, n = wins.shape[1], losses.shape[1]
     a, b = len(np.unique(of_positive)), len(np.unique(of_negative))
     if min(a, b) < 2:
-        return np.full((len(wins),) * 2, np.nan)
+        return _Parts(auc, *(np.full((len(wins),) * 2, np.nan),) * 3)
     ahead = np.stack([np.bincount(of_positive, one, count) for one in wins])
     behind = np.stack([np.bincount(of_negative, one, count) for one in losses])
     s10, s01 = a / (a - 1) * ahead @ ahead.T / m, b / (b - 1) * behind @ behind.T / n
     s11 = count / (count - 1) * ahead @ behind.T
-    return s10 / m + s01 / n + (s11 + s11.T) / (m * n)
+    return _Parts(auc, s10 / m + s01 / n + (s11 + s11.T) / (m * n), s10 / m, s01 / n)
 
 
 def _disjoint_pairs(label: Array, clusters: Array | None) -> int:
@@ -186,11 +204,6 @@ def _disjoint_pairs(label: Array, clusters: Array | None) -> int:
         return int(min(label.sum(), (~label).sum()))
     a, b = len(np.unique(clusters[label])), len(np.unique(clusters[~label]))
     return max(1, min(a, b, (int(clusters.max()) + 1) // 2))
-
-
-def _quantile(clusters: Array | None, confidence: float) -> float:
-    tail = (1 - confidence) / 2
-    return float(stats.norm.isf(tail) if clusters is None else stats.t.isf(tail, clusters.max()))
 
 
 def _no_variance(m: int, n: int, clusters: Array | None) -> str:

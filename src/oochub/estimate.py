@@ -10,6 +10,8 @@ import numpy as np
 from oochub.arrays import Array, check_group
 from oochub.errors import OochubError
 
+_SOME_CLUSTERS = 20  # below, cluster intervals cover 0.85 to 0.90 where they should cover 0.95
+
 
 class Estimate(float):
     """A float that carries its interval, its sample size, and where both come from.
@@ -117,3 +119,22 @@ class Sampling:
     def tail(self) -> float:
         """What lies outside the interval on either side."""
         return (1 - self.confidence) / 2
+
+    @property
+    def clusters(self) -> int | None:
+        """How many clusters there are; None where rows are independent."""
+        return None if self.cluster is None else int(self.cluster.max()) + 1
+
+    @property
+    def unit(self) -> str:
+        """What is resampled, in words."""
+        return "rows" if self.clusters is None else f"{self.clusters} clusters"
+
+    @property
+    def warning(self) -> str | None:
+        """What the number of clusters does to an interval; None if nothing."""
+        if self.clusters is None or self.clusters >= _SOME_CLUSTERS:
+            return None
+        if self.clusters == 1:
+            return "one cluster only: nothing is known of the differences between clusters"
+        return f"only {self.clusters} clusters: the interval may be too narrow"

@@ -104,9 +104,9 @@ def _groups(report: Mapping[str, Any], title: str) -> Section | None:
     return {
         "title": title,
         "matrix": _matrix(report, rows),
-        "rows": [(row, wording.group_words(report, row), svg.bar(row["role"], row["error_rate"], scale)) for row in rows][
-            :_LISTED_GROUPS
-        ],
+        "rows": [
+            (row, wording.group_words(report, row), svg.bar(row["role"], row["error_rate"], scale)) for row in rows
+        ][:_LISTED_GROUPS],
         "left_out": max(len(rows) - _LISTED_GROUPS, 0),
         "axis": svg.bar_axis(scale),
         "worst": None if worst_row is None else (wording.group_words(report, worst_row), worst),
@@ -156,7 +156,7 @@ def _matrix(report: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Sec
 
 def _confidence(report: Mapping[str, Any], title: str) -> Section | None:
     calibration = {side: part for side, part in (report.get("calibration") or {}).items() if part is not None}
-    sides = [side for side in ("in", "out") if side in calibration]
+    sides: list[svg.Side] = [side for side in svg.SIDE_ORDER if side in calibration]
     if not sides:
         return None
     drawn = [b for side in sides for b in calibration[side]["bins"] if b["n"] >= 20]
@@ -166,7 +166,7 @@ def _confidence(report: Mapping[str, Any], title: str) -> Section | None:
         f"confidence of {numbers.fraction(calibration[side]['mean_confidence'])}%."
         for side in sides
     )
-    curves: dict[svg.Side, Any] = {side: calibration[side]["bins"] for side in sides}
+    curves = {side: calibration[side]["bins"] for side in sides}
     chart = svg.reliability(curves, low=max(int(lowest * 10) / 10, 0.0), title=finding) if drawn else None
     return {"title": title, "finding": finding, "chart": chart, "sides": [(side, calibration[side]) for side in sides]}
 
@@ -208,8 +208,10 @@ def _caption(report: Mapping[str, Any], mistake: Mapping[str, Any]) -> Section:
         "context": f"{on}{wording.words(mistake['context'])}" if mistake["context"] else "",
         "said": f"{predicted}",
         "url": link[0] if link else None,
-        "host": link[0].split("/")[2] if link else "",
-        "license": wording.name(mistake["attribution"][len(link[0]) if link else 0 :]) if mistake["attribution"] else "",
+        "host": wording.name(link[0].split("/")[2], 40) if link else "",
+        "license": wording.name(mistake["attribution"][len(link[0]) if link else 0 :])
+        if mistake["attribution"]
+        else "",
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from oochub.arrays import check_same_length
-from oochub.bootstrap import bootstrap, mean_estimate
+from oochub.bootstrap import bootstrap, mean_estimate, replicates
 from oochub.delong import delong, delong_covariance, paired_delong
 from oochub.estimate import Estimate, Sampling
 from oochub.metric import facts_of
@@ -28,6 +28,7 @@ __all__ = [
     "gap",
     "mean_estimate",
     "paired_delong",
+    "replicates",
     "wilson",
     "worst_group_interval",
 ]

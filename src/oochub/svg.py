@@ -5,15 +5,18 @@ scale stretches with the page, while text, strokes and marks keep their size. Cu
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from markupsafe import Markup
 
 from oochub import numbers
+from oochub.theme import SIDES
 
 Side = Literal["in", "out"]
+SIDE_ORDER: tuple[Side, Side] = ("in", "out")
+_Map = Callable[[float], float]
 
 _CLASS = {"in": "inn", "out": "out"}
 _SHAPES = {
@@ -94,16 +97,16 @@ def head(inside: Mapping[str, Any], outside: Mapping[str, Any], gap: str, *, cha
     bar = Markup("")
     if len(known) == 2:
         ends = sorted(e["value"] for e in known.values())
-        bar = _line(scale.at(ends[0]), scale.at(ends[1]), 62, "gapbar")
+        bar = _line(scale.at(ends[0]), scale.at(ends[1]), 64, "gapbar")
     drawn = [_axis(scale, chance), bar]
-    drawn += [_whisker(scale, e, side, 62, 3) for side, e in known.items()]
-    drawn += [mark(side, scale.at(e["value"]), 62, size=9, hollow=hollow) for side, e in known.items()]
+    drawn += [_whisker(scale, e, side, 64, 3) for side, e in known.items()]
+    drawn += [mark(side, scale.at(e["value"]), 64, size=9, hollow=hollow) for side, e in known.items()]
     drawn += _head_labels(scale, known)
     if len(known) == 2:
         middle = (scale.percent(ends[0]) + scale.percent(ends[1])) / 2
-        drawn.append(_text(f"{max(middle, 8):.2f}%", 47, gap, anchor="middle", classes="k"))
+        drawn.append(_text(f"{max(middle, 10):.2f}%", 49, gap, anchor="middle", classes="k gap"))
     body = Markup("").join(drawn)
-    return Markup('<svg width="100%" height="104" aria-hidden="true" focusable="false">{}</svg>').format(body)
+    return Markup('<svg width="100%" height="106" aria-hidden="true" focusable="false">{}</svg>').format(body)
 
 
 def _head_labels(scale: Scale, known: Mapping[Side, Mapping[str, Any]]) -> list[Markup]:
@@ -116,26 +119,25 @@ def _head_labels(scale: Scale, known: Mapping[Side, Mapping[str, Any]]) -> list[
         places[order[1]] = (min(max(scale.percent(known[order[1]]["value"]), left + 3), 71.0), "start", 1)
     made = []
     for side, (x, anchor, sign) in places.items():
-        words = "in context" if side == "in" else "out of context"
         at = f"{x:.2f}%"
-        made.append(_text(at, 16, numbers.fraction(known[side]["value"]), anchor=anchor, classes="k big"))
-        made.append(_text(at, 34, words, anchor=anchor, dx=sign * 12))
+        made.append(_text(at, 15, numbers.fraction(known[side]["value"]), anchor=anchor, classes="k big"))
+        made.append(_text(at, 30, SIDES[side], anchor=anchor, dx=sign * 12))
         made.append(
-            Markup('<svg x="{}" y="30"><svg x="{}">{}</svg></svg>').format(at, sign * 5, mark(side, "0", 0, size=4))
+            Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(at, sign * 5, mark(side, "0", 0, size=4))
         )
     return made
 
 
 def _axis(scale: Scale, chance: float) -> Markup:
     values = [value for value in ticks(scale.low, scale.high) if abs(value - chance) > 0.035]
-    parts = [_line("0", f"{scale.width:.0f}%", 62, "ax")]
+    parts = [_line("0", f"{scale.width:.0f}%", 64, "ax")]
     for value in sorted({*values, chance, 1.0}):
         x = scale.at(value)
         anchor = "start" if scale.percent(value) < 2 else "middle"
-        parts.append(Markup('<line x1="{0}" x2="{0}" y1="58" y2="66" class="ax"/>').format(x))
-        parts.append(_text(x, 82, f"{100 * value:.4g}", anchor=anchor))
-    parts.append(_text(scale.at(chance), 98, "chance", anchor="start" if scale.percent(chance) < 8 else "middle"))
-    parts.append(_text(scale.at(1.0), 98, "perfect", anchor="middle"))
+        parts.append(Markup('<line x1="{0}" x2="{0}" y1="60" y2="68" class="ax"/>').format(x))
+        parts.append(_text(x, 84, f"{100 * value:.4g}", anchor=anchor))
+    parts.append(_text(scale.at(chance), 100, "chance", anchor="start" if scale.percent(chance) < 8 else "middle"))
+    parts.append(_text(scale.at(1.0), 100, "perfect", anchor="middle"))
     return Markup("").join(parts)
 
 
@@ -188,41 +190,43 @@ def reliability(
         title: The finding, read out in place of the picture.
         fewest: Bins with fewer answers are not drawn in the diagram.
     """
-    x, y = (lambda v: 44 + 270 * (v - low) / (1 - low)), (lambda v: 280 - 270 * (v - low) / (1 - low))
-    parts = [_square_grid(x, y, low)]
+    x, y = (lambda v: 44 + 326 * (v - low) / (1 - low)), (lambda v: 336 - 326 * (v - low) / (1 - low))
+    parts, drawn = [_square_grid(x, y, low)], {}
     for side, bins in curves.items():
-        parts.append(_curve(side, [b for b in bins if b["n"] >= fewest], x, y))
+        drawn[side] = [b for b in bins if b["n"] >= fewest]
+        parts.append(_curve(side, drawn[side], x, y))
+    parts += _curve_labels(drawn, x, y)
+    tallest = max((b["n"] / sum(b["n"] for b in bins) for bins in curves.values() for b in bins if b["n"]), default=1.0)
     for row, (side, bins) in enumerate(curves.items()):
-        parts.append(_histogram(side, bins, x, base=356 + 38 * row))
-    height = 322 + 38 * len(curves)
+        parts.append(_histogram(side, bins, x, base=426 + 46 * row, tallest=tallest))
     return Markup(
-        '<svg viewBox="0 0 326 {}" class="plot" role="img" aria-labelledby="reliability-title">'
+        '<svg viewBox="0 0 384 {}" class="plot" role="img" aria-labelledby="reliability-title">'
         '<title id="reliability-title">{}</title>{}</svg>'
-    ).format(height, title, Markup("").join(parts))
+    ).format(384 + 46 * len(curves), title, Markup("").join(parts))
 
 
-def _square_grid(x: Any, y: Any, low: float) -> Markup:
+def _square_grid(x: _Map, y: _Map, low: float) -> Markup:
     parts = []
     for value in ticks(low, 1.0):
-        parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="10" y2="280" class="gl"/>').format(x(value)))
-        parts.append(Markup('<line x1="44" x2="314" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(y(value)))
-        parts.append(_text(f"{x(value):.1f}", 296, f"{100 * value:.4g}", anchor="middle"))
+        parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="10" y2="336" class="gl"/>').format(x(value)))
+        parts.append(Markup('<line x1="44" x2="370" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(y(value)))
+        parts.append(_text(f"{x(value):.1f}", 352, f"{100 * value:.4g}", anchor="middle"))
         parts.append(_text("38", y(value) + 4, f"{100 * value:.4g}", anchor="end"))
-    parts.append(Markup('<line x1="44" y1="280" x2="314" y2="10" class="chance"/>'))
-    at = low + 0.52 * (1 - low)
-    parts.append(_text(f"{x(at) - 8:.1f}", y(at) - 6, "ideal", anchor="end"))
-    parts.append(_text("179", 312, "confidence, %", anchor="middle"))
-    parts.append(Markup('<text transform="translate(10 145) rotate(-90)" text-anchor="middle">right, %</text>'))
+    parts.append(Markup('<line x1="44" y1="336" x2="370" y2="10" class="chance"/>'))
+    at = low + 0.1 * (1 - low)
+    parts.append(_text(f"{x(at) + 8:.1f}", y(at) + 6, "ideal"))
+    parts.append(_text("207", 370, "confidence, %", anchor="middle"))
+    parts.append(Markup('<text transform="translate(10 173) rotate(-90)" text-anchor="middle">right, %</text>'))
     return Markup("").join(parts)
 
 
-def _curve(side: Side, bins: Sequence[Mapping[str, Any]], x: Any, y: Any) -> Markup:
+def _curve(side: Side, bins: Sequence[Mapping[str, Any]], x: _Map, y: _Map) -> Markup:
     if not bins:
         return Markup("")
     low = [(b["confidence"], b["accuracy_low"]) for b in bins]
     high = [(b["confidence"], b["accuracy_high"]) for b in bins]
-    middle = [(x(b["confidence"]), min(y(b["accuracy"]), 280)) for b in bins]
-    band = " ".join(f"{x(c):.1f},{min(y(a), 280):.1f}" for c, a in [*low, *reversed(high)])
+    middle = [(x(b["confidence"]), min(y(b["accuracy"]), 336)) for b in bins]
+    band = " ".join(f"{x(c):.1f},{min(y(a), 336):.1f}" for c, a in [*low, *reversed(high)])
     line = " ".join(f"{px:.1f},{py:.1f}" for px, py in middle)
     name = _CLASS[side]
     parts = [Markup('<polygon points="{}" class="band-{}"/>').format(band, name)]
@@ -230,18 +234,37 @@ def _curve(side: Side, bins: Sequence[Mapping[str, Any]], x: Any, y: Any) -> Mar
     return Markup("").join(parts + [mark(side, f"{px:.1f}", f"{py:.1f}", size=3.6) for px, py in middle])
 
 
-def _histogram(side: Side, bins: Sequence[Mapping[str, Any]], x: Any, *, base: float) -> Markup:
+def _curve_labels(drawn: Mapping[Side, Sequence[Mapping[str, Any]]], x: _Map, y: _Map) -> list[Markup]:
+    # Where the curves are farthest apart: the upper one is named above to the left, the lower one below to the right.
+    points = {side: [(x(b["confidence"]), y(b["accuracy"])) for b in bins] for side, bins in drawn.items() if bins}
+    if len(points) < 2:
+        return [_text("364", 28, SIDES[side], anchor="end", classes="k halo") for side in points]
+    pairs = [(p, min(points["out"], key=lambda q: abs(q[0] - p[0]))) for p in points["in"]]
+    p, q = max(pairs, key=lambda pair: abs(pair[0][1] - pair[1][1]))
+    upper, lower = (("in", p), ("out", q)) if p[1] <= q[1] else (("out", q), ("in", p))
+    return [
+        _text(
+            f"{max(upper[1][0] - 9, 134):.1f}",
+            max(upper[1][1] - 9, 24),
+            SIDES[upper[0]],
+            anchor="end",
+            classes="k halo",
+        ),
+        _text(f"{min(lower[1][0] + 9, 282):.1f}", min(lower[1][1] + 17, 328), SIDES[lower[0]], classes="k halo"),
+    ]
+
+
+def _histogram(side: Side, bins: Sequence[Mapping[str, Any]], x: _Map, *, base: float, tallest: float) -> Markup:
     total = sum(b["n"] for b in bins)
-    parts = [Markup('<line x1="44" x2="314" y1="{0}" y2="{0}" class="gl"/>').format(base)]
+    parts = [Markup('<line x1="44" x2="370" y1="{0}" y2="{0}" class="gl"/>').format(base)]
     for b in (b for b in bins if b["n"] and x(b["high"]) > 44):
-        left, height = max(x(b["low"]), 44.0), 26 * b["n"] / total
+        left, height = max(x(b["low"]), 44.0), 26 * b["n"] / total / tallest
         parts.append(
             Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(
                 left + 1, base - height, x(b["high"]) - left - 2, height, _CLASS[side]
             )
         )
-    words = "in context" if side == "in" else "out of context"
-    return Markup("").join([*parts, _text("46", base - 10, f"share of answers, {words}")])
+    return Markup("").join([*parts, _text("46", base - 30, f"share of answers, {SIDES[side]}", classes="halo")])
 
 
 def _whisker(scale: Scale, estimate: Mapping[str, Any], side: str | None, y: float, width: float) -> Markup:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from oochub import numbers, wording
+from oochub.theme import SIDES
 
 Case = Literal["failed", "too_few", "relies", "slight", "no_effect", "reversed", "unclear"]
 
@@ -146,20 +147,19 @@ def _primary(report: Mapping[str, Any], role: str) -> Mapping[str, Any] | None:
 
 def _lead(report: Mapping[str, Any]) -> str:
     metric = report["benchmark"]["primary_metric"]
-    estimates = [_primary(report, role) for role in ("in", "out")]
-    values = [None if estimate is None else estimate["value"] for estimate in estimates]
-    known = [
-        (side, value) for side, value in zip(("in", "out"), values, strict=True) if not numbers.is_undefined(value)
-    ]
-    if len(known) < 2:
-        title = wording.metric_title(report, metric)
-        shown = "".join(
-            f" {'In' if side == 'in' else 'Out of'} context it is {numbers.fraction(v)}." for side, v in known
-        )
-        return f"{title} (times 100) needs both sides, and one could not be measured.{shown}"
+    title, values = wording.metric_title(report, metric), {}
+    for side in ("in", "out"):
+        estimate = _primary(report, side)
+        if estimate is not None and not numbers.is_undefined(estimate["value"]):
+            values[side] = float(estimate["value"])
     if metric.startswith("worst_group"):
         return _lead_of_worst_group(report)
-    inside, outside = numbers.times_in_100(*(value for _, value in known))
+    if not values:
+        return f"{title} could not be measured on either side."
+    if len(values) == 1:
+        (side, value), other = *values.items(), "out" if "in" in values else "in"
+        return f"{title} is {numbers.fraction(value)} of 100 {SIDES[side]}; {SIDES[other]} it could not be measured."
+    inside, outside = numbers.times_in_100(values["in"], values["out"])
     if metric == "auc":
         return (
             f"Shown one image with the object and one without, it picks the right one {inside} times in 100 when "
@@ -167,8 +167,7 @@ def _lead(report: Mapping[str, Any]) -> str:
         )
     if metric == "accuracy":
         return f"It is right {inside} times in 100 on usual backgrounds and {outside} times on unusual ones."
-    title = wording.metric_title(report, metric)
-    return f"{title} (times 100) is {inside} in context and {outside} out of context."
+    return f"{title} is {inside} of 100 in context and {outside} out of context."
 
 
 def _lead_of_worst_group(report: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from oochub.numbers import count
 # C0 and C1 controls, bidi controls, line separators and lone surrogates: text that could redraw its surroundings
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _LONGEST_NAME = 120
+_LONGEST_WORDS = 40  # class names stand in narrow columns
 
 
 def clean(text: str) -> str:
@@ -33,12 +34,12 @@ def name(text: str, limit: int = _LONGEST_NAME) -> str:
 
 
 def words(text: str) -> str:
-    """A class or context name in print: cleaned, underscores as spaces.
+    """A class or context name in print: cleaned, underscores as spaces, at most 40 characters.
 
     >>> words("dining_table")
     'dining table'
     """
-    return name(text).replace("_", " ")
+    return name(text, _LONGEST_WORDS).replace("_", " ")
 
 
 def listed(items: Sequence[str], last: str = "and") -> str:

@@ -1,0 +1,43 @@
+# Everything a user or developer runs. Each target sets up what it needs: a virtual environment in .venv.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export OMP_NUM_THREADS ?= 2
+
+.PHONY: demo test slow lint bench figures cards effect clean
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco,plots,test]"
+	touch $@
+
+demo: $(READY)  ## the main job on toy worlds; ends with the path of a report
+	$(BIN)/oochub demo --out demo
+
+test: $(READY)  ## the everyday tests
+	$(BIN)/python -m pytest -m "not slow"
+
+slow: $(READY)  ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)  ## speed as ratios, side by side in one run
+	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+
+figures: $(READY)  ## the pictures in docs/figures
+	$(BIN)/python docs/figures.py
+
+cards: $(READY)  ## the cards in dataset_cards
+	$(BIN)/python -m oochub.dataset_cards.write_cards
+
+effect: $(READY)  ## the whole table of docs/effect.md: three seeds, two controls
+	$(BIN)/python -m oochub.effect --out docs/effect.md
+
+clean:
+	rm -rf $(VENV) demo runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
