@@ -21,6 +21,21 @@ pycoco = pytest.importorskip("pycocotools.coco")
 HALVES = ("train2017", "val2017")
 WORLDS = [(toy_coco, 4), (toy_spawrious, 1)]
 """Each world with its least size."""
+PUBLISHED = {
+    "car": "road",
+    "bowl": "dining table",
+    "boat": "sea",
+    "fire hydrant": "pavement",
+    "airplane": "sky-other",
+    "cow": "grass",
+    "backpack": "person",
+    "cup": "dining table+person",
+    "surfboard": "sea+sky-other",
+    "tie": "person",
+    "sports ball": "person+playingfield",
+    "kite": "sky-other+grass",
+}
+"""Contexts that the released ids of NOOCH-CE imply; of the kite's third, clouds, the toy has too few to count."""
 
 
 def _read(root: Path, kind: str) -> dict[str, Any]:
@@ -147,16 +162,19 @@ def test_stuff_regions_never_meet(coco: Path) -> None:
 
 
 def test_contexts_of_the_twelve_tasks_follow_from_the_nooch_rule(coco: Path) -> None:
-    """By alpha .05 and beta .1 the contexts are those of NOOCH, and each split has hard cars of both kinds."""
+    """By alpha .05 and beta .1 the contexts are those of NOOCH, and each split has hard cars of both kinds.
+
+    Planted fault: cows at home in the sky.
+    """
     ids, areas, present = _areas(coco)
     split = _split(ids)
     names = {number: name for name, number in _categories.IDS.items()}
-    for task, usual in _scenes.USUAL.items():
+    for task, published in PUBLISHED.items():
         label = _categories.IDS[task]
         positives = present[:, label] & (split < 7)
         excess = (areas[positives] - areas[positives][:, [label]]).mean(axis=0)
         contexts = {names[c] for c in np.flatnonzero(excess > 0.05) if c != label}
-        assert contexts == set(usual), task
+        assert contexts == set(published.split("+")), task
     car, road = _categories.IDS["car"], _categories.IDS["road"]
     for part in (split < 7, split == 7, split > 7):
         assert (part & present[:, car] & (areas[:, road] < 0.1)).any()
@@ -170,9 +188,9 @@ def test_control_world_has_no_link_between_object_and_context() -> None:
     """
     for correlation in (None, 0.88):
         drawn = [_scenes.scene(np.random.default_rng([1, i]), correlation=correlation) for i in range(2500)]
-        for task, contexts in _scenes.USUAL.items():
+        for task, contexts in PUBLISHED.items():
             has = np.array([task in {thing.name for thing in one.things} for one in drawn])
-            near = np.array([contexts[0] in one.contexts for one in drawn])
+            near = np.array([contexts.split("+")[0] in one.contexts for one in drawn])
             error = np.sqrt(near.mean() * (1 - near.mean()) * (1 / has.sum() + 1 / (~has).sum()))
             gap = (near[has].mean() - near[~has].mean()) / error
             assert abs(gap) < 4 if correlation is None else gap > 12, (task, correlation)

@@ -124,7 +124,11 @@ def _mountain(rng: np.random.Generator) -> Picture:
 
 
 def _snow(rng: np.random.Generator) -> Picture:
-    return flat((230, 234, 242), 9 * noise(rng, grain=8) + 12 * (0.5 - Y))
+    drift = np.sin(_TAU * (Y * 2.2 + 0.3 * np.sin(_TAU * (X * 0.8 + rng.random())) + rng.random()))
+    shadow = np.clip(drift, 0, 1)[..., None] ** 2 * np.array([70, 46, 12], np.float32)
+    picture = flat((250, 252, 255), 6 * noise(rng, grain=8))
+    picture -= shadow
+    return picture
 
 
 def _beach(rng: np.random.Generator) -> Picture:

@@ -36,24 +36,37 @@ def check_label(label: Any, *, name: str = "label", classes: int | None = None) 
     >>> check_label([True, False]).tolist()
     [1, 0]
     """
-    array = _vector(label, name)
+    array = check_whole(label, name=name)
+    if array.min() < 0:
+        raise OochubError(
+            f"{name} must be 0 or larger, got {int(array.min())} at row {int(np.argmax(array < 0))} "
+            f"({int((array < 0).sum())} such rows). -1 means outside the label set: leave those rows out."
+        )
+    if classes is not None and array.max() >= classes:
+        at = int(np.argmax(array >= classes))
+        raise OochubError(
+            f"{name} must be one of 0..{classes - 1}, got {int(array[at])} at row {at}. "
+            "The labels and the scores must speak of the same classes."
+        )
+    return array
+
+
+def check_whole(values: Any, *, name: str) -> Array:
+    """Whole numbers of any sign as a one-dimensional integer array (n,), at least one row.
+
+    Raises:
+        OochubError: Another shape or type, or no rows.
+
+    >>> check_whole([-1, 2], name="label").tolist()
+    [-1, 2]
+    """
+    array = _vector(values, name)
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
     if array.dtype.kind not in "iu":
         raise OochubError(
             f"{name} must hold whole numbers (int or bool), got {_described(array)}. "
             f"Convert it with .astype(int) after dropping rows without a {name}."
-        )
-    low, high = int(array.min()), int(array.max())
-    if low < 0:
-        raise OochubError(
-            f"{name} must be 0 or larger, got {low} at row {int(np.argmax(array < 0))} "
-            f"({int((array < 0).sum())} such rows). -1 means outside the label set: leave those rows out."
-        )
-    if classes is not None and high >= classes:
-        raise OochubError(
-            f"{name} must be one of 0..{classes - 1}, got {high} at row {int(np.argmax(array >= classes))}. "
-            "The labels and the scores must speak of the same classes."
         )
     return array
 

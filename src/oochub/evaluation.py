@@ -60,7 +60,9 @@ def evaluate(
     Raises:
         OochubError: Predictions that are broken, an unknown metric, or one whose columns the predictions lack.
 
-    >>> report = evaluate("predictions.parquet")  # doctest: +SKIP
+    >>> evaluate([])
+    Traceback (most recent call last):
+    oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
     """
     if detectors is None and (reference is not None or pairs is not None):
         raise OochubError("reference= and pairs= are read by detectors only: name some with detectors=[...].")

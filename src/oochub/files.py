@@ -1,8 +1,15 @@
-"""Writes files whole or not at all: under a temporary name, then renamed; a kill leaves the old or the new."""
+"""Writes files whole or not at all: under a temporary name, then renamed; a kill leaves the old or the new.
 
+A draft's name holds the machine and process that write it, so the next writer of the same file removes what a killed
+process left and never what a living one is writing.
+"""
+
+import glob
 import os
+import platform
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +32,8 @@ def written_whole(target: Path | str) -> Iterator[Path]:
     ['note.txt']
     """
     path = check_writable(target)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    _sweep(path)
+    handle, name = tempfile.mkstemp(prefix=_prefix(path, os.getpid()), suffix=path.suffix, dir=path.parent)
     os.close(handle)
     draft = Path(name)
     try:
@@ -46,12 +54,13 @@ def folder_written_whole(target: Path | str) -> Iterator[Path]:
         OochubError: As for `written_whole`.
     """
     path = check_writable(target)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    _sweep(path)
+    draft = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
     try:
         yield draft
         draft.chmod(0o777 & ~_umask())
         if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.parent))
+            old = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
             path.replace(old / "old")
             draft.replace(path)
             shutil.rmtree(old)
@@ -80,6 +89,32 @@ def check_writable(target: Path | str) -> Path:
     if not os.access(path.parent, os.W_OK):
         raise OochubError(f"Cannot write {path}: no permission in {path.parent}. Choose another output path.")
     return path
+
+
+def _prefix(path: Path, process: int | str) -> str:
+    machine = zlib.crc32(platform.node().encode())
+    return f".{path.name}.draft-{machine:08x}-{process}."
+
+
+def _sweep(path: Path) -> None:
+    """Removes the drafts of `path` whose process is gone; one that holds the old folder puts it back first."""
+    for draft in path.parent.glob(glob.escape(_prefix(path, ""))[:-1] + "*"):
+        process = draft.name.removeprefix(_prefix(path, "")[:-1]).partition(".")[0]
+        if not process.isdigit() or _is_alive(int(process)):
+            continue
+        if (draft / "old").exists() and not path.exists():
+            (draft / "old").replace(path)
+        shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _umask() -> int:

@@ -24,7 +24,7 @@ class MetricFacts:
         unit: "fraction" (of 1) or "nats".
         ranking: Whether only the order of the scores counts: a monotone rescaling changes nothing.
         keys: Where the result is a dict: the facts of each number in it by its key, the headline first.
-        interval: Makes the 95% intervals from (columns, sampling), see `oochub.statistics.estimate`; None
+        interval: Makes the intervals from (columns, sampling, **options), see `oochub.statistics.estimate`; None
             is the percentile bootstrap of the metric itself.
     """
 

@@ -151,7 +151,12 @@ def _matrix(report: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Sec
     cells = {(row["label"], row["context"]): row for row in sorted(rows, key=lambda row: row["role"] == "out")}
     body = [(wording.words(a), [cells.get((a, b)) for b in contexts]) for a in labels]
     column = wording.words(report["groups"]["columns"][-1])
-    return {"contexts": [wording.words(context) for context in contexts], "body": body, "column": column}
+    return {
+        "contexts": [wording.words(context) for context in contexts],
+        "body": body,
+        "column": column,
+        "says_trained": any(row["trained"] is not None for row in rows),
+    }
 
 
 def _confidence(report: Mapping[str, Any], title: str) -> Section | None:

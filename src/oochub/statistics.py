@@ -6,6 +6,8 @@ share (a hospital, a user, a sequence). This module chooses; the ways themselves
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from oochub.arrays import check_same_length
@@ -33,6 +35,8 @@ __all__ = [
     "worst_group_interval",
 ]
 
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+
 
 def estimate(
     metric: Callable[..., Any],
@@ -42,6 +46,7 @@ def estimate(
     resamples: int = 1000,
     seed: int = 0,
     confidence: float = 0.95,
+    options: Mapping[str, Any] = _NO_OPTIONS,
 ) -> Any:
     """A metric with its interval, in the way that its file declares (`FACTS.interval`).
 
@@ -52,6 +57,7 @@ def estimate(
         resamples: Bootstrap replicates, where the interval is a bootstrap.
         seed: Seed of the bootstrap.
         confidence: Level of the interval.
+        options: Options of the metric, such as {"bins": 10} of ece.
 
     Returns:
         An Estimate; where the metric gives a dict, a dict of Estimates by the keys of `FACTS.keys`.
@@ -64,11 +70,12 @@ def estimate(
     0.750 [0.301, 0.954] n=4
     """
     sampling = Sampling(cluster=cluster, resamples=resamples, seed=seed, confidence=confidence)
-    check_same_length(**columns, cluster=sampling.cluster)
+    present = {name: column for name, column in columns.items() if column is not None}
+    check_same_length(**present, cluster=sampling.cluster)
     facts = facts_of(metric)
     if facts is not None and facts.interval is not None:
-        return facts.interval(dict(columns), sampling)
-    return bootstrap(metric, columns, sampling)
+        return facts.interval(present, sampling, **options)
+    return bootstrap(partial(metric, **options), present, sampling)
 
 
 def gap(
@@ -88,7 +95,7 @@ def gap(
         out_columns: The rows out of context.
         in_cluster: What the rows in context share, if anything.
         out_cluster: What the rows out of context share, if anything.
-        **options: resamples, seed, confidence, as in `estimate`.
+        **options: resamples, seed, confidence, options, as in `estimate`.
 
     Returns:
         An Estimate, or a dict of them where the metric gives a dict; see `difference`.

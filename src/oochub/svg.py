@@ -18,6 +18,7 @@ Side = Literal["in", "out"]
 SIDE_ORDER: tuple[Side, Side] = ("in", "out")
 _Map = Callable[[float], float]
 
+_LABEL = 29.0  # percent of the head chart that a label may take
 _CLASS = {"in": "inn", "out": "out"}
 _SHAPES = {
     "in": lambda size: Markup('<circle r="{:.1f}"/>').format(size),
@@ -110,20 +111,25 @@ def head(inside: Mapping[str, Any], outside: Mapping[str, Any], gap: str, *, cha
 
 
 def _head_labels(scale: Scale, known: Mapping[Side, Mapping[str, Any]]) -> list[Markup]:
-    # Outward: the left label ends at its mark, the right one begins there; both are held inside a 288 px chart,
-    # where a label takes 27% of the width, so they never overlap each other or the edges.
+    # Outward: the left label ends at its mark, the right one begins there. In the narrowest chart, 288 px, a label
+    # takes 29% of the width, so near an edge it turns inward where the other side leaves room, else it is pushed in.
     order = sorted(known, key=lambda side: (known[side]["value"], side == "in"))
-    left = min(max(scale.percent(known[order[0]]["value"]), 29.0), 68.0) if order else 0.0
-    places = {order[0]: (left, "end", -1)} if order else {}
+    at = [scale.percent(known[side]["value"]) for side in order]
+    places: dict[Side, tuple[float, str, int]] = {}
+    if order:
+        turns = at[0] < _LABEL and (len(at) == 1 or at[1] - at[0] > _LABEL + 2)
+        places[order[0]] = (at[0], "start", 1) if turns else (min(max(at[0], _LABEL), 97 - _LABEL), "end", -1)
     if len(order) == 2:
-        places[order[1]] = (min(max(scale.percent(known[order[1]]["value"]), left + 3), 71.0), "start", 1)
+        edge = places[order[0]][0] + (_LABEL if places[order[0]][1] == "start" else 0) + 3
+        turns = at[1] > 100 - _LABEL and at[1] - _LABEL > edge
+        places[order[1]] = (at[1], "end", -1) if turns else (min(max(at[1], edge), 100 - _LABEL), "start", 1)
     made = []
     for side, (x, anchor, sign) in places.items():
-        at = f"{x:.2f}%"
-        made.append(_text(at, 15, numbers.fraction(known[side]["value"]), anchor=anchor, classes="k big"))
-        made.append(_text(at, 30, SIDES[side], anchor=anchor, dx=sign * 12))
+        spot = f"{x:.2f}%"
+        made.append(_text(spot, 15, numbers.fraction(known[side]["value"]), anchor=anchor, classes="k big"))
+        made.append(_text(spot, 30, SIDES[side], anchor=anchor, dx=sign * 12))
         made.append(
-            Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(at, sign * 5, mark(side, "0", 0, size=4))
+            Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(spot, sign * 5, mark(side, "0", 0, size=4))
         )
     return made
 
@@ -242,15 +248,12 @@ def _curve_labels(drawn: Mapping[Side, Sequence[Mapping[str, Any]]], x: _Map, y:
     pairs = [(p, min(points["out"], key=lambda q: abs(q[0] - p[0]))) for p in points["in"]]
     p, q = max(pairs, key=lambda pair: abs(pair[0][1] - pair[1][1]))
     upper, lower = (("in", p), ("out", q)) if p[1] <= q[1] else (("out", q), ("in", p))
+    (ux, uy), (lx, ly) = upper[1], lower[1]
+    at_top = uy < 36  # no room above: below the curve to the right instead
+    x_up, y_up, anchor = (min(ux + 5, 290), uy + 20, "start") if at_top else (max(ux - 9, 134), uy - 9, "end")
     return [
-        _text(
-            f"{max(upper[1][0] - 9, 134):.1f}",
-            max(upper[1][1] - 9, 24),
-            SIDES[upper[0]],
-            anchor="end",
-            classes="k halo",
-        ),
-        _text(f"{min(lower[1][0] + 9, 282):.1f}", min(lower[1][1] + 17, 328), SIDES[lower[0]], classes="k halo"),
+        _text(f"{x_up:.1f}", y_up, SIDES[upper[0]], anchor=anchor, classes="k halo"),
+        _text(f"{min(lx + 9, 282):.1f}", min(ly + 17, 328), SIDES[lower[0]], classes="k halo"),
     ]
 
 

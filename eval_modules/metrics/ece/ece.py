@@ -98,18 +98,23 @@ class _EceState:
         return float(np.abs(self._surplus).sum()) / self._n
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _interval(
+    columns: dict[str, Array],
+    sampling: Sampling,
+    bins: int = 15,
+    of: Literal["confidence", "positive"] = "confidence",
+) -> Estimate:
     """Value +- the 95% quantile of sum_b |residual_b* - residual_b| over bootstrap resamples *.
 
     The residual of a bin is the sum of outcome minus confidence, over n. By the triangle inequality no true ECE
     is further from the value than the residuals are from the truth. Percentiles of the ECE itself never cover
     the truth of a calibrated model: the ECE of a resample is larger than that of its sample.
     """
-    binned, surplus = _surplus(columns["label"], columns["probability"], "confidence")
-    bin_of = _bin(binned, 15)
+    binned, surplus = _surplus(columns["label"], columns["probability"], of)
+    bin_of = _bin(binned, bins)
 
     def residuals(bin_of: Array, surplus: Array) -> Array:
-        sums: Array = np.bincount(bin_of, surplus, 15) / len(surplus)
+        sums: Array = np.bincount(bin_of, surplus, bins) / len(surplus)
         return sums
 
     own = residuals(bin_of, surplus)

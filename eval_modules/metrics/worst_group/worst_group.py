@@ -6,18 +6,20 @@ Groups without rows do not count. Source: Sagawa et al. 2020 (ICLR), Section 2; 
 of NOOCH, Section 4.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 import datasets
 import evaluate
 import numpy as np
 
-from oochub.arrays import Array, Groups, check_group, check_label, check_same_length
+from oochub.arrays import Array, Groups, check_group, check_label, check_same_length, check_whole
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.nll.nll import _losses
 from oochub.metric import MetricFacts, MetricShell
 from oochub.statistics import Estimate, Sampling, worst_group_interval
+
+_CHUNK = 16384  # rows counted together: temporaries stay in the processor's cache
 
 
 def worst_group(label: Any, prediction: Any, group: Any, probability: Any = None) -> dict[str, Any]:
@@ -47,10 +49,26 @@ def worst_group(label: Any, prediction: Any, group: Any, probability: Any = None
     return state.compute()
 
 
-def _checked(label: Any, prediction: Any, group: Any) -> tuple[Array, Groups]:
-    label, prediction, groups = check_label(label), check_label(prediction, name="prediction"), check_group(group)
+def _checked(label: Any, prediction: Any, group: Any) -> tuple[Array, Array, Groups]:
+    label, prediction = check_whole(label, name="label"), check_whole(prediction, name="prediction")
+    groups = check_group(group)
     check_same_length(label=label, prediction=prediction, group=groups.codes)
-    return label == prediction, groups
+    return label, prediction, groups
+
+
+def _counted(label: Array, prediction: Array, groups: Groups) -> tuple[Array, Array]:
+    """Wrong and correct rows by code, from one count of 2 code + correct."""
+    counts = np.zeros(2 * len(groups.names), np.int64)
+    for start in range(0, len(label), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        if label[rows].min() < 0 or prediction[rows].min() < 0:
+            check_label(label)
+            check_label(prediction, name="prediction")
+        key = groups.codes[rows].astype(np.intp)
+        key *= 2
+        key += label[rows] == prediction[rows]
+        counts += np.bincount(key, minlength=len(counts))
+    return counts[0::2], counts[1::2]
 
 
 class _WorstGroupState:
@@ -61,17 +79,15 @@ class _WorstGroupState:
         self._has_losses: bool | None = None
 
     def update(self, *, label: Any, prediction: Any, group: Any, probability: Any = None) -> None:
-        correct, groups = _checked(label, prediction, group)
+        label, prediction, groups = _checked(label, prediction, group)
         losses = None if probability is None else _losses(label, probability)
-        check_same_length(label=correct, probability=losses)
-        counts = np.bincount(groups.codes.astype(np.intp) * 2 + correct, minlength=2 * len(groups.names))
-        wrong, right = counts[0::2], counts[1::2]
+        wrong, right = _counted(label, prediction, groups)
         sums = np.zeros(len(right)) if losses is None else np.bincount(groups.codes, losses, len(right))
-        present = np.flatnonzero(wrong + right)
-        self._take(
-            {groups.names[i]: (int(wrong[i] + right[i]), int(right[i]), float(sums[i])) for i in present.tolist()},
-            has_losses=losses is not None,
-        )
+        rows = wrong + right
+        present = np.flatnonzero(rows)
+        columns = (rows[present].tolist(), right[present].tolist(), sums[present].tolist())
+        names = [groups.names[i] for i in present.tolist()]
+        self._take(dict(zip(names, zip(*columns, strict=True), strict=True)), has_losses=losses is not None)
 
     def merge(self, other: "_WorstGroupState") -> None:
         if other._has_losses is not None:
@@ -80,20 +96,17 @@ class _WorstGroupState:
     def compute(self) -> dict[str, Any]:
         if not self._counts:
             raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+        names = list(self._counts)
+        n, right, loss = np.array(list(self._counts.values())).T
+        values = {"accuracy": right / n, "error_rate": (n - right) / n}
+        if self._has_losses:
+            values["nll"] = loss / n
         result: dict[str, Any] = {}
-        worst: dict[str, Callable[[int, int, float], float]] = {
-            "accuracy": lambda n, right, loss: right / n,
-            "error_rate": lambda n, right, loss: (n - right) / n,
-            "nll": lambda n, right, loss: loss / n,
-        }
-        for key, value in worst.items():
-            if key == "nll" and not self._has_losses:
-                continue
-            of = {group: value(*counts) for group, counts in self._counts.items()}
-            extreme = min(of.values()) if key == "accuracy" else max(of.values())
-            tied = [group for group, one in of.items() if one == extreme]
-            first = min(tied, key=lambda group: (-self._counts[group][0], _order(group)))
-            result |= {key: extreme, f"{key}_group": first, f"{key}_n": self._counts[first][0]}
+        for key, of in values.items():
+            worst = of.min() if key == "accuracy" else of.max()
+            tied = np.flatnonzero(of == worst).tolist()
+            first = min(tied, key=lambda i: (-n[i], _order(names[i])))
+            result |= {key: float(worst), f"{key}_group": names[first], f"{key}_n": int(n[first])}
         return result
 
     def _take(self, counts: dict[Hashable, tuple[int, int, float]], *, has_losses: bool) -> None:
@@ -113,10 +126,11 @@ def _order(group: Hashable) -> tuple[str, Any]:
 
 def _interval(columns: dict[str, Array], sampling: Sampling) -> dict[str, Estimate]:
     probability = columns.get("probability")
-    correct, groups = _checked(columns["label"], columns["prediction"], columns["group"])
-    of = {"accuracy": correct.astype(np.float64), "error_rate": 1.0 - correct}
+    label, prediction, groups = _checked(columns["label"], columns["prediction"], columns["group"])
+    correct = (check_label(label) == check_label(prediction, name="prediction")).astype(np.float64)
+    of = {"accuracy": correct, "error_rate": 1 - correct}
     if probability is not None:
-        of["nll"] = _losses(columns["label"], probability)
+        of["nll"] = _losses(label, probability)
     return {
         key: worst_group_interval(
             values,

@@ -1,0 +1,46 @@
+"""The main job on toy worlds: one seed of the table of docs/effect.md, from raw folders to reports."""
+
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from oochub.effect import DEMO, cells, run
+from oochub.files import check_writable
+
+
+def demo(out: str | Path, *, seed: int = 0, size: str | int = "medium", console: Console | None = None) -> Path:
+    """Renders the worlds, builds, trains ERM and GroupDRO, evaluates and reports.
+
+    Args:
+        out: Folder for everything; run again, what is there is reused.
+        seed: Of the trainings.
+        size: Of the toy worlds.
+        console: Where to print.
+
+    Returns:
+        The page of ERM on Spawrious.
+    """
+    folder, printer = Path(out), console or Console()
+    check_writable(folder / "runs")
+    started = time.monotonic()
+    table = Table(box=None, pad_edge=False, title="× 100; 95% interval over test images; 1 seed", title_justify="left")
+    for column in ("benchmark", "objective", "metric", "in context", "out of context", "gap, points"):
+        table.add_column(column, justify="left")
+    pages = []
+    for number, row in enumerate(DEMO, 1):
+        printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
+        report = run(row, folder, seed=seed, size=size)
+        found = cells([report])
+        benchmark = report.data["benchmark"]
+        name = f"{benchmark['name']}/{benchmark['config']} (toy)"
+        numbers = (found["in"].text(), found["out"].text(), found["gap"].text(signed=True))
+        table.add_row(name, row.title, benchmark["primary_metric"], *numbers)
+        pages.append(folder / "runs" / f"{report.data['model']['id'].rpartition('/')[2]}" / "report.html")
+    printer.print()
+    printer.print(table)
+    printer.print(f"\n{time.monotonic() - started:.0f} s. Each run's page, the last two ERM and GroupDRO on Spawrious:")
+    for page in pages:
+        printer.print(str(page), markup=False)
+    return pages[-2]

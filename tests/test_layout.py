@@ -1,0 +1,149 @@
+"""Laws of the house: import directions and lightness, one public thing a file, docstrings, what the wheel holds."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import oochub
+from oochub import catalog
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("builders", "eval_modules", "trainers", "loading_scripts", "dataset_cards")
+FILES = sorted(
+    p
+    for folder in (*FOLDERS, "src/oochub")
+    for p in (ROOT / folder).rglob("*.py")
+    if "src/oochub/" not in str(p.relative_to(ROOT)) or p.parent == ROOT / "src" / "oochub"
+)
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def _forbidden(path: str, imports: set[str]) -> list[str]:
+    """The imports of a file that go against the data's direction."""
+    rules = {
+        "builders/": ("oochub.trainers", "oochub.eval_modules", "oochub.prediction", "oochub.evaluation", "torch"),
+        "eval_modules/": ("oochub.trainers", "oochub.builders", "oochub.prediction", "transformers", "torch"),
+        "trainers/": ("oochub.eval_modules", "oochub.builders", "oochub.prediction", "oochub.evaluation"),
+    }
+    return [
+        f"{path} imports {name}"
+        for folder, banned in rules.items()
+        if path.startswith(folder)
+        for name in imports
+        if any(name == one or name.startswith(f"{one}.") for one in banned)
+    ]
+
+
+def test_import_directions():
+    """Planted fault: a builder that imports a trainer is reported."""
+    assert _forbidden("builders/x.py", {"oochub.trainers.robust_trainer"})
+    assert len(FILES) > 30
+    wrong = [
+        line
+        for file in FILES
+        for line in _forbidden(file.relative_to(ROOT).as_posix(), _imports(ast.parse(file.read_text("utf-8"))))
+    ]
+    assert not wrong, wrong
+
+
+def test_folders_are_imported_as_parts_of_oochub():
+    """`import builders` would be a second copy of every module."""
+    for file in [*FILES, *(ROOT / "tests").glob("*.py")]:
+        names = {name.partition(".")[0] for name in _imports(ast.parse(file.read_text("utf-8")))}
+        assert not names & set(FOLDERS), file
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import oochub", ("torch", "transformers", "matplotlib", "sklearn", "evaluate")),
+        ("import oochub\nfor k in oochub.catalog.kinds(): oochub.names(k)", ("torch", "transformers", "evaluate")),
+        (
+            "import oochub\nfrom oochub import catalog\nfor k in catalog.kinds():\n  for n in catalog.names(k): "
+            "catalog.summary(k, n)",
+            ("torch", "transformers", "evaluate"),
+        ),
+        ("import oochub.cli", ("torch", "transformers", "matplotlib")),
+        ("from oochub.report import Report\nfrom oochub.page import render_page", ("torch", "matplotlib")),
+        ("from oochub.evaluation import evaluate", ("torch", "transformers", "matplotlib")),
+    ],
+)
+def test_imports_are_light(code, absent):
+    """Planted fault seen: `import torch` at the head of provenance.py."""
+    check = f"{code}\nimport sys\nprint([m for m in {absent!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]", done.stdout
+
+
+@pytest.mark.parametrize("kind", catalog.kinds())
+def test_each_name_gives_one_public_thing(kind):
+    covered = 0
+    for name in oochub.names(kind):
+        thing = oochub.get(kind, name)
+        assert callable(thing) or kind == "benchmark"
+        summary = catalog.summary(kind, name)
+        assert summary.endswith(".") and 20 < len(summary) <= 140, (name, summary)
+        if kind in ("metric", "criterion"):
+            assert thing.__name__ == name and ">>>" in thing.__doc__ and "Raises:" in thing.__doc__, name
+        if kind == "objective":
+            assert thing.__name__.lower() == name.replace("_", ""), (thing.__name__, name)
+        covered += 1
+    assert covered or kind == "detector", kind
+
+
+def test_unknown_names_say_what_is_near():
+    with pytest.raises(oochub.OochubError, match="Did you mean 'group_dro'"):
+        oochub.get("objective", "groupdro")
+    with pytest.raises(oochub.OochubError, match="Did you mean 'metric'"):
+        oochub.names("metrics")
+    with pytest.raises(oochub.OochubError, match="Did you mean 'ece'"):
+        oochub.get("metric", "eec")
+
+
+def test_files_are_short_and_say_what_they_are():
+    for file in FILES:
+        text = file.read_text("utf-8")
+        assert len(text.splitlines()) <= 300, file
+        assert ast.get_docstring(ast.parse(text)), file
+
+
+def test_links_to_the_folders():
+    for folder in FOLDERS:
+        link = ROOT / "src" / "oochub" / folder
+        assert link.is_symlink() and link.resolve() == ROOT / folder
+
+
+def test_cards_are_those_of_the_declarations():
+    """Planted fault: a changed summary in a declaration makes this fail until `make cards`."""
+    from oochub.dataset_cards.card import card
+
+    for name in oochub.names("benchmark"):
+        assert (ROOT / "dataset_cards" / f"{name}.md").read_text("utf-8") == str(card(oochub.get("benchmark", name)))
+
+
+def test_no_machine_paths_or_indexes():
+    import re
+
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split(
+        "\n"
+    )
+    if tracked == [""]:
+        pytest.skip("not a git checkout")
+    pattern = re.compile(r"(^|[^.\w])/(w[o]rk|h[o]me|r[o]ot)/|--i[n]dex-url")
+    for name in filter(None, tracked):
+        path = ROOT / name
+        if (path.suffix in (".png", "") and path.name != "Makefile") or not path.is_file():
+            continue
+        assert not pattern.search(path.read_text("utf-8")), name

@@ -1,0 +1,27 @@
+"""Empirical risk minimization: the mean cross entropy of the batch, blind to environments."""
+
+from torch import Tensor
+from torch.nn import functional
+
+from oochub.trainers.objective import Objective
+
+
+class Erm(Objective):
+    """L = 1/n sum_i -log softmax(logits_i)[label_i].
+
+    Under several processes each has the mean of its own rows; DistributedDataParallel averages the gradients, which
+    is the gradient of the joint batch since all processes have equally many rows.
+
+    No hyperparameters. Source: Vapnik, The Nature of Statistical Learning Theory; "ERM" of NOOCH, Spawrious and WILDS.
+
+    >>> import torch
+    >>> loss = Erm()(torch.zeros(3, 4), torch.tensor([0, 1, 2]))
+    >>> round(loss.item(), 4)  # log 4
+    1.3863
+    """
+
+    def forward(
+        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
+    ) -> Tensor:
+        """The mean cross entropy; `environment` and `features` are not used. See `Objective.forward`."""
+        return functional.cross_entropy(logits, label)
