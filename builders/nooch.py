@@ -85,6 +85,7 @@ nooch = Benchmark(
     primary_metric="auc",
     metrics=("auc", "auc_hard", "nll", "error_rate", "accuracy", "ece", "worst_group"),
     chance=0.5,
+    context_column="context_area",
     images_license="Flickr terms of use; each picture has its own licence",
     annotations_license="CC BY 4.0",
     describe_context=_describe_context,

@@ -43,6 +43,7 @@ spawrious = Benchmark(
     primary_metric="accuracy",
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.25,
+    context_column="background",
     images_license="CC BY 4.0 (README); CC BY-SA (setup.py)",
     annotations_license="CC BY 4.0",
 )

@@ -1,21 +1,18 @@
-"""Reports for the tests of everything that renders one: synthetic answers, seeded, and every number computed from them.
-
-The metrics here are plain numpy on purpose: the renderers are tested without the code that makes true reports.
-"""
+"""Reports for the tests of everything that renders one: synthetic answers, seeded, all numbers computed from them."""
 
 import base64
 import copy
 import functools
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
+from report_numbers import Rows, accuracy, auc, calibration, ece, estimate, estimate_of, nll, resampled, wilson
 
 Report = dict[str, Any]
-Rows = Mapping[str, np.ndarray]
 
 METRICS = {
     "auc": {"title": "AUC", "direction": "higher", "unit": "fraction", "minimum": 0, "maximum": 1},
@@ -52,77 +49,11 @@ def set_gap(report: Report, inside: Sequence[float], gap: Sequence[float], out: 
     return report
 
 
-def estimate(value: float | None, low: float | None, high: float | None, n: int, **more: Any) -> dict[str, Any]:
-    """An Estimate of the schema."""
-    return {"value": value, "low": low, "high": high, "n": n, "method": "bootstrap", "reason": None} | more
-
-
-def _auc(rows: Rows) -> float:
-    positive = rows["label"] == 1
-    order = np.argsort(np.argsort(rows["probability"][:, 1])) + 1.0
-    above = order[positive].sum() - positive.sum() * (positive.sum() + 1) / 2
-    return float(above / (positive.sum() * (~positive).sum()))
-
-
-def _accuracy(rows: Rows) -> float:
-    return float(np.mean(rows["probability"].argmax(1) == rows["label"]))
-
-
-def _nll(rows: Rows) -> float:
-    return float(-np.log(rows["probability"][np.arange(len(rows["label"])), rows["label"]]).mean())
-
-
-def _ece(rows: Rows) -> float:
-    bins = _bins(rows, low=0.0)
-    return sum(b["n"] * abs(b["accuracy"] - b["confidence"]) for b in bins if b["n"]) / len(rows["label"])
-
-
-def _overconfidence(rows: Rows) -> float:
-    return float(rows["probability"].max(1).mean()) - _accuracy(rows)
-
-
-def _wilson(k: float, n: int) -> tuple[float, float]:
-    z = 1.959964
-    middle, half = k / n + z * z / 2 / n, z * math.sqrt(k / n * (1 - k / n) / n + z * z / 4 / n / n)
-    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
-
-
-def _bins(rows: Rows, low: float) -> list[dict[str, Any]]:
-    confidence, right = rows["probability"].max(1), rows["probability"].argmax(1) == rows["label"]
-    edges, made = np.linspace(low, 1.0, 11), []
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
-        inside = (confidence > start) & (confidence <= end)
-        n = int(inside.sum())
-        bin_: dict[str, Any] = {"low": float(start), "high": float(end), "n": n, "confidence": None, "accuracy": None}
-        bin_ |= {"accuracy_low": None, "accuracy_high": None}
-        if n:
-            bounds = _wilson(float(right[inside].sum()), n)
-            bin_ |= {"confidence": float(confidence[inside].mean()), "accuracy": float(right[inside].mean())}
-            bin_ |= dict(zip(("accuracy_low", "accuracy_high"), bounds, strict=True))
-        made.append(bin_)
-    return made
-
-
-def _take(rows: Rows, index: np.ndarray) -> Rows:
-    return {name: column[index] for name, column in rows.items()}
-
-
-def _resampled(rows: Rows, metric: Callable[[Rows], float], resamples: int = 60) -> np.ndarray:
-    rng, n = np.random.default_rng(0), len(rows["label"])
-    return np.array([metric(_take(rows, rng.integers(0, n, n))) for _ in range(resamples)])
-
-
-def _estimate(rows: Rows, metric: Callable[[Rows], float]) -> dict[str, Any]:
-    n = len(rows["label"])
-    if metric is _auc and len(set(rows["label"].tolist())) < 2:
-        return estimate(None, None, None, n, reason="one class only")
-    low, high = np.percentile(_resampled(rows, metric), [2.5, 97.5])
-    return estimate(metric(rows), float(low), float(high), n)
-
-
 def _slice(rows: Rows, role: str, title: str, split: str, *, binary: bool) -> dict[str, Any]:
-    measured = {"accuracy": _accuracy, "error_rate": lambda r: 1 - _accuracy(r), "nll": _nll, "ece": _ece}
-    metrics = {name: _estimate(rows, metric) for name, metric in (({"auc": _auc} if binary else {}) | measured).items()}
+    measured = {"accuracy": accuracy, "error_rate": lambda r: 1 - accuracy(r), "nll": nll, "ece": ece}
+    metrics = {
+        name: estimate_of(rows, metric) for name, metric in (({"auc": auc} if binary else {}) | measured).items()
+    }
     positive = int((rows["label"] == 1).sum()) if binary else None
     n = len(rows["label"])
     return {
@@ -137,19 +68,11 @@ def _slice(rows: Rows, role: str, title: str, split: str, *, binary: bool) -> di
 
 
 def _group(rows: Rows, label: str, context: str, split: str, role: str, trained: bool | None) -> dict[str, Any]:
-    n, right = len(rows["label"]), _accuracy(rows)
-    low, high = _wilson(right * n, n)
+    n, right = len(rows["label"]), accuracy(rows)
+    low, high = wilson(right * n, n)
     made = {"group": f"{label}/{context}", "label": label, "context": context, "split": split, "role": role}
     made |= {"trained": trained, "n": n, "accuracy": estimate(right, low, high, n)}
-    return made | {"error_rate": estimate(1 - right, 1 - high, 1 - low, n), "nll": _estimate(rows, _nll)}
-
-
-def _calibration(rows: Rows, low: float) -> dict[str, Any]:
-    made = {"bins": _bins(rows, low), "ece": _estimate(rows, _ece), "accuracy": _accuracy(rows)}
-    return made | {
-        "mean_confidence": float(rows["probability"].max(1).mean()),
-        "overconfidence": _estimate(rows, _overconfidence),
-    }
+    return made | {"error_rate": estimate(1 - right, 1 - high, 1 - low, n), "nll": estimate_of(rows, nll)}
 
 
 def _picture(seed: int) -> str:
@@ -180,7 +103,7 @@ def _provenance(config: str, n: int) -> dict[str, Any]:
             "environments": "group",
             "epochs": 7,
         },
-        "command": f"oochub predict runs/x {config} --out preds.parquet\noochub evaluate preds.parquet --out report.json",
+        "command": f"oochub predict runs/x {config} --out preds.parquet\noochub evaluate preds.parquet",
         "when": {"created": "2026-11-21T02:00:00Z"},
         "where": {"platform": "Linux-x86_64", "device": "cpu"},
     }
@@ -223,15 +146,15 @@ def _nooch() -> Report:
     plan += [("hard_positive", "hard positives", cells["alone"]), ("hard_negative", "hard negatives", cells["context"])]
     report["slices"] = [_slice(rows, role, title, "test", binary=True) for role, title, rows in plan]
     report["slices"][0]["metrics"]["auc_hard"] = report["slices"][2]["metrics"]["auc"]
-    low, high = np.percentile(_resampled(outside, _auc) - _resampled(inside, _auc), [2.5, 97.5])
-    gap = {"value": _auc(outside) - _auc(inside), "low": float(low), "high": float(high), "n_in": 1972, "n_out": 412}
+    low, high = np.percentile(resampled(outside, auc) - resampled(inside, auc), [2.5, 97.5])
+    gap = {"value": auc(outside) - auc(inside), "low": float(low), "high": float(high), "n_in": 1972, "n_out": 412}
     report["gap"] = {"metric": "auc", **gap, "n_out_smallest": 134, "method": "bootstrap", "reason": None}
     names = {"both": ("car", "context", "in"), "alone": ("car", "no_context", "out")}
     names |= {"context": ("no_car", "context", "out"), "neither": ("no_car", "no_context", "in")}
     rows = [_group(cells[k], label, ctx, "test", role, None) for k, (label, ctx, role) in names.items()]
     report["groups"] = {"columns": ["label", "context"], "split": "test", "rows": rows}
     report["worst_group"] = _worst(rows)
-    report["calibration"] = {"in": _calibration(inside, 0.5), "out": _calibration(outside, 0.5)}
+    report["calibration"] = {"in": calibration(inside, 0.5), "out": calibration(outside, 0.5)}
     report["mistakes"] = _nooch_mistakes(cells)
     return report
 
@@ -268,7 +191,8 @@ def _spawrious() -> Report:
     cells: dict[tuple[str, str, str], Rows] = {}
     for k, breed in enumerate(BREEDS):
         for context, split, n, margin in (
-            (SEEN[breed], "validation", 230, 4.0), (COMMON, "validation", 10, 3.0), (UNSEEN[breed], "test", 200, margins[breed]),
+            (SEEN[breed], "validation", 230, 4.0), (COMMON, "validation", 10, 3.0),
+            (UNSEEN[breed], "test", 200, margins[breed]),
         ):  # fmt: skip
             z = rng.normal(0, 1.0, (n, 4))
             z[:, k] += rng.normal(margin, 1.0, n)
@@ -279,8 +203,9 @@ def _spawrious() -> Report:
         {c: np.concatenate([cells[k][c] for k in sides[s]]) for c in ("label", "probability")} for s in sides
     )
     report = _report(
-        "spawrious", "o2o_hard", 1760, title="Spawrious", primary_metric="accuracy", chance=0.25, object=None, contexts=[],
-        context_column="background", in_context={"name": "backgrounds as in training", "split": "validation", "where": {}},
+        "spawrious", "o2o_hard", 1760, title="Spawrious", primary_metric="accuracy", chance=0.25, object=None,
+        contexts=[], context_column="background",
+        in_context={"name": "backgrounds as in training", "split": "validation", "where": {}},
         out_of_context={"name": "backgrounds of other breeds", "split": "test", "where": {}},
     )  # fmt: skip
     report["model"]["class_names"] = list(BREEDS)
@@ -288,9 +213,9 @@ def _spawrious() -> Report:
     plan = [("in", "backgrounds as in training", "validation", inside)]
     plan += [("out", "backgrounds of other breeds", "test", outside)]
     report["slices"] = [_slice(rows, role, title, split, binary=False) for role, title, split, rows in plan]
-    low, high = np.percentile(_resampled(outside, _accuracy) - _resampled(inside, _accuracy), [2.5, 97.5])
+    low, high = np.percentile(resampled(outside, accuracy) - resampled(inside, accuracy), [2.5, 97.5])
     gap = {
-        "value": _accuracy(outside) - _accuracy(inside),
+        "value": accuracy(outside) - accuracy(inside),
         "low": float(low),
         "high": float(high),
         "n_in": 960,
@@ -303,7 +228,7 @@ def _spawrious() -> Report:
     ]
     report["groups"] = {"columns": ["label", "background"], "split": "test", "rows": rows}
     report["worst_group"] = _worst([row for row in rows if row["role"] == "out"])
-    report["calibration"] = {"in": _calibration(inside, 0.0), "out": _calibration(outside, 0.0)}
+    report["calibration"] = {"in": calibration(inside, 0.0), "out": calibration(outside, 0.0)}
     report["mistakes"] = _spawrious_mistakes(cells)
     return report
 

@@ -1,5 +1,6 @@
 """The form of a training objective, and the sums over environments that most of them are made of."""
 
+from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -12,22 +13,25 @@ class Objective(nn.Module):  # type: ignore[misc]
     """A scalar loss of a batch that depends on its arguments and registered buffers only.
 
     A subclass implements `forward` and, where it must know the training set, `prepare`. Its hyperparameters are the
-    keyword arguments of its constructor. Whatever it remembers from one step to the next is a registered buffer, so
+    keyword arguments of its constructor, each kept as an attribute of the same name. Whatever it remembers from one step to the next is a registered buffer, so
     that its `state_dict` resumes it. In `eval()` mode it computes the same loss and remembers nothing.
 
     Attributes:
         needs_environments: Whether `forward` must be given `environment`.
-        needs_features: Whether `forward` must be given `features`.
         order_free: Whether the loss of a batch is the same in any order of its rows.
     """
 
     needs_environments: ClassVar[bool] = False
-    needs_features: ClassVar[bool] = False
     order_free: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
         self.register_load_state_dict_pre_hook(_take_shapes)
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The arguments of the constructor, by name."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """What the objective must know of the training set, before the first batch.
@@ -53,7 +57,7 @@ class Objective(nn.Module):  # type: ignore[misc]
             A scalar with a gradient to `logits` and `features`.
 
         Raises:
-            OochubError: The objective needs `environment` or `features` and has None.
+            OochubError: The objective needs `environment` and has None.
         """
         raise NotImplementedError
 

@@ -98,6 +98,7 @@ class Benchmark:
         images_license: Licence of the pictures.
         annotations_license: Licence of the labels.
         environments: Column with the training environments by default.
+        context_column: Column that holds the context.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
         describe_context: Names the context of a row (of which only `group` is sure to be there) for a reader, given
             the facts of the build record.
@@ -119,6 +120,7 @@ class Benchmark:
     annotations_license: str
     practical_gap: float = 0.02
     environments: str = "environment"
+    context_column: str = "context"
     cluster: str | None = None
     describe_context: Callable[[Mapping[str, Any], Mapping[str, Any]], str] = context_of_group
 

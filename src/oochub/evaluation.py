@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.benchmark import Benchmark, Selection
+from oochub.benchmark import Benchmark
 from oochub.breakdown import calibration, groups, worst_groups
+from oochub.declaration import benchmark_fields, declaration
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import MetricFacts, facts_of
 from oochub.mistakes import mistakes
@@ -69,6 +70,7 @@ def evaluate(
     for name in detectors or ():
         raise unknown_name("detector", name, catalog.names("detector"))
     parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
+    files = [Path(one).name for one in parts if not isinstance(one, Predictions)]
     loaded = concatenate([p if isinstance(p, Predictions) else Predictions.load(p) for p in parts])
     benchmark = declaration(loaded)
     chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
@@ -83,7 +85,7 @@ def evaluate(
     main_split = next(one.split for one in slices if one.role == "all")
     data = {
         "schema_version": SCHEMA_VERSION,
-        "benchmark": _benchmark_fields(loaded, benchmark),
+        "benchmark": benchmark_fields(loaded, benchmark),
         "model": {**loaded.metadata["model"], "class_names": loaded.class_names, **_training_fields(loaded)},
         "notes": _notes(loaded, columns),
         "slices": scored,
@@ -96,41 +98,18 @@ def evaluate(
         "provenance": provenance(
             seed=seed,
             resamples=resamples,
-            predictions={"rows": len(loaded), "fingerprint": loaded.metadata.get("fingerprint", "")},
+            predictions={
+                "file": " ".join(files) or "in memory",
+                "rows": len(loaded),
+                "fingerprint": loaded.metadata.get("fingerprint", ""),
+                "sha256": loaded.digest,
+            },
+            command=f"oochub evaluate {' '.join(files)} --out report.json" if files else "oochub.evaluate(predictions)",
             training=loaded.metadata.get("training"),
             prediction=loaded.metadata.get("provenance", {}),
         ),
     }
     return Report(data)
-
-
-def declaration(predictions: Predictions) -> Benchmark:
-    """The benchmark of the predictions; one made of their columns for a data set that the hub does not know."""
-    name = predictions.metadata["benchmark"]
-    if name in catalog.names("benchmark"):
-        known: Benchmark = catalog.get("benchmark", name)
-        return known
-    split = predictions.split
-    last = "test" if "test" in split else str(split[-1])
-    hard = {"challenge": ("hard_positive", "hard_negative", "hard")}
-    challenged = "challenge" in predictions.table.column_names
-    binary = len(predictions.class_names) == 2
-    return Benchmark(
-        name=name,
-        title=name,
-        summary="",
-        version=str(predictions.metadata["version"]),
-        homepage="",
-        citation="",
-        raw_files=(),
-        in_context=Selection(name="easy", split=last, where={"challenge": ("easy",)} if challenged else {}),
-        out_of_context=Selection(name="hard", split=last, where=hard if challenged else {"split": ()}),
-        primary_metric="auc" if binary else "accuracy",
-        metrics=("accuracy", "error_rate", "nll", "ece", *(("auc",) if binary else ())),
-        chance=1 / len(predictions.class_names) if not binary else 0.5,
-        images_license="",
-        annotations_license="",
-    )
 
 
 def _columns(predictions: Predictions) -> dict[str, NDArray[Any]]:
@@ -172,10 +151,7 @@ def _slices(predictions: Predictions, benchmark: Benchmark, columns: Mapping[str
     sides = (("in", "in_context", benchmark.in_context), ("out", "out_of_context", benchmark.out_of_context))
     for role, name, selection in sides:
         if set(selection.where) <= set(columns):
-            title = "In context" if role == "in" else "Out of context"
-            made.append(
-                Slice(name, role, f"{title}: {selection.name}", selection.split, known & selection.mask(columns))
-            )
+            made.append(Slice(name, role, selection.name, selection.split, known & selection.mask(columns)))
     if "challenge" in columns:
         for part, title in (("hard_positive", "object, no context"), ("hard_negative", "context, no object")):
             rows = known & (split == main) & (columns["challenge"] == part)
@@ -239,35 +215,6 @@ def _gap(
         "n_in": sizes.get("in", 0),
         "n_out": sizes.get("out", 0),
         "n_out_smallest": sizes.get("out", 0) if smallest is None else smallest,
-    }
-
-
-def _benchmark_fields(predictions: Predictions, benchmark: Benchmark) -> dict[str, Any]:
-    facts = predictions.metadata.get("facts", {})
-    sides = {"in_context": benchmark.in_context, "out_of_context": benchmark.out_of_context}
-    return {
-        "name": benchmark.name,
-        "config": predictions.metadata["config"],
-        "title": benchmark.title,
-        "version": predictions.metadata["version"],
-        "summary": benchmark.summary,
-        "homepage": benchmark.homepage,
-        "citation": benchmark.citation,
-        "licenses": [
-            {"what": what, "license": license}
-            for what, license in (("images", benchmark.images_license), ("labels", benchmark.annotations_license))
-            if license
-        ],
-        "primary_metric": benchmark.primary_metric,
-        "metric_direction": "higher",
-        "chance": benchmark.chance,
-        "practical_gap": benchmark.practical_gap,
-        "object": facts.get("object"),
-        "contexts": list(facts.get("contexts", [])),
-        **{
-            side: {"name": one.name, "split": one.split, "where": {key: list(v) for key, v in one.where.items()}}
-            for side, one in sides.items()
-        },
     }
 
 

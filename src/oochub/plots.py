@@ -51,7 +51,7 @@ def _new_axes(width: float, height: float) -> "Axes":
 
 def _height(report: Mapping[str, Any], kind: str) -> float:
     groups = min(len((report.get("groups") or {"rows": []})["rows"]), _LISTED_GROUPS)
-    return {"gap": 2.0, "slices": 1.2 + 0.45 * len(report["slices"]), "groups": 1.2 + 0.4 * groups}.get(kind, 5.0)
+    return {"gap": 2.6, "slices": 1.2 + 0.45 * len(report["slices"]), "groups": 1.2 + 0.4 * groups}.get(kind, 5.6)
 
 
 def _gap(report: Mapping[str, Any], ax: "Axes") -> None:
@@ -81,13 +81,14 @@ def _gap(report: Mapping[str, Any], ax: "Axes") -> None:
         at = (100 * estimate["value"], 0)
         ax.annotate(text, at, (0, -14), textcoords="offset points", ha=align, va="top", color=_INK)
     ax.axvline(100 * benchmark["chance"], color=_INK2, linewidth=1, linestyle=":")
-    ax.set_title(said.sentence, loc="left", color=_INK, fontsize="medium", wrap=True)
+    ax.annotate("chance", (100 * benchmark["chance"], 1), (3, -2), textcoords="offset points", va="top", color=_INK2)
+    ax.set_title(said.sentence, loc="left", color=_INK, fontsize="medium", fontweight="bold", wrap=True)
     ax.set_xlim(100 * min([benchmark["chance"], *(e["low"] or e["value"] for e in known.values())]) - 3, 103)
     ax.set_ylim(-1, 1)
     ax.set_yticks([])
     n = f"n = {numbers.count(report['gap']['n_in'])} in context, {wording.out_count(report)} out of context"
     chance = numbers.whole_points(benchmark["chance"])
-    ax.set_xlabel(f"{_metric_label(report, metric)}; chance is {chance}, perfect is 100 ({n})")
+    ax.set_xlabel(f"{_metric_label(report, metric)}; chance is {chance}, perfect is 100\n{n}")
     _bare(ax, keep=("bottom",))
 
 
@@ -138,7 +139,7 @@ def _rows(
             numbers.fraction(estimate["value"]), (high, y), (7, 0), textcoords="offset points", va="center", color=_INK
         )
     ax.set_yticks(range(len(titles)), titles)
-    ax.invert_yaxis()
+    ax.set_ylim(len(titles) - 0.4, -0.6)
     ax.margins(x=0.12)
     if bars:
         ax.set_xlim(left=0)
@@ -173,7 +174,7 @@ def _reliability(report: Mapping[str, Any], ax: "Axes") -> None:
     ax.set_xlabel("confidence, %")
     ax.set_ylabel("right, % (band: Wilson 95% interval)")
     ax.grid(color=_GRID, linewidth=1)
-    ax.legend(frameon=False, loc="best")
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
     _bare(ax, keep=("bottom", "left"))
 
 
@@ -192,7 +193,7 @@ def _legend(ax: "Axes", sides: Sequence[str]) -> None:
     for side in sides:
         ax.plot([], [], color=_COLORS[side], marker=theme.MARKERS[side], linestyle="", label=theme.SIDES[side])
     if sides:
-        ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=len(sides))
+        ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(sides))
 
 
 def _metric_label(report: Mapping[str, Any], metric: str) -> str:

@@ -130,6 +130,13 @@ class Predictions:
         """(n,) the class with the largest logit; the first of equals."""
         return self.logits.argmax(axis=1)
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over examples, labels and logits: equal for equal predictions, whenever and wherever made."""
+        digest = hashlib.sha256(json.dumps([self.table.column(n).to_pylist() for n in _REQUIRED[:3]]).encode())
+        digest.update(self.logits.tobytes())
+        return digest.hexdigest()
+
     def select(self, mask: NDArray[np.bool_]) -> "Predictions":
         """The rows where `mask` is true."""
         table = self.table.filter(pa.array(mask))

@@ -88,7 +88,8 @@ def to_latex(report: Mapping[str, Any]) -> str:
     benchmark = report["benchmark"]
     task = f"{wording.name(benchmark['name'])}/{wording.name(benchmark['config'])}"
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in _notes(report))
-    caption = f"{wording.name(report['model']['id'])} on {task}. {verdict(report).sentence} Below each value its 95% interval.{notes}"
+    said = f"{wording.name(report['model']['id'])} on {task}. {verdict(report).sentence}"
+    caption = f"{said} Below each value its 95% interval.{notes}"
     lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_latex(caption)}}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
@@ -100,8 +101,8 @@ def to_frame(report: Mapping[str, Any]) -> "pd.DataFrame":
         report: A report of schema version 1.
 
     Returns:
-        Columns slice, metric, value, low, high (float, nan where undefined), n (int), method and reason (str, missing where
-        there is none). The slice of the gap is "gap", that of a group "group split:name".
+        Columns slice, metric, value, low, high (float, nan where undefined), n (int), method and reason (str, missing
+        where there is none). The slice of the gap is "gap", that of a group "group split:name".
     """
     import pandas as pd
 

@@ -1,0 +1,111 @@
+"""Worst group against a loop over groups."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import accuracy_score, log_loss
+
+from oochub.errors import OochubError
+from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
+
+
+def by_loop(label, prediction, group, probability):  # noqa: ANN001, ANN201
+    each = {}
+    for name in sorted(set(group.tolist())):
+        rows = group == name
+        accuracy = accuracy_score(label[rows], prediction[rows])
+        loss = log_loss(label[rows], probability[rows], labels=[0, 1, 2])
+        each[name] = (accuracy, loss, int(rows.sum()))
+    worst, costly = min(each, key=lambda name: each[name][0]), max(each, key=lambda name: each[name][1])
+    return (each[worst][0], worst, each[worst][2]), (each[costly][1], costly, each[costly][2])
+
+
+@pytest.mark.parametrize("kind", ["int", "negative int", "large int", "string"])
+def test_equals_the_loop(kind: str) -> None:
+    """More rows than one chunk. Planted fault: the count of the last chunk alone."""
+    rng = np.random.default_rng(0)
+    label, prediction, group = rng.integers(0, 3, (3, 40_000))
+    group = np.where(rng.random(40_000) < 0.01, 7, group)
+    probability = rng.dirichlet(np.ones(3), 40_000)
+    group = {
+        "int": group,
+        "negative int": group - 5,
+        "large int": group * 10**12,
+        "string": np.array([f"group {one}" for one in group]),
+    }[kind]
+    worst, costly = by_loop(label, prediction, group, probability)
+    found = worst_group(label=label, prediction=prediction, group=group, probability=probability)
+    assert (found["accuracy"], found["accuracy_group"], found["accuracy_n"]) == worst
+    assert found["error_rate"] == pytest.approx(1 - worst[0], abs=1e-15)
+    assert (found["error_rate_group"], found["error_rate_n"]) == worst[1:]
+    assert found["nll"] == pytest.approx(costly[0], rel=1e-12)
+    assert (found["nll_group"], found["nll_n"]) == costly[1:]
+    assert type(found["accuracy_group"]) in (int, str)
+
+
+def test_accuracy_and_nll_may_be_of_different_groups() -> None:
+    """By hand: a is wrong once in two and never sure; b is right once in one, with probability 0.1."""
+    found = worst_group(label=[1, 1, 1], prediction=[1, 0, 1], group=["a", "a", "b"], probability=[0.6, 0.4, 0.1])
+    assert (found["accuracy_group"], found["nll_group"]) == ("a", "b")
+    assert found["nll"] == pytest.approx(np.log(10))
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        [("bird", "sea"), ("bird", "land"), ("bird", "land")],
+        [(0, 1), (0, 0), (0, 0)],
+        ["x", 1, 1],
+        [True, False, False],
+        np.array([True, False, False]),
+        np.array([1, 0, 0], dtype=object),
+        torch.tensor([1, 0, 0]),
+    ],
+)
+def test_groups_may_be_any_hashable(group: object) -> None:
+    found = worst_group(label=[0, 0, 0], prediction=[1, 0, 1], group=group)
+    expected = group[0].item() if isinstance(group, torch.Tensor | np.ndarray) and group.dtype != object else group[0]
+    assert (found["accuracy"], found["accuracy_group"], found["accuracy_n"]) == (0.0, expected, 1)
+
+
+def test_a_gap_in_the_numbers_is_no_group() -> None:
+    """Group 1 of 0..2 has no rows. Planted fault: its accuracy read as 0."""
+    found = worst_group(label=[0, 0], prediction=[0, 0], group=[0, 2])
+    assert (found["accuracy"], found["accuracy_n"]) == (1.0, 1)
+
+
+def test_ties_name_the_larger_group_then_the_first() -> None:
+    rows = {"label": [0, 0, 0, 0], "prediction": [0, 1, 0, 1]}
+    assert worst_group(**rows, group=["b", "b", "a", "a"])["accuracy_group"] == "a"
+    assert worst_group(**rows, group=[10, 10, 9, 9])["accuracy_group"] == 9
+    found = worst_group(label=[0] * 5, prediction=[1] * 5, group=["a", "a", "b", "b", "b"])
+    assert found["accuracy_group"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"group": [0.0, np.nan]}, "group holds NaN"),
+        ({"group": np.array([0.0, np.nan])}, "group holds NaN in 1 of 2 rows"),
+        ({"group": [[0], [1]]}, "group must hold hashable names"),
+        ({"group": np.zeros((2, 2), int)}, r"group must have shape \(n,\)"),
+        ({"group": [0]}, "same number of rows"),
+        ({"group": []}, "group has no rows"),
+        ({"label": [0, -1]}, "label must be 0 or larger, got -1 at row 1"),
+        ({"prediction": [0, -1]}, "prediction must be 0 or larger, got -1 at row 1"),
+        ({"probability": [0.5]}, "same number of rows"),
+    ],
+)
+def test_messages(changed: dict[str, object], message: str) -> None:
+    with pytest.raises(OochubError, match=message):
+        worst_group(**({"label": [0, 1], "prediction": [0, 1], "group": [0, 1]} | changed))
+
+
+def test_probability_for_some_batches_only_is_an_error() -> None:
+    from oochub.eval_modules.metrics.worst_group.worst_group import _WorstGroupState
+
+    state = _WorstGroupState()
+    state.update(label=[0], prediction=[0], group=[0], probability=[0.2])
+    with pytest.raises(OochubError, match="for all batches or for none"):
+        state.update(label=[0], prediction=[0], group=[0])
+    assert state.compute()["accuracy_n"] == 1

@@ -1,0 +1,159 @@
+"""The settings of a training run, under the names of transformers' TrainingArguments."""
+
+from dataclasses import dataclass, fields
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError, unknown_name
+
+_CHOICES = {
+    "optim": ("adamw", "sgd"),
+    "lr_scheduler_type": ("constant", "linear", "cosine", "onecycle"),
+    "mixed_precision": ("no", "bf16", "fp16"),
+    "augment": ("none", "flip", "flip_shift"),
+    "cache": ("uint8", "none"),
+}
+_WHOLE_FROM = {  # whole numbers and the smallest that is allowed
+    "num_train_epochs": 1,
+    "per_device_train_batch_size": 1,
+    "per_device_eval_batch_size": 1,
+    "gradient_accumulation_steps": 1,
+    "early_stopping_patience": 0,
+    "save_steps": 0,
+    "dataloader_num_workers": 0,
+    "seed": 0,
+}
+_WITHOUT_EFFECT = {"output_dir", "overwrite_output_dir", "save_steps", "cache", "cache_dir", "dataloader_num_workers"}
+_WITHOUT_EFFECT |= {"report_to"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustTrainingArguments:
+    """How to train; every value is checked here, before the first slow step.
+
+    Where to:
+        output_dir: Folder of the run. An unfinished run with equal arguments in it is continued.
+        overwrite_output_dir: Throw away an earlier run in `output_dir` that had other arguments.
+        save_steps: Optimizer steps between checkpoints within an epoch; 0 for one at the end of each epoch only.
+        report_to: A tracker of Accelerate ("tensorboard", "wandb", ...), or "none".
+
+    How long:
+        num_train_epochs: Passes over the training set, at most.
+        max_steps: Optimizer steps, at most; -1 for no limit other than the epochs.
+        early_stopping_patience: Epochs without a better `metric_for_best_model` before training stops; 0 never stops.
+        metric_for_best_model: What chooses the epoch whose weights are kept: "loss", the mean cross entropy on the
+            validation split, or a metric of the hub; a number of a metric with several is "worst_group.accuracy".
+        greater_is_better: Its direction; None takes the metric's own.
+
+    Batches:
+        per_device_train_batch_size: Rows of a training batch in one process.
+        per_device_eval_batch_size: Rows of a validation batch in one process.
+        gradient_accumulation_steps: Batches whose gradients are averaged into one optimizer step.
+        environment_column: Column of the training environments; None takes "environment" where there is one.
+        augment: "none", "flip" (mirrored left to right with probability 1/2) or "flip_shift" (also moved by up to 4
+            pixels each way), drawn for each picture.
+
+    Optimizer:
+        optim: "adamw", or "sgd" with momentum.
+        learning_rate: The largest learning rate of the schedule.
+        weight_decay: Of every parameter, decoupled in adamw, L2 in sgd.
+        momentum: Of sgd.
+        max_grad_norm: Gradients are clipped to this norm; 0 does not clip.
+        lr_scheduler_type: "constant", "linear" or "cosine" (to zero), or "onecycle".
+        warmup_ratio: Fraction of all steps in which the rate rises from zero; in onecycle, to its peak (0 is 0.3).
+
+    Machine:
+        seed: Of the order of rows and the augmentation. Equal seeds on one machine give equal weights.
+        full_determinism: Ask torch for deterministic algorithms; those that have none give a warning.
+        mixed_precision: "no", "bf16" or "fp16".
+        cache: "uint8" decodes every picture once into a memory-mapped file, "none" decodes in every epoch.
+        cache_dir: Where that file goes; None is `oochub/pixels` in the cache folder of `datasets`.
+        dataloader_num_workers: Processes that decode when cache="none".
+
+    Raises:
+        OochubError: A value that is not allowed; it says which are.
+
+    >>> RobustTrainingArguments(output_dir="runs/x", optim="adam")
+    Traceback (most recent call last):
+    ...
+    oochub.errors.OochubError: No optim named 'adam'. Did you mean 'adamw'? Allowed: adamw, sgd.
+    """
+
+    output_dir: str | Path
+    overwrite_output_dir: bool = False
+    save_steps: int = 0
+    report_to: str = "none"
+
+    num_train_epochs: int = 10
+    max_steps: int = -1
+    early_stopping_patience: int = 0
+    metric_for_best_model: str = "loss"
+    greater_is_better: bool | None = None
+
+    per_device_train_batch_size: int = 64
+    per_device_eval_batch_size: int = 256
+    gradient_accumulation_steps: int = 1
+    environment_column: str | None = None
+    augment: str = "none"
+
+    optim: str = "adamw"
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    momentum: float = 0.9
+    max_grad_norm: float = 0.0
+    lr_scheduler_type: str = "constant"
+    warmup_ratio: float = 0.0
+
+    seed: int = 0
+    full_determinism: bool = True
+    mixed_precision: str = "no"
+    cache: str = "uint8"
+    cache_dir: str | Path | None = None
+    dataloader_num_workers: int = 0
+
+    def __post_init__(self) -> None:
+        if self.early_stopping_patience is None:  # TrainingArguments' way to say "off"
+            object.__setattr__(self, "early_stopping_patience", 0)
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise unknown_name(name, str(getattr(self, name)), allowed)
+        for name, least in _WHOLE_FROM.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise OochubError(f"{name} must be a whole number, {least} or larger, got {value!r}.")
+        if (
+            isinstance(self.max_steps, bool)
+            or not isinstance(self.max_steps, int)
+            or self.max_steps < -1
+            or not self.max_steps
+        ):
+            raise OochubError(
+                f"max_steps must be a whole number, 1 or larger, or -1 for no limit, got {self.max_steps!r}."
+            )
+        self._check_number("learning_rate", above=0.0)
+        self._check_number("weight_decay")
+        self._check_number("max_grad_norm")
+        self._check_number("momentum", below=1.0)
+        self._check_number("warmup_ratio", below=1.0)
+        if not str(self.output_dir):
+            raise OochubError("output_dir is empty. Name the folder of the run, for example runs/erm.")
+
+    def _check_number(self, name: str, *, above: float = -1.0, below: float = inf) -> None:
+        value = getattr(self, name)
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not max(0.0, above) <= value < below
+            or value == above
+        ):
+            limits = (
+                f"{'above 0' if above == 0 else '0 or larger'} and {'finite' if below == inf else f'below {below:g}'}"
+            )
+            raise OochubError(f"{name} must be a number, {limits}, got {value!r}.")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the trained weights depend on: all but where files go and how fast."""
+        names = [field.name for field in fields(self) if field.name not in _WITHOUT_EFFECT]
+        return {name: getattr(self, name) for name in names}
