@@ -191,3 +191,18 @@ def test_no_forbidden_word_can_come_out(inside, gap, out, smallest, seeds, group
     assert "nan" not in text
     assert "None" not in text
     assert ("relies on context" in text) == (said.case in ("relies", "unclear"))
+
+
+def test_worst_group_as_the_primary_metric():
+    report = reports.spawrious_report()
+    worst = report["worst_group"]["accuracy"]
+    report["slices"].append(report["slices"][1] | {"role": "all"})
+    report["benchmark"]["primary_metric"] = "worst_group.accuracy"
+    report["metrics"]["worst_group.accuracy"] = report["metrics"]["accuracy"] | {"title": "Worst-group accuracy"}
+    for part in report["slices"]:
+        part["metrics"] = part["metrics"] | {"worst_group.accuracy": worst}
+    average = 100 * report["slices"][1]["metrics"]["accuracy"]["value"]
+    assert verdict(report).lead == (
+        f"Its worst group, labrador on desert, is right {100 * worst['value']:.0f} times in 100; "
+        f"the average is {average:.0f}."
+    )

@@ -13,8 +13,9 @@ class Objective(nn.Module):  # type: ignore[misc]
     """A scalar loss of a batch that depends on its arguments and registered buffers only.
 
     A subclass implements `forward` and, where it must know the training set, `prepare`. Its hyperparameters are the
-    keyword arguments of its constructor, each kept as an attribute of the same name. Whatever it remembers from one step to the next is a registered buffer, so
-    that its `state_dict` resumes it. In `eval()` mode it computes the same loss and remembers nothing.
+    keyword arguments of its constructor, each kept as an attribute of the same name. Whatever it remembers from one
+    step to the next is a registered buffer, so that its `state_dict` resumes it. In `eval()` mode it computes the same
+    loss and remembers nothing.
 
     Attributes:
         needs_environments: Whether `forward` must be given `environment`.

@@ -18,7 +18,7 @@ from oochub.preprocessing import Preprocessing, decode, normalize
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batch", "Preprocessing", "batches", "decode", "normalize", "uint8_cache"]
+__all__ = ["Batch", "Pictures", "Preprocessing", "batches", "decode", "normalize", "uint8_cache"]
 _DECODED_ALONE = 512  # fewer pictures than this are decoded before worker processes have started
 
 
@@ -91,41 +91,53 @@ def batches(
     import torch
     from torch.utils.data import DataLoader
 
-    loader = _Loader(_undecoded(dataset), preprocessing)
-    if not isinstance(loader.dataset, torch.utils.data.IterableDataset):
-        count = len(loader.dataset)
+    pictures = Pictures(dataset, preprocessing)
+    if not isinstance(pictures.dataset, torch.utils.data.IterableDataset):
+        count = len(pictures.dataset)
         if num_workers is None:
             num_workers = 0 if count < _DECODED_ALONE else min(8, os.cpu_count() or 1)
         rows = [range(start, min(start + batch_size, count)) for start in range(0, count, batch_size)]
-        found: Any = DataLoader(loader, sampler=rows, batch_size=None, num_workers=num_workers)
+        found: Any = DataLoader(pictures, sampler=rows, batch_size=None, num_workers=num_workers)
     else:
-        found = loader.stream(batch_size)
+        found = pictures.stream(batch_size)
     for batch in found:
         if isinstance(batch, OochubError):
             raise batch
         yield batch
 
 
-class _Loader:
-    """The data set as DataLoader sees it: an index is a range of rows, an item the batch or the error of a picture."""
+class Pictures:
+    """The pictures of a data set, read by row numbers: what a DataLoader of torch takes as its data set.
+
+    An item is a batch, or the OochubError of a picture that cannot be read: an error raised in a worker process would
+    arrive with that process's traceback as its text.
+
+    Args:
+        dataset: A `datasets.Dataset` or IterableDataset with an `image` column.
+        preprocessing: What to do with each picture.
+
+    Raises:
+        OochubError: There is no `image` column.
+    """
 
     def __init__(self, dataset: Any, preprocessing: Preprocessing) -> None:
-        self.dataset, self.preprocessing = dataset, preprocessing
+        self.dataset, self.preprocessing = _undecoded(dataset), preprocessing
 
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, rows: range) -> Batch | OochubError:
+    def __getitem__(self, rows: Sequence[int]) -> Batch | OochubError:
         return self._batch(self.dataset[rows], rows)
 
     def stream(self, batch_size: int) -> Iterator[Batch | OochubError]:
+        """Batches in order, also of an IterableDataset."""
         start = 0
         for columns in self.dataset.iter(batch_size):
             count = len(columns["image"])
             yield self._batch(columns, range(start, start + count))
             start += count
 
-    def _batch(self, columns: dict[str, Any], rows: range) -> Batch | OochubError:
+    def _batch(self, columns: dict[str, Any], rows: Sequence[int]) -> Batch | OochubError:
         import torch
 
         pixels = np.empty((len(rows), *self.preprocessing.size, 3), np.uint8)
@@ -136,9 +148,9 @@ class _Loader:
             where = f"split {split}, example {example}" if split else f"example {example}"
             try:
                 pixels[position] = self.preprocessing.pixels(_source(picture, where), where)
-            except OochubError as error:  # an exception from a worker would arrive with its traceback as its text
+            except OochubError as error:
                 return error
-        return Batch(torch.from_numpy(pixels), np.arange(rows.start, rows.stop), columns)
+        return Batch(torch.from_numpy(pixels), np.asarray(rows, np.int64), columns)
 
 
 def _source(picture: Mapping[str, Any] | None, where: str) -> bytes:

@@ -172,10 +172,9 @@ def _lead(report: Mapping[str, Any]) -> str:
 
 def _lead_of_worst_group(report: Mapping[str, Any]) -> str:
     worst = report["worst_group"]["accuracy"]
-    row = next(row for row in report["groups"]["rows"] if row["group"] == worst["group"])
     average = (wording.find_slice(report, "all") or {"metrics": {}})["metrics"]["accuracy"]["value"]
     low, mean = numbers.times_in_100(worst["value"], average)
-    return f"Its worst group, {wording.group_words(report, row)}, is right {low} times in 100; the average is {mean}."
+    return f"Its worst group, {_worst_words(report, worst)}, is right {low} times in 100; the average is {mean}."
 
 
 def _how_much(report: Mapping[str, Any]) -> Fact:
@@ -241,19 +240,24 @@ def _on_what(report: Mapping[str, Any], drops: Sequence[_Drop]) -> Fact:
     if benchmark["object"] is not None:
         return _on_object(report)
     if drops:
-        worst = [drop for drop in drops if drop.is_clear and drop.value < 0][:3]
-        if not worst:
+        clear = [drop for drop in drops if drop.is_clear and drop.value < 0][:3]
+        if not clear:
             return Fact(title, "No single group stands out.", "")
-        named = wording.listed([f"{drop.group} ({numbers.points(drop.value)})" for drop in worst])
+        named = wording.listed([f"{drop.group} ({numbers.points(drop.value)})" for drop in clear])
         least = drops[-1]
-        tail = f"; least for {least.group} ({numbers.points(least.value)})" if least not in worst else ""
+        tail = f"; least for {least.group} ({numbers.points(least.value)})" if least not in clear else ""
         return Fact(title, f"Most for {named}", f", in points of accuracy against the same class in context{tail}.")
-    worst_group = (report.get("worst_group") or {}).get("error_rate")
-    if worst_group is None or worst_group["value"] is None:
+    worst = (report.get("worst_group") or {}).get("error_rate")
+    if worst is None or numbers.is_undefined(worst["value"]):
         return Fact(title, "Groups were not measured.", "")
-    row = next(row for row in report["groups"]["rows"] if row["group"] == worst_group["group"])
-    error = f"error {numbers.fraction(worst_group['value'])}% ({numbers.interval(worst_group)})"
-    return Fact(title, f"Most errors for {wording.group_words(report, row)}", f": {error}.")
+    error = f"error {numbers.fraction(worst['value'])}% ({numbers.interval(worst) or 'no interval'})"
+    return Fact(title, f"Most errors for {_worst_words(report, worst)}", f": {error}.")
+
+
+def _worst_words(report: Mapping[str, Any], worst: Mapping[str, Any]) -> str:
+    rows = (report.get("groups") or {"rows": []})["rows"]
+    row = next((row for row in rows if row["group"] == worst["group"]), None)
+    return wording.words(worst["group"]) if row is None else wording.group_words(report, row)
 
 
 def _on_object(report: Mapping[str, Any]) -> Fact:
