@@ -40,7 +40,7 @@ def test_full_disk_is_said_and_leaves_nothing(tmp_path):
 
 def test_path_below_a_file(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(OochubError, match="is not a folder that can be made"):
+    with pytest.raises(OochubError, match="is a file, not a folder"):
         check_writable(tmp_path / "file" / "out.json")
 
 

@@ -52,7 +52,7 @@ def test_interval_is_of_the_hard_rows_and_their_clusters() -> None:
 @pytest.mark.parametrize(
     ("challenge", "message"),
     [
-        (np.array([1, 2]), "challenge must hold names .* int2str"),
+        (np.array([1, 2]), "challenge must hold names .* such as 1. .*int2str"),
         (["easy", "hardest"], "challenge must be one of easy, .* got 'hardest' at row 1"),
         (["easy", None], "got None at row 1"),
         (["easy", "hard_negative"], "'hard_negative' but label is 1 at row 1"),

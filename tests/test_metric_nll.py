@@ -35,7 +35,7 @@ def test_certain_and_wrong_is_large_and_finite() -> None:
 @pytest.mark.parametrize(
     ("label", "probability", "message"),
     [
-        ([1, 0], [2.5, -1.0], r"probability must lie in \[0, 1\], got 2.5 at row 0 .* logits"),
+        ([1, 0], [2.5, -1.0], r"probability must lie in \[0, 1\], got 2.5 at row 0.*logits"),
         ([1, 0], [[0.5, 0.5], [0.5, 0.6]], "rows must sum to 1, got 1.1 at row 1"),
         ([1, 2], [[0.5, 0.5], [0.5, 0.5]], "label must be one of 0..1, got 2"),
         ([1, 0], [[1.0], [1.0]], r"got shape \(2, 1\)"),

@@ -9,7 +9,7 @@ from oochub.errors import OochubError
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
 
 
-def by_loop(label, prediction, group, probability):  # noqa: ANN001, ANN201
+def by_loop(label, prediction, group, probability):
     each = {}
     for name in sorted(set(group.tolist())):
         rows = group == name

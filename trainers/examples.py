@@ -94,8 +94,8 @@ def _present(dataset: Any, names: list[str]) -> list[str]:
 def _check_form(dataset: Any, split: str, needed: list[str]) -> None:
     if not isinstance(dataset, datasets.Dataset):
         raise OochubError(
-            f"The {split} set must be a datasets.Dataset, got {type(dataset).__name__}. Take one split of a DatasetDict; "
-            "load without streaming=True."
+            f"The {split} set must be a datasets.Dataset, got {type(dataset).__name__}. Take one split of a "
+            "DatasetDict; load without streaming=True."
         )
     missing = [name for name in needed if name not in dataset.column_names]
     if missing:

@@ -19,11 +19,13 @@ class Objective(nn.Module):  # type: ignore[misc]
 
     Attributes:
         needs_environments: Whether `forward` must be given `environment`.
+        citation: Who proposed it, for the card of a model trained with it.
         order_free: Whether the loss of a batch is the same in any order of its rows.
     """
 
     needs_environments: ClassVar[bool] = False
     order_free: ClassVar[bool] = True
+    citation: ClassVar[str] = ""
 
     def __init__(self) -> None:
         super().__init__()

@@ -64,7 +64,7 @@ class Validation:
         self._columns: dict[str, Any] = {"label": label}
         self._binary = classes == 2
         for argument, source in (("group", "group"), ("group", group_column), ("challenge", "challenge")):
-            if source in dataset.column_names and argument not in self._columns:
+            if source and source in dataset.column_names and argument not in self._columns:
                 self._columns[argument] = column(dataset, source)
         numbers = self.measure(np.zeros((len(label), classes), np.float32))
         if metric_for_best_model not in numbers:

@@ -133,7 +133,8 @@ def scene(rng: np.random.Generator, *, correlation: float | None) -> Scene:
     P(context | object) = P(context | no such object).
     """
     contexts, objects = _contents(rng, correlation)
-    horizon = float(rng.uniform(0.4, 0.65))
+    # a low shot over the water: the surfboard's first context is the sea, not the sky above it
+    horizon = float(rng.uniform(0.4, 0.65)) * (0.8 if "sea" in contexts else 1.0)
     things = _figures(rng, contexts, horizon)
     for name in objects:
         proposals = [_at(rng, name, horizon, things) for _ in range(6)]

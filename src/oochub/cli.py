@@ -1,6 +1,7 @@
 """The command line: one verb a step, from a raw folder to a report."""
 
 import json
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +24,8 @@ app = typer.Typer(
 _out = Console(highlight=False, soft_wrap=True)
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
+_INTERRUPTED = 130
+
 BenchmarkName = Annotated[str, typer.Argument(metavar="BENCHMARK/CONFIG", help="For example nooch/ce_car.")]
 DataDir = Annotated[str | None, typer.Option(help="The raw folder; default $OOCHUB_DATA/<benchmark>.")]
 Options = Annotated[
@@ -43,6 +46,7 @@ def _common(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # its hints are for programmers
     if not sys.stderr.isatty():
         import datasets
 
@@ -105,11 +109,11 @@ def train(
     environments: Annotated[
         str | None, typer.Option(help="Column of the environments; default the benchmark's.")
     ] = None,
-    epochs: Annotated[float, typer.Option(help="Passes over the training split.")] = 12,
-    batch_size: int = 64,
+    num_train_epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.")] = 12,
+    per_device_train_batch_size: int = 64,
     learning_rate: float = 2e-3,
     weight_decay: float = 1e-3,
-    patience: Annotated[int, typer.Option(help="Epochs without a better validation loss; 0 never stops early.")] = 0,
+    early_stopping_patience: Annotated[int, typer.Option(help="Epochs without a better loss; 0 never stops.")] = 0,
     seed: int = 0,
     image_size: Annotated[int | None, typer.Option(help="Pixels; only for resnet-tiny.")] = None,
     data_dir: DataDir = None,
@@ -121,6 +125,7 @@ def train(
     from oochub.loading import parse_options
     from oochub.training import train as run
 
+    _without_weight_bars()
     result = run(
         benchmark,
         out,
@@ -129,11 +134,11 @@ def train(
         model=model,
         environments=environments,
         arguments={
-            "num_train_epochs": epochs,
-            "per_device_train_batch_size": batch_size,
+            "num_train_epochs": num_train_epochs,
+            "per_device_train_batch_size": per_device_train_batch_size,
             "learning_rate": learning_rate,
             "weight_decay": weight_decay,
-            "early_stopping_patience": patience,
+            "early_stopping_patience": early_stopping_patience,
             "seed": seed,
         },
         image_size=image_size,
@@ -164,6 +169,7 @@ def predict(
     from oochub.prediction import predict as run
 
     check_writable(out)
+    _without_weight_bars()
     data = load(benchmark, data_dir=data_dir, options=parse_options(option or []))
     made = run(
         model,
@@ -239,7 +245,16 @@ def demo(
     """The main job on toy worlds, minutes on a laptop: build, train ERM and GroupDRO, evaluate, report."""
     from oochub.demo import demo as run
 
+    _without_weight_bars()
+
     run(out, seed=seed, console=_out)
+
+
+def _without_weight_bars() -> None:
+    """Loading weights takes no time worth a bar; the work itself has one."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
 
 
 def _done(result: dict[str, Any], as_json: bool) -> None:
@@ -257,9 +272,10 @@ def main() -> None:
     except OochubError as error:
         _err.print(f"Error: {error}", markup=False)
         sys.exit(2)
-    except KeyboardInterrupt:
-        _err.print("Interrupted. Nothing is half-written; the same command starts or goes on again.")
-        sys.exit(130)
+    except SystemExit as stopped:
+        if stopped.code == _INTERRUPTED:  # typer has caught the Ctrl-C
+            _err.print("Interrupted. Nothing is half-written; the same command starts or goes on again.")
+        raise
 
 
 if __name__ == "__main__":

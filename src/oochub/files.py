@@ -31,8 +31,7 @@ def written_whole(target: Path | str) -> Iterator[Path]:
     >>> [path.name for path in folder.iterdir()]
     ['note.txt']
     """
-    path = check_writable(target)
-    _sweep(path)
+    path = _ready(target)
     handle, name = tempfile.mkstemp(prefix=_prefix(path, os.getpid()), suffix=path.suffix, dir=path.parent)
     os.close(handle)
     draft = Path(name)
@@ -53,8 +52,7 @@ def folder_written_whole(target: Path | str) -> Iterator[Path]:
     Raises:
         OochubError: As for `written_whole`.
     """
-    path = check_writable(target)
-    _sweep(path)
+    path = _ready(target)
     draft = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
     try:
         yield draft
@@ -73,21 +71,28 @@ def folder_written_whole(target: Path | str) -> Iterator[Path]:
 
 
 def check_writable(target: Path | str) -> Path:
-    """The path, after making its folder; for the check before the first slow step.
+    """The path, when a file can be written there; nothing is made. For the check before the first slow step.
 
     Raises:
-        OochubError: The path is a folder's name under a regular file, or its folder cannot be written.
+        OochubError: A parent of the path is a regular file, or its folder cannot be written.
     """
     path = Path(target).expanduser()
+    parent = next(folder for folder in path.absolute().parents if folder.exists())
+    if not parent.is_dir():
+        raise OochubError(f"Cannot write {path}: {parent} is a file, not a folder. Choose another output path.")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise OochubError(f"Cannot write {path}: no permission in {parent}. Choose another output path.")
+    return path
+
+
+def _ready(target: Path | str) -> Path:
+    """The path after making its folder and sweeping old drafts of it."""
+    path = check_writable(target)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OochubError(
-            f"Cannot write {path}: {error.filename} is not a folder that can be made ({error.strerror}). "
-            "Choose another output path."
-        ) from error
-    if not os.access(path.parent, os.W_OK):
-        raise OochubError(f"Cannot write {path}: no permission in {path.parent}. Choose another output path.")
+        raise OochubError(f"Could not make the folder {path.parent}: {error.strerror}.") from error
+    _sweep(path)
     return path
 
 

@@ -54,6 +54,7 @@ def uint8_cache(
     from tqdm import tqdm
 
     target = check_writable(Path(cache_dir) / f"{dataset._fingerprint}-{preprocessing.key}.npy")
+    target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
         if not target.exists():
             for leftover in target.parent.glob(f".{target.name}.*"):  # of a killed process: the lock is ours
@@ -88,11 +89,11 @@ def batches(
     Raises:
         OochubError: No `image` column, or a picture that cannot be read; the message names its split and id.
     """
-    import torch
+    from datasets import IterableDataset
     from torch.utils.data import DataLoader
 
     pictures = Pictures(dataset, preprocessing)
-    if not isinstance(pictures.dataset, torch.utils.data.IterableDataset):
+    if not isinstance(pictures.dataset, IterableDataset):
         count = len(pictures.dataset)
         if num_workers is None:
             num_workers = 0 if count < _DECODED_ALONE else min(8, os.cpu_count() or 1)

@@ -60,6 +60,10 @@ class GroupDro(Objective):
     """
 
     needs_environments: ClassVar[bool] = True
+    citation: ClassVar[str] = (
+        "Sagawa, Koh, Hashimoto, Liang. Distributionally Robust Neural Networks for Group Shifts. ICLR 2020. "
+        "arXiv:1911.08731"
+    )
     weights: Tensor
     penalty: Tensor
 

@@ -1,0 +1,110 @@
+"""The record of a training run: what the weights depend on, and how they were chosen."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from oochub.benchmark import BuildRecord
+from oochub.provenance import provenance
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.objective import Objective
+
+
+def settings(
+    model: Any, image_processor: Any, objective: Objective, args: RobustTrainingArguments, splits: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What two runs must have in common to be the same run; JSON types only.
+
+    Args:
+        model: The model before its first step; a digest of its weights enters.
+        image_processor: Of the model.
+        objective: With its hyperparameters.
+        args: Of the run.
+        splits: The data sets by the name of their split, "train" first.
+    """
+    return {
+        "objective": {"name": objective_name(objective), "hyperparameters": objective.hyperparameters},
+        "arguments": args.settings,
+        "model": {"architecture": type(model).__name__, "initial_weights": _digest(model.state_dict())},
+        "image_processor": json.loads(image_processor.to_json_string()),
+        "data": {split: {"fingerprint": data._fingerprint, "rows": len(data)} for split, data in splits.items()},
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+    }
+
+
+def recipe(
+    model: Any,
+    objective: Objective,
+    args: RobustTrainingArguments,
+    splits: Mapping[str, Any],
+    *,
+    classes: Sequence[str],
+    environment_column: str | None,
+    environments: Mapping[str, int],
+    selection: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The content of recipe.json; two equal runs differ under provenance.when and provenance.where alone.
+
+    Args:
+        model: The trained model.
+        objective: See `settings`.
+        args: See `settings`.
+        splits: See `settings`.
+        classes: Names of the classes in order.
+        environment_column: Column of the environments.
+        environments: Training rows of each environment.
+        selection: How the kept weights were chosen.
+    """
+    train = next(iter(splits.values()))
+    build = BuildRecord.of(train.info.description)
+    base = getattr(model.config, "_name_or_path", "") or None  # an empty name: built from a config, not loaded
+    return {
+        "schema": 1,
+        "objective": {"name": objective_name(objective), "hyperparameters": objective.hyperparameters},
+        "arguments": args.settings,
+        "model": {
+            "architecture": type(model).__name__,
+            "base": Path(base).name if base and Path(base).is_absolute() else base,
+            "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        },
+        "data": {
+            "benchmark": build.benchmark if build else None,
+            "config": build.config if build else None,
+            "version": build.version if build else None,
+            "notes": list(build.notes) if build else [],
+            "rows": {split: len(data) for split, data in splits.items()},
+            "fingerprints": {split: data._fingerprint for split, data in splits.items()},
+            "classes": list(classes),
+            "environment_column": environment_column,
+            "environments": dict(environments),
+        },
+        "selection": dict(selection),
+        "provenance": provenance(seed=args.seed),
+    }
+
+
+def objective_name(objective: Objective) -> str:
+    """The name of an objective in the catalogue: that of its file.
+
+    >>> from oochub.trainers.objectives.erm import Erm
+    >>> objective_name(Erm())
+    'erm'
+    """
+    return type(objective).__module__.rpartition(".")[2]
+
+
+def _digest(state: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(state.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(dtype=_bytes()).numpy().data)
+    return digest.hexdigest()[:40]
+
+
+def _bytes() -> Any:
+    import torch
+
+    return torch.uint8

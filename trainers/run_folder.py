@@ -1,0 +1,198 @@
+"""The folder of a training run: its settings, its checkpoints, and its files when it is finished."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from oochub.errors import OochubError
+from oochub.files import check_writable, written_whole
+
+_SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
+_LAST = ("config.json", _RECIPE)  # in this order, after all others: config.json opens a model, the recipe ends a run
+
+
+@dataclass
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        epoch: Finished epochs.
+        step: Batches seen in the epoch after those.
+        global_step: Optimizer steps in all.
+        best_epoch: The epoch, from 1, whose weights are the best so far; 0 before the first.
+        best_value: Its number on the validation split.
+        bad_epochs: Epochs since.
+        sums: Running sums of the losses of the epoch, see `RobustTrainer`.
+        history: One record per finished epoch.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    global_step: int = 0
+    best_epoch: int = 0
+    best_value: float | None = None
+    bad_epochs: int = 0
+    sums: list[list[float]] | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Checkpoint(NamedTuple):
+    """A complete checkpoint: its folder and how far the run was."""
+
+    folder: Path
+    progress: Progress
+
+
+class RunFolder:
+    """Knows whether a run in the folder is new, unfinished or finished, and keeps every file whole.
+
+    A checkpoint is written under a name that begins with a dot and renamed; names with a dot are leftovers of a killed
+    process and never read. The recipe is written last: a folder that has one holds a finished run.
+
+    Args:
+        folder: The output folder.
+        settings: What the weights depend on, JSON types only; a run is the same run when they are equal.
+        overwrite: Whether an earlier run with other settings may be thrown away.
+
+    Raises:
+        OochubError: The folder cannot be written, holds files of something else, or a run with other settings.
+    """
+
+    def __init__(self, folder: str | Path, settings: Mapping[str, Any], *, overwrite: bool) -> None:
+        self.path = check_writable(Path(folder) / _RECIPE).parent
+        self._settings: dict[str, Any] = json.loads(json.dumps(settings))
+        self._overwrite = overwrite
+        self._check()
+
+    @property
+    def finished(self) -> bool:
+        """Whether a run with these settings is complete."""
+        return (self.path / _RECIPE).is_file()
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """The records of the epochs of a finished run."""
+        history: list[dict[str, Any]] = json.loads((self.path / _LOG).read_text("utf-8"))
+        return history
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The recipe of a finished run."""
+        recipe: dict[str, Any] = json.loads((self.path / _RECIPE).read_text("utf-8"))
+        return recipe
+
+    def begin(self) -> None:
+        """Makes the folder ready: settings written, leftovers gone, and with `overwrite` the earlier run too."""
+        if self._earlier_settings() != self._settings:
+            self._remove(self._checkpoints)
+        self._checkpoints.mkdir(parents=True, exist_ok=True)
+        with written_whole(self._checkpoints / _SETTINGS) as draft:
+            draft.write_text(_json(self._settings))
+        for leftover in [*_LAST[::-1], ".draft"]:
+            self._remove(self.path / leftover)
+        for leftover in [*self._checkpoints.glob(".*"), *self.path.glob(".checkpoints*")]:
+            self._remove(leftover)
+
+    def last(self) -> Checkpoint | None:
+        """The complete checkpoint that is furthest, None where there is none."""
+        return max(self._complete(), key=lambda one: (one.progress.epoch, one.progress.step), default=None)
+
+    def of_epoch(self, epoch: int) -> Path:
+        """Where the checkpoint of a finished epoch lies."""
+        return self._checkpoints / f"epoch-{epoch}"
+
+    def draft_of(self, progress: Progress) -> Path:
+        """Where all processes write a checkpoint before `commit`."""
+        return self._checkpoints / f".{self._name(progress)}"
+
+    def commit(self, progress: Progress) -> None:
+        """Makes a written draft the last checkpoint and removes all others but the best."""
+        draft = self.draft_of(progress)
+        (draft / _PROGRESS).write_text(_json(asdict(progress)))
+        target = self._checkpoints / self._name(progress)
+        self._remove(target)
+        draft.replace(target)
+        for other in self._complete():
+            if other.folder not in (target, self.of_epoch(progress.best_epoch)):
+                self._remove(other.folder)
+
+    @contextmanager
+    def finish(self, recipe: Mapping[str, Any], history: list[dict[str, Any]]) -> Iterator[Path]:
+        """Yields a folder for the model's files; when the block ends well they and the recipe stand in the run's."""
+        draft = self.path / ".draft"
+        draft.mkdir(exist_ok=True)
+        yield draft
+        (draft / _LOG).write_text(_json(history))
+        (draft / _RECIPE).write_text(_json({**recipe, "settings": self._settings}))
+        names = sorted(file.name for file in draft.iterdir())
+        for name in [*(name for name in names if name not in _LAST), *_LAST]:
+            (draft / name).replace(self.path / name)
+        draft.rmdir()
+
+    def clear(self) -> None:
+        """Removes the checkpoints of a finished run."""
+        self._remove(self._checkpoints)
+
+    @property
+    def _checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @staticmethod
+    def _name(progress: Progress) -> str:
+        return f"step-{progress.global_step}" if progress.step else f"epoch-{progress.epoch}"
+
+    def _complete(self) -> list[Checkpoint]:
+        files = [file for file in self._checkpoints.glob(f"*/{_PROGRESS}") if not file.parent.name.startswith(".")]
+        return [Checkpoint(file.parent, Progress(**json.loads(file.read_text("utf-8")))) for file in files]
+
+    def _remove(self, target: Path) -> None:
+        if target.is_dir():
+            hidden = target.with_name(f".{target.name.lstrip('.')}.old")  # half a folder must not look like a whole one
+            if target != hidden:
+                shutil.rmtree(hidden, ignore_errors=True)
+                target.replace(hidden)
+            shutil.rmtree(hidden)
+        else:
+            target.unlink(missing_ok=True)
+
+    def _earlier_settings(self) -> dict[str, Any] | None:
+        if self.finished:
+            return dict(self.recipe.get("settings", {}))
+        file = self._checkpoints / _SETTINGS
+        return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else None
+
+    def _check(self) -> None:
+        earlier = self._earlier_settings()
+        if earlier is None:
+            foreign = [file.name for file in self.path.iterdir() if not file.name.lstrip(".").startswith("checkpoints")]
+            if foreign:
+                raise OochubError(
+                    f"{self.path} holds other files ({', '.join(sorted(foreign)[:5])}) and no training run. "
+                    "Choose another --out."
+                )
+        elif earlier != self._settings and not self._overwrite:
+            raise OochubError(
+                f"{self.path} holds a{' finished' if self.finished else 'n unfinished'} run that differs in "
+                f"{_differences(earlier, self._settings)}. Choose another --out, or pass overwrite to throw it away."
+            )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
+
+
+def _differences(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    before, after = _flat(earlier), _flat(now)
+    keys = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    shown = [f"{key} (there {before.get(key)!r}, now {after.get(key)!r})" for key in keys[:6]]
+    return ", ".join(shown) + (f" and {len(keys) - 6} more" if len(keys) > 6 else "")
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {prefix: value}
+    return {k: v for key, one in value.items() for k, v in _flat(one, f"{prefix}.{key}" if prefix else key).items()}
