@@ -1,6 +1,7 @@
 """What tests share: a cache of their own, toy worlds rendered once, the real data where they are."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,22 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data are not at {folder}; set OOCHUB_TEST_DATA")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how many of the tests that need real data ran; `.ci/run` adds these lines up."""
+    counts = {}
+    for outcome in ("passed", "failed", "skipped"):
+        reports = terminalreporter.getreports(outcome)
+        counts[outcome] = sum("real_data" in getattr(one, "fixturenames", ()) for one in reports)
+    run = counts["passed"] + counts["failed"]
+    terminalreporter.write_line(f"real-data tests: {run} run, {counts['skipped']} skipped")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Notes a test's fixtures in its report, for the summary."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.when == "call" or report.outcome == "skipped":
+        report.fixturenames = item.fixturenames

@@ -33,11 +33,18 @@ def test_equals_the_definition(dtype: type, levels: int) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equals_scikit_learn_across_chunks(dtype: type) -> None:
-    """More rows than one chunk, ties that straddle chunks. Planted fault: chunks without the row of overlap."""
+    """More rows than one chunk."""
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, 200_000)
     for score in (rng.normal(label).astype(dtype), rng.integers(0, 3, 200_000).astype(dtype)):
         assert auc(label=label, score=score) == pytest.approx(roc_auc_score(label, score), abs=1e-13)
+
+
+@pytest.mark.parametrize("negatives", [1, 65_535, 65_536, 65_537, 131_072])
+def test_a_tie_may_straddle_two_chunks(negatives: int) -> None:
+    """All scores are equal, so every pair is a tie. Planted fault: chunks without the row of overlap (gave 1.0)."""
+    label = np.arange(negatives + 10) >= negatives
+    assert auc(label=label, score=np.zeros(negatives + 10, np.float32)) == 0.5
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -174,6 +174,20 @@ def test_without_slices_of_either_side_the_page_still_says_so():
     assert "no hard examples" in words
 
 
+def test_reliability_draws_bins_of_20_answers_and_more():
+    """Planted fault: drawing every bin adds a mark, `> 20` drops one."""
+    report = reports.nooch_report()
+    for n, bin_ in zip((19, 20, 0), report["calibration"]["in"]["bins"], strict=False):
+        bin_["n"] = n
+    diagram = render_page(report).partition('class="plot"')[2].partition("share of answers")[0]
+    many = [sum(b["n"] >= 20 for b in report["calibration"][side]["bins"]) for side in ("in", "out")]
+    assert [diagram.count(f'class="{name}"><') for name in ("inn", "out")] == many
+    for side in ("in", "out"):
+        for bin_ in report["calibration"][side]["bins"]:
+            bin_["n"] = 19
+    assert "No bin of confidence holds 20 answers, so no curve is drawn." in render_page(report)
+
+
 def _attacked(report):
     report["model"] |= {"id": ATTACK, "mode": ATTACK, "revision": ATTACK}
     report["benchmark"] |= {"config": ATTACK, "homepage": f"javascript:alert(1)//{ATTACK}", "citation": ATTACK}

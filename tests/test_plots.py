@@ -1,7 +1,7 @@
 """The figures: what is drawn and printed equals the report's numbers; colors and marks are those of the page."""
 
-import builtins
 import re
+import sys
 
 import matplotlib as mpl
 import numpy as np
@@ -84,6 +84,9 @@ def test_slices_show_the_primary_metric_or_the_error_where_that_is_undefined(rep
 
 def test_reliability_draws_bins_of_20_answers_and_more(report):
     """Planted fault: drawing every bin adds marks."""
+    report["calibration"]["in"]["bins"][-1]["n"] = 20
+    report["calibration"]["in"]["bins"][-2]["n"] = 19
+    report["calibration"]["out"]["bins"][-1]["n"] = 0
     ax = plot(report, "reliability")
     for side in ("in", "out"):
         bins = [b for b in report["calibration"][side]["bins"] if b["n"] >= 20]
@@ -111,13 +114,7 @@ def test_messages(monkeypatch, report):
         plot(report | {"groups": None}, "groups")
     with pytest.raises(OochubError, match="has no calibration"):
         plot(report | {"calibration": None}, "reliability")
-    real = builtins.__import__
-
-    def without_matplotlib(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
-    with pytest.raises(OochubError, match=re.escape('Run: pip install "oochub[plots]"')):
-        plot(report)
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(OochubError, match=re.escape('Run: pip install "oochub[plots]"')):
+            plot(report)

@@ -168,7 +168,7 @@ def test_delong_of_few_rows_of_a_class_says_so() -> None:
 def test_perfect_order_has_a_bound() -> None:
     """(alpha / 2)^(1 / k) of k = min(m, n) disjoint pairs, by hand; and it covers where such orders are common.
 
-    Planted fault: a zero-width interval [1, 1], as plain DeLong gives (the truth of 0.98 then is covered by 0.42).
+    Planted fault: a zero-width interval [1, 1], as plain DeLong gives: it covers 0.44.
     """
     high = delong([0] * 20 + [1] * 10, range(30))
     assert (high.value, high.low, high.high) == (1.0, pytest.approx(0.025**0.1), 1.0)
@@ -248,12 +248,10 @@ def test_binary_mean_covers_from_few_to_many() -> None:
     Planted fault: percentiles below ten successes too, which cover 0.64 at n = 20, p = 0.05.
     """
     for n, p in [(20, 0.05), (20, 0.5), (100, 0.9), (100, 0.97), (400, 0.8)]:
-        found = [
-            mean_estimate(np.arange(n) < k) if False else mean_estimate((np.arange(n) < k) * 1) for k in range(n + 1)
-        ]
+        found = [mean_estimate((np.arange(n) < k) * 1) for k in range(n + 1)]
         weights = stats.binom.pmf(np.arange(n + 1), n, p)
         covered = sum(w for w, one in zip(weights, found, strict=True) if one.low <= p <= one.high)
-        assert covered >= 0.925, (n, p)
+        assert covered >= 0.92, (n, p)  # Wilson's own is 0.9245 at n = 20, p = 0.05
 
 
 def test_mean_estimate_is_the_bootstrap() -> None:
@@ -277,7 +275,7 @@ def test_clustered_mean_covers(clusters: int, promised: float) -> None:
     """Accuracy 0.8, clusters of 10 to 200 rows, intraclass correlation 0.1.
 
     Percentiles of few clusters are too narrow (method_facts: 0.78 of 5, 0.85 of 10); below ten a t interval is given.
-    Planted fault: rows resampled one by one, which covers 0.47 at most (asserted).
+    Planted fault: rows resampled one by one, which covers 0.43 at most (asserted).
     """
 
     def rows(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -361,7 +359,10 @@ def test_messages(options: dict[str, object], message: str) -> None:
 
 @pytest.mark.parametrize("miscalibration", [0.0, 0.03, 0.1])
 def test_ece_covers(miscalibration: float) -> None:
-    """Confidence 0.5 to 1, accuracy lower by a constant. Planted fault: percentiles, 0.00 when calibrated (asserted)."""
+    """Accuracy below confidence by a constant.
+
+    Planted fault: percentiles of the ECE, which cover 0.00 of the calibrated models (asserted).
+    """
     true = miscalibration
 
     def rows(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -421,7 +422,7 @@ def test_worst_loss_covers(count: int) -> None:
 def test_worst_group_with_clusters_covers() -> None:
     """4 groups of 20 clusters of 10 rows, rates of the clusters beta(9, 1): groups are all 0.9.
 
-    Planted fault: the clusters left out, 0.85 or less (asserted).
+    Planted fault: the clusters left out, which covers 0.69 (asserted).
     """
 
     def rows(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -434,7 +435,7 @@ def test_worst_group_with_clusters_covers() -> None:
         return worst_group_interval(correct, group, worst="smallest", cluster=cluster)
 
     assert coverage(clustered, 0.9) >= lowest(0.93)
-    assert coverage(lambda rng: worst_group_interval(*rows(rng)[:2], worst="smallest"), 0.9) < 0.88
+    assert coverage(lambda rng: worst_group_interval(*rows(rng)[:2], worst="smallest"), 0.9) < 0.8
 
 
 def test_worst_group_estimates_agree_with_the_metric() -> None:
@@ -480,10 +481,10 @@ def test_difference_keeps_reasons() -> None:
     assert math.isnan(found.value) and math.isnan(found.low) and found.reason == "no row is hard"
 
 
-@pytest.mark.parametrize(
-    ("outside", "inside"),
-    [((20, 20, 0.7), (200, 200, 0.95)), ((40, 60, 0.9), (500, 500, 0.9)), ((10, 30, 0.6), (50, 50, 0.99))],
-)
+AUC_GAPS = [((20, 20, 0.7), (200, 200, 0.95)), ((40, 60, 0.9), (500, 500, 0.9)), ((10, 30, 0.6), (50, 50, 0.99))]
+
+
+@pytest.mark.parametrize(("outside", "inside"), AUC_GAPS)
 def test_gap_of_auc_covers(outside: tuple[int, int, float], inside: tuple[int, int, float]) -> None:
     """Small and skewed hard sets against large easy ones. Planted fault: low and high of `second` swapped."""
 

@@ -35,7 +35,10 @@ PUBLISHED = {
     "sports ball": "playingfield+person",
     "kite": "sky-other+grass",
 }
-"""Contexts that the released ids of NOOCH-CE imply, that of its task list first; of the kite's third, clouds, the toy has too few to count."""
+"""Contexts that the released ids of NOOCH-CE imply, the one of its task list first.
+
+The kite's third, clouds, is too small in the toy to count.
+"""
 
 
 def _read(root: Path, kind: str) -> dict[str, Any]:

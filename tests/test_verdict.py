@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from oochub import verdict as module
+from oochub.group_drops import _compare, _holm
 from oochub.headings import headings
 from oochub.verdict import verdict
 
@@ -144,12 +144,12 @@ def test_group_p_values_equal_those_of_scipy():
         [{"n": 230, "accuracy": {"value": 0.9}}, {"n": 10, "accuracy": {"value": 0.8}}],
     )
     expected = stats.chi2_contingency([[80, 120], [215, 25]], correction=True).pvalue
-    difference, p = module._compare(row, same)
+    difference, p = _compare(row, same)
     assert difference == pytest.approx(0.4 - 215 / 240)
     assert p == pytest.approx(expected, rel=1e-9)
-    # Holm: 0.02 fails its own threshold, 0.05 / 2, only because 0.03 is larger than it; worked by hand
-    assert module._holm([0.04, 0.001, 0.02]) == [True, True, True]
-    assert module._holm([0.06, 0.001, 0.026]) == [False, True, False]
+    # Holm's thresholds for three are 0.05 / 3, 0.05 / 2 and 0.05; worked by hand
+    assert _holm([0.04, 0.001, 0.02]) == [True, True, True]
+    assert _holm([0.06, 0.001, 0.026]) == [False, True, False]
 
 
 def test_headings_state_a_finding_only_where_the_intervals_carry_it():

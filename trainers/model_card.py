@@ -12,10 +12,14 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
         citations: Of the data set and the objective.
 
     >>> recipe = {
-    ...     "objective": {"name": "erm", "hyperparameters": {}}, "arguments": {"seed": 0},
-    ...     "data": {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "notes": [], "classes": ["no car", "car"], "rows": {"train": 9},
-    ...     "environment_column": None, "environments": {}}, "selection": {"rule": "the last epoch"}, "model":
-    ...     {"architecture": "ResNetForImageClassification"}, "provenance": {"oochub": "0.1.0", "packages": {}}}
+    ...     "objective": {"name": "erm", "hyperparameters": {}},
+    ...     "arguments": {"seed": 0},
+    ...     "model": {"architecture": "ResNetForImageClassification"},
+    ...     "data": {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "notes": [], "rows": {"train": 9},
+    ...              "classes": ["no car", "car"], "environment_column": None, "environments": {}},
+    ...     "selection": {"rule": "the last epoch, 3"},
+    ...     "provenance": {"oochub": "0.1.0", "packages": {}},
+    ... }
     >>> print(model_card(recipe).splitlines()[7])
     # ResNetForImageClassification trained with erm on nooch/ce_car
     """

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from oochub.benchmark import BuildRecord
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -100,11 +102,5 @@ def _digest(state: Mapping[str, Any]) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(state.items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(dtype=_bytes()).numpy().data)
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(dtype=torch.uint8).numpy().data)
     return digest.hexdigest()[:40]
-
-
-def _bytes() -> Any:
-    import torch
-
-    return torch.uint8

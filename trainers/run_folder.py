@@ -92,8 +92,8 @@ class RunFolder:
         self._checkpoints.mkdir(parents=True, exist_ok=True)
         with written_whole(self._checkpoints / _SETTINGS) as draft:
             draft.write_text(_json(self._settings))
-        for leftover in [*_LAST[::-1], ".draft"]:
-            self._remove(self.path / leftover)
+        for name in (*_LAST[::-1], ".draft"):
+            self._remove(self.path / name)
         for leftover in [*self._checkpoints.glob(".*"), *self.path.glob(".checkpoints*")]:
             self._remove(leftover)
 
@@ -168,7 +168,8 @@ class RunFolder:
     def _check(self) -> None:
         earlier = self._earlier_settings()
         if earlier is None:
-            foreign = [file.name for file in self.path.iterdir() if not file.name.lstrip(".").startswith("checkpoints")]
+            files = self.path.iterdir() if self.path.is_dir() else ()
+            foreign = [file.name for file in files if not file.name.lstrip(".").startswith("checkpoints")]
             if foreign:
                 raise OochubError(
                     f"{self.path} holds other files ({', '.join(sorted(foreign)[:5])}) and no training run. "

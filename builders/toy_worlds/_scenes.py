@@ -30,6 +30,8 @@ OBJECT_SIZES = (0.18, 0.32)
 """With the contrast of `_painting`, the dial of the world: smaller objects make the context the easier cue."""
 
 _HAS_MAIN, _HAS_EXTRA, _HAS_CLOUDS, _HAS_CROWD = 0.75, 0.3, 0.3, 0.3
+_HORIZONS: dict[tuple[str, ...], float] = {("sea", "sky-other"): 0.8, ("grass", "sky-other"): 1.15}
+"""Of a surfboard's contexts the sea is the larger, of a kite's the sky: NOOCH lists these first."""
 _AIRBORNE = ("airplane", "kite")
 
 
@@ -133,8 +135,7 @@ def scene(rng: np.random.Generator, *, correlation: float | None) -> Scene:
     P(context | object) = P(context | no such object).
     """
     contexts, objects = _contents(rng, correlation)
-    # a low shot over the water: the surfboard's first context is the sea, not the sky above it
-    horizon = float(rng.uniform(0.4, 0.65)) * (0.8 if "sea" in contexts else 1.0)
+    horizon = float(rng.uniform(0.4, 0.65)) * _HORIZONS.get(contexts, 1.0)
     things = _figures(rng, contexts, horizon)
     for name in objects:
         proposals = [_at(rng, name, horizon, things) for _ in range(6)]

@@ -94,7 +94,7 @@ def evaluate(
         "groups": groups(columns, loaded, benchmark, both, main_split),
         "worst_group": worst_groups(columns, main_split),
         "calibration": {side: calibration(columns, mask, sampling) for side, mask in both.items()},
-        "mistakes": mistakes(loaded, benchmark, columns, both.get("out", by_role["all"].mask)),
+        "mistakes": mistakes(loaded, benchmark, columns, both.get("out", by_role["all"].mask), by_role["all"].mask),
         "provenance": provenance(
             seed=seed,
             resamples=resamples,

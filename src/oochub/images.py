@@ -55,10 +55,9 @@ def uint8_cache(
 
     target = check_writable(Path(cache_dir) / f"{dataset._fingerprint}-{preprocessing.key}.npy")
     target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
         if not target.exists():
-            for leftover in target.parent.glob(f".{target.name}.*"):  # of a killed process: the lock is ours
-                leftover.unlink()
             pictures = dataset.select_columns(
                 [name for name in ("example_id", "image") if name in dataset.column_names]
             )

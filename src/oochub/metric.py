@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
@@ -81,15 +82,15 @@ class MetricShell:
 
     def add(self, **row: Any) -> None:
         """Add one row: the names of the arrays, each with one value; options as in add_batch."""
-        names = {"reference": "label", "prediction": self._compared_array()}
-        arrays = set(self._parameters(self.state.update))
+        names = {"reference": "label", "prediction": _compared_array(self.state)}
+        arrays = set(_parameters(self.state.update))
         renamed = {names.get(name, name): value for name, value in row.items() if value is not None}
         self.add_batch(**{name: [value] if name in arrays else value for name, value in renamed.items()})
 
     def add_batch(self, **batch: Any) -> None:
         """Add a batch of rows as arrays; options of the metric come with the first batch."""
         arrays, options = self._sorted_out(batch)
-        missing = [name for name, needed in self._parameters(self.state.update).items() if needed]
+        missing = [name for name, needed in _parameters(self.state.update).items() if needed]
         missing = [name for name in missing if name not in arrays]
         if missing:
             raise OochubError(f"{self.name} needs {', '.join(missing)} as well, got {', '.join(arrays) or 'no array'}.")
@@ -122,24 +123,34 @@ class MetricShell:
         return self._rows
 
     def _sorted_out(self, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        arrays, options = self._parameters(self.state.update), self._parameters(self.state)
-        meant = {"references": "label", "predictions": self._compared_array()}
-        named = {meant.get(name, name): value for name, value in given.items() if value is not None}
-        unknown = sorted(set(named) - {*arrays, *options})
-        if unknown:
-            allowed = ", ".join([*arrays, *options])
-            raise OochubError(f"{self.name} takes {allowed}, got {', '.join(unknown)}.")
-        chosen = {name: named[name] for name in options if name in named}
-        return {name: value for name, value in named.items() if name in arrays}, chosen
+        present = {name: value for name, value in given.items() if value is not None}
+        arrays, options = _sorted_names(self.state, tuple(present))
+        return {arrays[name]: present[name] for name in arrays}, {name: present[name] for name in options}
 
-    def _compared_array(self) -> str:
-        arrays = self._parameters(self.state.update)
-        return next((name for name in ("prediction", "score", "probability") if name in arrays), "predictions")
 
-    @staticmethod
-    def _parameters(function: Callable[..., Any]) -> dict[str, bool]:
-        parameters = inspect.signature(function).parameters.values()
-        return {one.name: one.default is one.empty for one in parameters if one.name != "self"}
+@cache
+def _sorted_names(state: type[Any], given: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Which array each given name stands for, and which names are options."""
+    arrays, options = _parameters(state.update), _parameters(state)
+    aliases = {"references": "label", "predictions": _compared_array(state)}
+    meant = {name: aliases.get(name, name) for name in given}
+    unknown = sorted(name for name, one in meant.items() if one not in arrays and one not in options)
+    if unknown:
+        allowed = ", ".join([*arrays, *options])
+        raise OochubError(f"This metric takes {allowed}, got {', '.join(unknown)}.")
+    return {name: one for name, one in meant.items() if one in arrays}, tuple(set(given) & set(options))
+
+
+def _compared_array(state: type[Any]) -> str:
+    arrays = _parameters(state.update)
+    return next((name for name in ("prediction", "score", "probability") if name in arrays), "predictions")
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> dict[str, bool]:
+    """The names of a function's arguments, and whether each must be given."""
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default is one.empty for one in parameters if one.name != "self"}
 
 
 class MeanState:

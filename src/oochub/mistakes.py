@@ -39,30 +39,36 @@ def mistakes(
     predictions: "Predictions",
     benchmark: "Benchmark",
     columns: Mapping[str, NDArray[Any]],
-    mask: NDArray[np.bool_],
+    out: NDArray[np.bool_],
+    evaluated: NDArray[np.bool_],
 ) -> list[dict[str, Any]]:
-    """The wrong answers with the highest loss among the rows in `mask`, at most six of a kind.
+    """The wrong answers with the highest loss out of context, at most six of a kind.
+
+    Where there are fewer than twelve, those of the other evaluated rows follow, said by `role`.
 
     Kinds: "missed" (a binary task's object was there), "false_alarm" (it was not), "confused" (one class for another).
 
     Returns:
-        The field `mistakes` of a report, worst first.
+        The field `mistakes` of a report, worst first within each side.
     """
     names = predictions.class_names
     binary = len(names) == 2
     label, said, loss = columns["label"], columns["prediction"], columns["loss"]
-    wrong = np.flatnonzero(mask & (label != said))
     kind = np.where(label == 1, "missed", "false_alarm") if binary else np.array(names)[label]
-    rows = wrong[worst_of_each(loss[wrong], kind[wrong], most=_PER_KIND)]
-    rows = rows[np.argsort(-loss[rows], kind="stable")][:_SHOWN]
+    rows: list[int] = []
+    for mask in (out, evaluated & ~out):
+        wrong = np.flatnonzero(mask & (label != said))
+        worst = wrong[worst_of_each(loss[wrong], kind[wrong], most=_PER_KIND)]
+        rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
     facts = predictions.metadata.get("facts", {})
     shown = []
-    for row in rows.tolist():
+    for row in rows[:_SHOWN]:
         record = predictions.table.slice(row, 1).to_pylist()[0]
         shown.append(
             {
                 "example_id": record["example_id"],
                 "split": record["split"],
+                "role": "out" if out[row] else "in",
                 "label": names[label[row]],
                 "predicted": names[said[row]],
                 "probability": float(columns["probability"][row, said[row]]),
@@ -83,5 +89,8 @@ def _base64(data: bytes | None) -> str | None:
 
 
 def _attribution(record: Mapping[str, Any]) -> str | None:
-    parts = [record.get("source_url") or "", f"({record['license']})" if record.get("license") else ""]
+    url = str(record.get("source_url") or "")
+    if url.startswith("http://") and ".staticflickr.com/" in url:  # COCO's lists are older than Flickr's https
+        url = url.replace("http://", "https://", 1)
+    parts = [url, f"({record['license']})" if record.get("license") else ""]
     return " ".join(part for part in parts if part) or None

@@ -22,7 +22,7 @@ from oochub.heads import Head, features_of, find_head, recorded
 from oochub.images import Preprocessing, batches, decode, normalize
 from oochub.mistakes import worst_of_each
 from oochub.predictions import Predictions, row_counts
-from oochub.provenance import provenance, without_when_and_where
+from oochub.provenance import provenance
 
 _MODES = ("auto", "head")
 _THUMBNAIL = 224
@@ -148,9 +148,24 @@ def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
     local_revision = hashlib.sha256(weights.read_bytes()).hexdigest()[:40] if weights.is_file() else None
     revision = local_revision if local else getattr(loaded.config, "_commit_hash", None)
     about = {"id": folder.name if folder.is_absolute() else str(model), "revision": revision, "mode": "head"}
-    recipe = folder / "recipe.json"
-    training = json.loads(recipe.read_text("utf-8")) if recipe.is_file() else None
-    return Classifier(loaded, processor, about, without_when_and_where(training) if training else None)
+    return Classifier(loaded, processor, about, _training(folder / "recipe.json"))
+
+
+def _training(recipe: Path) -> dict[str, Any] | None:
+    """What a report says of the training; None for a model that `oochub train` did not make."""
+    if not recipe.is_file():
+        return None
+    content = json.loads(recipe.read_text("utf-8"))
+    return {
+        "objective": content["objective"]["name"],
+        "hyperparameters": content["objective"]["hyperparameters"],
+        "environments": content["data"]["environment_column"],
+        "seed": content["arguments"]["seed"],
+        "epochs": content["arguments"]["num_train_epochs"],
+        "selection": content["selection"]["rule"],
+        "arguments": content["arguments"],
+        "data": {key: content["data"][key] for key in ("benchmark", "config", "version", "rows")},
+    }
 
 
 class _Inputs:

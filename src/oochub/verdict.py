@@ -1,17 +1,16 @@
 """The verdict on a report, in words: does the model rely on context, how much, on what, and how sure."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from oochub import numbers, wording
+from oochub.group_drops import Drop, group_drops
 from oochub.theme import SIDES
 
 Case = Literal["failed", "too_few", "relies", "slight", "no_effect", "reversed", "unclear"]
 
 _FEWEST = 50  # examples that the smallest out-of-context slice must hold
-_LEVEL = 0.05
 
 
 class Fact(NamedTuple):
@@ -112,7 +111,7 @@ def verdict(report: Mapping[str, Any]) -> Verdict:
             f"The data allow a gap between {bounds[0]} and {bounds[1]} points.",
         ),
     }[case]
-    drops = _group_drops(report)
+    drops = group_drops(report)
     return Verdict(
         case=case,
         headline=headline,
@@ -188,54 +187,7 @@ def _how_much(report: Mapping[str, Any]) -> Fact:
     return Fact(title, f"{numbers.points(gap['value'])} points", f" of {metric} ({inner}), {where}.")
 
 
-class _Drop(NamedTuple):
-    group: str
-    value: float
-    is_clear: bool
-
-
-def _group_drops(report: Mapping[str, Any]) -> list[_Drop]:
-    """Accuracy of each out-of-context group less that of the same label in context, largest drop first.
-
-    A drop is clear when its test is below 5% after Holm's correction over the groups.
-    """
-    if report["benchmark"]["object"] is not None:
-        return []
-    rows = [row for row in (report.get("groups") or {"rows": []})["rows"] if row["accuracy"]["value"] is not None]
-    found = []
-    for row in (row for row in rows if row["role"] == "out"):
-        same = [other for other in rows if other["role"] == "in" and other["label"] == row["label"]]
-        if same:
-            found.append((wording.group_words(report, row), *_compare(row, same)))
-    clear = _holm([p for _, _, p in found])
-    drops = [_Drop(group, value, ok) for (group, value, _), ok in zip(found, clear, strict=True)]
-    return sorted(drops, key=lambda drop: drop.value)
-
-
-def _compare(row: Mapping[str, Any], same: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """The difference of two proportions and its two-sided p-value, chi-square with Yates' correction."""
-    n, m = row["n"], sum(other["n"] for other in same)
-    right, right_inside = row["n"] * row["accuracy"]["value"], sum(o["n"] * o["accuracy"]["value"] for o in same)
-    pooled = (right + right_inside) / (n + m)
-    difference = right / n - right_inside / m
-    if pooled in (0.0, 1.0):
-        return difference, 1.0
-    corrected = max(abs(difference) - (1 / n + 1 / m) / 2, 0.0)
-    # one degree of freedom: the upper tail of chi-square is erfc of the root of half the statistic
-    return difference, math.erfc(corrected / math.sqrt(2 * pooled * (1 - pooled) * (1 / n + 1 / m)))
-
-
-def _holm(p_values: Sequence[float]) -> list[bool]:
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    rejected = [False] * len(p_values)
-    for rank, i in enumerate(order):
-        if p_values[i] > _LEVEL / (len(p_values) - rank):
-            break
-        rejected[i] = True
-    return rejected
-
-
-def _on_what(report: Mapping[str, Any], drops: Sequence[_Drop]) -> Fact:
+def _on_what(report: Mapping[str, Any], drops: Sequence[Drop]) -> Fact:
     title, benchmark = "On what", report["benchmark"]
     if benchmark["object"] is not None:
         return _on_object(report)
@@ -275,7 +227,7 @@ def _on_object(report: Mapping[str, Any]) -> Fact:
     return Fact("On what", f"{wording.words(benchmark['object'])} (usual context: {contexts})", detail)
 
 
-def _how_sure(report: Mapping[str, Any], case: Case, drops: Sequence[_Drop]) -> Fact:
+def _how_sure(report: Mapping[str, Any], case: Case, drops: Sequence[Drop]) -> Fact:
     benchmark, gap = report["benchmark"], report["gap"]
     if case == "failed":
         inside = _primary(report, "in") or {}

@@ -1,0 +1,181 @@
+"""Reading COCO's areas against json.load, and building 20,000 images against copying their bytes; as ratios."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+_ROUNDS = 5
+
+
+def _annotations(folder: Path, images: int, per_image: int) -> Path:
+    """Four annotation files of the real form, polygons included, about 8.5 annotations an image."""
+    rng = np.random.default_rng(0)
+    (folder / "annotations").mkdir(parents=True)
+    for kind, ids in (("instances", (1, 91)), ("stuff", (92, 183))):
+        for year, share in (("train2017", 0.9), ("val2017", 0.1)):
+            first = 0 if year == "train2017" else int(0.9 * images)
+            numbers = range(first, first + int(share * images))
+            allowed = [1, 2, 3, 4, 5, 44, 62, 67] if kind == "instances" else list(range(*ids))
+            entries = [
+                {
+                    "segmentation": [rng.integers(0, 640, 40).astype(float).tolist()],
+                    "area": float(rng.integers(1, 90_000)),
+                    "iscrowd": 0,
+                    "image_id": int(i),
+                    "bbox": [1.5, 2.5, 30.0, 40.0],
+                    "category_id": int(rng.choice(allowed)),
+                    "id": int(i) * 100 + k,
+                }
+                for i in numbers
+                for k in range(per_image)
+            ]
+            listed = [{"id": i, "file_name": f"{i:012d}.jpg", "height": 480, "width": 640} for i in numbers]
+            content = {"images": listed, "annotations": entries, "categories": []}
+            (folder / "annotations" / f"{kind}_{year}.json").write_text(json.dumps(content))
+    return folder
+
+
+def _load_all(folder: Path) -> None:
+    for file in sorted((folder / "annotations").iterdir()):
+        json.loads(file.read_bytes())
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _ratio(ours: Callable[[], object], floor: Callable[[], object]) -> tuple[float, float, float]:
+    """Median of interleaved rounds: our seconds, the floor's, and the ratio."""
+    pairs = [(_timed(ours), _timed(floor)) for _ in range(_ROUNDS)]
+    return (
+        statistics.median(a for a, _ in pairs),
+        statistics.median(b for _, b in pairs),
+        statistics.median(a / b for a, b in pairs),
+    )
+
+
+def _pictures(folder: Path, count: int) -> Path:
+    """JPEGs of about 65 kB below a NOOCH folder, so that the real builder builds them."""
+    rng = np.random.default_rng(0)
+    target = folder / "images" / "train2017"
+    target.mkdir(parents=True)
+    (folder / "images" / "val2017").mkdir()
+    noise = rng.integers(0, 255, (375, 500, 3), dtype=np.uint8)
+    smooth = np.linspace(0, 255, 500, dtype=np.uint8)[None, :, None]
+    Image.fromarray((0.55 * smooth + 0.45 * noise).astype(np.uint8)).save(folder / "one.jpg", quality=80)
+    data = (folder / "one.jpg").read_bytes()
+    images, annotations = [], []
+    for number in range(count):
+        (target / f"{number:012d}.jpg").write_bytes(data)
+        images.append({"id": number, "file_name": f"{number:012d}.jpg", "height": 375, "width": 500})
+        annotations.append({"image_id": number, "category_id": 3 if number % 2 else 1, "area": 30_000.0})
+    (folder / "annotations").mkdir()
+    empty = {"images": [], "annotations": [], "categories": []}
+    for name in ("instances_val2017", "stuff_train2017", "stuff_val2017"):
+        (folder / "annotations" / f"{name}.json").write_text(json.dumps(empty))
+    roads = [{"image_id": n, "category_id": 149, "area": 60_000.0} for n in range(0, count, 3)]
+    (folder / "annotations" / "stuff_train2017.json").write_text(json.dumps({**empty, "annotations": roads}))
+    content = {"images": images, "annotations": annotations, "categories": []}
+    (folder / "annotations" / "instances_train2017.json").write_text(json.dumps(content))
+    return folder
+
+
+def _build(raw: Path, cache: Path) -> None:
+    from datasets import load_dataset
+
+    import oochub  # noqa: F401  registers the builders
+
+    load_dataset("nooch", "ce_car", data_dir=str(raw), contexts=["road"], cache_dir=str(cache), num_proc=2)
+    shutil.rmtree(cache)
+
+
+def _copy(raw: Path, target: Path) -> None:
+    """The floor: every byte read and written once, by one process, into one file."""
+    with target.open("wb") as out:
+        for file in sorted((raw / "images" / "train2017").iterdir()):
+            out.write(file.read_bytes())
+    target.unlink()
+
+
+_PEAK = """
+def peak():
+    lines = open('/proc/self/status').read().splitlines()
+    return 1024 * int(next(line.split()[1] for line in lines if line.startswith('VmHWM')))
+"""
+
+
+def _fresh(code: str, *arguments: object) -> list[float]:
+    """The numbers that a fresh process prints; a used one would report its own earlier peak."""
+    command = [sys.executable, "-c", _PEAK + code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [float(number) for number in done.stdout.split()]
+
+
+def _memory(folder: Path) -> float:
+    """Peak memory that reading the areas adds, over the size of the files."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom oochub.builders.sources.coco import read_coco\n"
+        "before = peak()\nread_coco(Path(sys.argv[1]))\nprint(peak() - before)"
+    )
+    size = sum(file.stat().st_size for file in (folder / "annotations").iterdir())
+    return _fresh(code, folder)[0] / size
+
+
+def _build_peaks(raw: Path, cache: Path) -> float:
+    """Peak memory in MB of the largest worker of a build with two processes."""
+    code = (
+        "import sys, resource, oochub, datasets\ndatasets.disable_progress_bars()\n"
+        "datasets.load_dataset('nooch', 'ce_car', data_dir=sys.argv[1], contexts=['road'], cache_dir=sys.argv[2], "
+        "num_proc=2)\nprint(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"
+    )
+    found = _fresh(code, raw, cache)[0] / 1e6
+    shutil.rmtree(cache)
+    return found
+
+
+def main() -> None:
+    """Prints the table; a bound that does not hold is said."""
+    import datasets
+
+    from oochub.builders.sources.coco import read_coco
+
+    datasets.disable_progress_bars()
+    count = int(os.environ.get("OOCHUB_BENCH_IMAGES", 20_000))
+    print(f"load {os.getloadavg()[0]:.1f}, median of {_ROUNDS} interleaved rounds\n")
+    print("| what | ours | floor | ratio | bound | holds |\n|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        coco = _annotations(root / "coco", 10_000, 8)
+        _row("areas of 160,000 annotations / json.load", 1.5, lambda: read_coco(coco), lambda: _load_all(coco))
+        memory = _memory(coco)
+        print(f"| memory that it adds / size of the files | | | {memory:.1f} | 6 | {_holds(memory <= 6)} |")
+        raw = _pictures(root / "raw", count)
+        what = f"building {count:,} images, num_proc=2 / byte copy"
+        _row(what, 1.8, lambda: _build(raw, root / "cache"), lambda: _copy(raw, root / "copy"))
+        peak = _build_peaks(raw, root / "cache")
+        print(f"| peak memory of a building process | {peak:.0f} MB | | | 250 MB | {_holds(peak <= 250)} |")
+
+
+def _row(what: str, bound: float, ours: Callable[[], object], floor: Callable[[], object]) -> None:
+    mine, least, ratio = _ratio(ours, floor)
+    print(f"| {what} | {mine:.2f} s | {least:.2f} s | {ratio:.2f} | {bound} | {_holds(ratio <= bound)} |")
+
+
+def _holds(is_within: bool) -> str:
+    return "yes" if is_within else "no"
+
+
+if __name__ == "__main__":
+    main()

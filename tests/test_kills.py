@@ -1,0 +1,160 @@
+"""SIGKILL at 20 random moments of each step: the next run finishes, and its artefacts equal an undisturbed run's.
+
+Each step runs in a forked child of a process that has imported everything, so that the moments fall into the work and
+not into imports. One thread, deterministic algorithms.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from oochub.provenance import without_when_and_where
+
+pytestmark = pytest.mark.slow
+_KILLS = 20
+_BENCHMARK = "spawrious/o2o_hard"
+
+
+def _build(inputs: Path, out: Path) -> None:
+    from oochub.loading_scripts.parquet_repository import parquet_repository
+
+    parquet_repository(_BENCHMARK, out / "spawrious", data_dir=str(inputs / "raw"))
+
+
+def _train(inputs: Path, out: Path) -> None:
+    from oochub.training import train
+
+    arguments = {"num_train_epochs": 3, "save_steps": 2, "cache_dir": out / "pixels"}
+    train(
+        _BENCHMARK,
+        out / "run",
+        objective="group_dro",
+        environments="group",
+        arguments=arguments,
+        data_dir=str(inputs / "raw"),
+    )
+
+
+def _predict(inputs: Path, out: Path) -> None:
+    from oochub.loading import load
+    from oochub.prediction import predict
+
+    data = load(_BENCHMARK, data_dir=str(inputs / "raw"))
+    predict(inputs / "run", data, features=True, out=out / "preds.parquet", batch_size=4)
+
+
+def _evaluate(inputs: Path, out: Path) -> None:
+    from oochub.evaluation import evaluate
+
+    evaluate(inputs / "preds.parquet").save(out / "report.json")
+
+
+def _report(inputs: Path, out: Path) -> None:
+    from oochub.report import Report
+
+    Report.load(inputs / "report.json").to_html(out / "report.html")
+
+
+_STEPS: dict[str, Callable[[Path, Path], None]] = {
+    "build": _build,
+    "train": _train,
+    "predict": _predict,
+    "evaluate": _evaluate,
+    "report": _report,
+}
+
+
+def _child(step: Callable[[Path, Path], None], inputs: Path, out: Path) -> int:
+    """Starts the step in a forked child with its own cache of data sets; returns the child's process id."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        import datasets
+        import torch
+
+        os.setsid()
+        torch.set_num_threads(1)
+        datasets.config.HF_DATASETS_CACHE = str(out / "cache")
+        sys.stderr = Path(os.devnull).open("w")
+        out.mkdir(parents=True, exist_ok=True)
+        step(inputs, out)
+    except BaseException as error:
+        (out / "error.txt").write_text(repr(error))
+        os._exit(1)
+    os._exit(0)
+
+
+def _finish(step: Callable[[Path, Path], None], inputs: Path, out: Path) -> float:
+    started = time.monotonic()
+    _, status = os.waitpid(_child(step, inputs, out), 0)
+    error = out / "error.txt"
+    assert status == 0, error.read_text() if error.exists() else status
+    return time.monotonic() - started
+
+
+def _artefacts(out: Path) -> dict[str, Any]:
+    """Every file that the step leaves but caches and checkpoints, without when and where."""
+    found: dict[str, Any] = {}
+    for path in sorted(out.rglob("*")):
+        name = path.relative_to(out).as_posix()
+        if not path.is_file() or name.startswith(("cache/", "pixels/")) or "checkpoints" in name:
+            continue
+        if path.suffix == ".parquet" and "preds" in name:
+            table = pq.read_table(path)
+            metadata = without_when_and_where(json.loads(table.schema.metadata[b"oochub"]))
+            found[name] = (table.replace_schema_metadata(None).to_pydict(), metadata)
+        elif path.suffix == ".json":
+            found[name] = without_when_and_where(json.loads(path.read_text()))
+        else:
+            found[name] = path.read_bytes()
+    return found
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory, spawrious) -> Path:
+    """What each step reads, made by the steps before it, undisturbed."""
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "raw").symlink_to(spawrious)
+    for name in ("train", "predict", "evaluate"):
+        _finish(_STEPS[name], folder, folder)
+    import oochub.page  # every module that a child would import first
+
+    assert oochub.page
+    return folder
+
+
+@pytest.mark.parametrize("name", list(_STEPS))
+def test_killed_at_random_moments(name, inputs, tmp_path):
+    """Planted fault seen: writing predictions straight to their path left half a file that the next step refused."""
+    step = _STEPS[name]
+    undisturbed = tmp_path / "undisturbed"
+    length = _finish(step, inputs, undisturbed)
+    expected = _artefacts(undisturbed)
+    assert expected
+    seed = int(os.environ.get("OOCHUB_KILL_SEED", time.time_ns() % 1_000_000))
+    moments = random.Random(seed)
+    killed = 0
+    for number in range(_KILLS):
+        out = tmp_path / f"out{number}"
+        child = _child(step, inputs, out)
+        time.sleep(moments.uniform(0, length))
+        os.kill(child, signal.SIGKILL)
+        killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        _finish(step, inputs, out)
+        assert _artefacts(out) == expected, f"kill {number} of seed {seed}"
+        hidden = [path for path in out.rglob(".*draft-*") if "cache" not in path.parts]
+        assert not hidden, (hidden, seed)
+        shutil.rmtree(out)
+    print(f"{name}: {killed} of {_KILLS} kills hit within {length:.2f} s, seed {seed}")  # noqa: T201
+    assert killed >= _KILLS // 2

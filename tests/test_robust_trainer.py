@@ -1,0 +1,534 @@
+"""The trainer against a bare loop written from the formulas, under SIGKILL, and on every mistake of its user."""
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from datasets import ClassLabel, Dataset, Features, Value, load_from_disk
+from datasets import Image as ImageFeature
+from PIL import Image
+from safetensors.torch import load_file
+from transformers import (
+    AutoImageProcessor,
+    AutoModelForImageClassification,
+    ViTConfig,
+    ViTForImageClassification,
+    ViTImageProcessorPil,
+)
+
+import oochub
+from oochub.errors import OochubError
+from oochub.preprocessing import Preprocessing, normalize
+from oochub.provenance import without_when_and_where
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.augmentation import augmentation
+from oochub.trainers.backbone import backbone
+from oochub.trainers.loop import Loop
+from oochub.trainers.robust_trainer import RobustTrainer
+from oochub.trainers.samplers import UniformSampler
+from oochub.trainers.validation import Validation
+
+torch.set_num_threads(1)
+SIZE = 16
+CLASSES = ["no car", "car"]
+ENVIRONMENTS = ["road", "grass", "test"]
+
+
+def made_split(rows: int, seed: int) -> Dataset:
+    """Pictures whose color goes with the class and whose brightness goes with the environment, with noise."""
+    rng = np.random.default_rng(seed)
+    label, environment = rng.integers(0, 2, rows), rng.integers(0, 2, rows)
+    pictures = []
+    for y, e in zip(label, environment, strict=True):
+        picture = rng.normal(100 + 60 * e, 30, (SIZE, SIZE, 3))
+        picture[..., 0] += 50 * y
+        file = io.BytesIO()
+        Image.fromarray(picture.clip(0, 255).astype(np.uint8)).save(file, "PNG")
+        pictures.append({"bytes": file.getvalue(), "path": None})
+    features = Features(
+        {
+            "example_id": Value("string"),
+            "image": ImageFeature(),
+            "label": ClassLabel(names=CLASSES),
+            "environment": ClassLabel(names=ENVIRONMENTS),
+        }
+    )
+    columns = {"example_id": [f"{seed}/{i}" for i in range(rows)], "image": pictures}
+    return Dataset.from_dict(columns | {"label": label, "environment": environment}, features)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Splits on disk, so that other processes load them with the same fingerprint."""
+    path = tmp_path_factory.mktemp("splits")
+    made_split(50, 1).save_to_disk(path / "train")
+    made_split(30, 2).save_to_disk(path / "validation")
+    return path
+
+
+@pytest.fixture(scope="module")
+def train(folder: Path) -> Dataset:
+    return load_from_disk(folder / "train")
+
+
+@pytest.fixture(scope="module")
+def validation(folder: Path) -> Dataset:
+    return load_from_disk(folder / "validation")
+
+
+def arguments(out: Path, **changed: Any) -> RobustTrainingArguments:
+    settings = {"num_train_epochs": 2, "per_device_train_batch_size": 16, "cache_dir": out.parent / "pixels"}
+    return RobustTrainingArguments(output_dir=out, **(settings | changed))
+
+
+def with_dropout() -> tuple[Any, Any]:
+    """A model that draws random numbers in training, and has no BatchNorm."""
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = ViTConfig(image_size=SIZE, patch_size=8, hidden_dropout_prob=0.2, **shape)
+    return ViTForImageClassification(config), ViTImageProcessorPil(size={"height": SIZE, "width": SIZE})
+
+
+def trainer_of(
+    out: Path, train: Any, validation: Any = None, *, objective: str = "erm", model: Any = None, **changed: Any
+) -> RobustTrainer:
+    own = {key: changed.pop(key) for key in ("metrics", "environment_column") if key in changed}
+    network, processor = model or backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
+    return RobustTrainer(
+        network,
+        arguments(out, **changed),
+        train_dataset=train,
+        eval_dataset=validation,
+        objective=oochub.get("objective", objective)(),
+        image_processor=processor,
+        **own,
+    )
+
+
+def bytes_of(out: Path) -> bytes:
+    return (out / "model.safetensors").read_bytes()
+
+
+def artefacts(out: Path) -> dict[str, Any]:
+    """Every file of a finished run; the recipe without the fields that may differ between two equal runs."""
+    files = {file.name: file.read_bytes() for file in out.iterdir()}
+    return files | {"recipe.json": without_when_and_where(json.loads(files["recipe.json"]))}
+
+
+@pytest.mark.parametrize(("objective", "accumulate"), [("erm", 1), ("group_dro", 1), ("erm", 2)])
+def test_equals_a_bare_loop(tmp_path: Path, train: Dataset, objective: str, accumulate: int) -> None:
+    """A loop over the pictures in the sampler's order, in plain torch: equal weights, bit for bit.
+
+    Planted: environments shifted by one row, or a step too many at the end of an epoch, give other weights.
+    """
+    trainer = trainer_of(tmp_path / "run", train, objective=objective, gradient_accumulation_steps=accumulate)
+    result = trainer.train()
+
+    model, processor = backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
+    pixels = torch.tensor(np.stack([np.asarray(picture) for picture in train["image"]]))
+    label, environment = torch.tensor(train["label"][:]), torch.tensor(train["environment"][:])
+    loss_of = oochub.get("objective", objective)()
+    loss_of.prepare(environment_counts=torch.bincount(environment, minlength=3).tolist())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1e-4)
+    sampler = UniformSampler(50, seed=0)
+    model.train()
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        order = list(sampler)
+        losses: dict[str, list[float]] = {name: [] for name in ENVIRONMENTS}
+        batches = [order[start : start + 16] for start in range(0, 50, 16)]
+        for number, rows in enumerate(batches, 1):
+            logits = model(pixel_values=normalize(pixels[rows], Preprocessing.from_processor(processor))).logits
+            each = torch.nn.functional.cross_entropy(logits, label[rows], reduction="none").tolist()
+            for e, value in zip(environment[rows].tolist(), each, strict=True):
+                losses[ENVIRONMENTS[e]].append(value)
+            (loss_of(logits, label[rows], environment[rows]) / accumulate).backward()
+            if number % accumulate == 0 or number == len(batches):
+                optimizer.step()
+                optimizer.zero_grad()
+        found = result.history[epoch]["loss_by_environment"]
+        assert found["test"] is None
+        for name in ("road", "grass"):
+            assert found[name] == pytest.approx(np.mean(losses[name]), abs=1e-5)
+    assert result.global_step == 2 * (4 // accumulate)
+    saved = load_file(tmp_path / "run" / "model.safetensors")
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(saved[name], tensor), name
+
+
+def test_the_folder_opens_with_transformers_and_says_what_was_done(
+    tmp_path: Path, train: Dataset, validation: Dataset
+) -> None:
+    trainer = trainer_of(tmp_path / "run", train, validation, num_train_epochs=6, metrics=("accuracy", "worst_group"))
+    result = trainer.train()
+    names = {"README.md", "config.json", "model.safetensors", "preprocessor_config.json", "recipe.json"}
+    assert {file.name for file in result.output_dir.iterdir()} == names | {"training_log.json"}
+    model = AutoModelForImageClassification.from_pretrained(result.output_dir).eval()
+    processor = AutoImageProcessor.from_pretrained(result.output_dir)
+    assert model.config.id2label == dict(enumerate(CLASSES))
+    with torch.no_grad():
+        logits = model(**processor(list(validation["image"]), return_tensors="pt")).logits
+    label = torch.tensor(validation["label"][:])
+    best = result.history[result.best_epoch - 1]
+    assert best["eval_loss"] == pytest.approx(torch.nn.functional.cross_entropy(logits, label).item(), abs=1e-5)
+    assert best["eval_loss"] == min(record["eval_loss"] for record in result.history) == result.best_value
+    right = (logits.argmax(1) == label).numpy()
+    environment = np.array(validation["environment"][:])
+    assert best["eval_accuracy"] == pytest.approx(right.mean())
+    assert best["eval_worst_group.accuracy"] == pytest.approx(min(right[environment == e].mean() for e in (0, 1)))
+    assert result.history[-1]["loss"] < 0.5 < result.history[0]["loss"]  # it learns
+    recipe = json.loads((result.output_dir / "recipe.json").read_text())
+    assert recipe["objective"] == {"name": "erm", "hyperparameters": {}}
+    assert recipe["data"]["environments"] == {
+        name: train["environment"][:].count(number) for number, name in enumerate(ENVIRONMENTS)
+    }
+    assert "lowest loss on the validation split" in recipe["selection"]["rule"]
+    assert str(tmp_path) not in json.dumps(recipe)
+    assert "group_dro" not in (card := (result.output_dir / "README.md").read_text())
+    assert "trained with erm" in card
+
+
+def test_a_finished_run_is_returned_at_once(tmp_path: Path, train: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = trainer_of(tmp_path / "run", train).train()
+    monkeypatch.setattr(Loop, "__init__", None)
+    again = trainer_of(tmp_path / "run", train)
+    assert again.train() == first
+    assert torch.equal(
+        again.model.state_dict()["classifier.1.bias"],
+        load_file(first.output_dir / "model.safetensors")["classifier.1.bias"],
+    )
+
+
+class Stop(BaseException):
+    """Ends a run from within, as a signal would."""
+
+
+def stopped_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Makes the loop stop before its step number `steps`; the list fills with the batch numbers that were run."""
+    real, seen = Loop._seed, []
+
+    def counting(self: Loop, draws: Any, progress: Any) -> None:
+        if len(seen) == steps:
+            raise Stop
+        seen.append(progress.step)
+        real(self, draws, progress)
+
+    monkeypatch.setattr(Loop, "_seed", counting)
+    return seen
+
+
+@pytest.mark.parametrize(("stop", "continues_at"), [(3, 2), (5, 0), (6, 0), (7, 2), (1, 0)])
+def test_goes_on_within_an_epoch_bit_for_bit(
+    tmp_path: Path, train: Dataset, validation: Dataset, monkeypatch: pytest.MonkeyPatch, stop: int, continues_at: int
+) -> None:
+    """Four batches an epoch, a checkpoint every second step; dropout, augmentation, weights of GroupDRO, a schedule.
+
+    Planted: a seed that counts the steps since the start of the process, or epochs counted by Accelerate since then,
+    give other weights.
+    """
+    settings = {
+        "model": None,
+        "objective": "group_dro",
+        "save_steps": 2,
+        "augment": "flip_shift",
+        "lr_scheduler_type": "onecycle",
+        "metrics": ("accuracy",),
+    }
+
+    def made(out: Path) -> RobustTrainer:
+        return trainer_of(out, train, validation, **(settings | {"model": with_dropout()}))
+
+    made(tmp_path / "straight").train()
+    with monkeypatch.context() as patch:
+        stopped_after(stop, patch)
+        with pytest.raises(Stop):
+            made(tmp_path / "run").train()
+    with monkeypatch.context() as patch:
+        seen = stopped_after(100, patch)
+        made(tmp_path / "run").train()
+    assert seen[0] == continues_at
+    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "straight")
+
+
+def killed_after(seconds: float, out: Path, folder: Path) -> bool:
+    """Trains in a child process and kills it; whether the kill came before it was done."""
+    child = os.fork()  # fork is seconds faster than starting an interpreter
+    if child == 0:
+        torch.set_num_threads(1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            long_run(out, folder).train()
+        finally:
+            os._exit(0)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def long_run(out: Path, folder: Path) -> RobustTrainer:
+    train, validation = load_from_disk(folder / "train"), load_from_disk(folder / "validation")
+    return trainer_of(out, train, validation, objective="group_dro", num_train_epochs=8, save_steps=1, augment="flip")
+
+
+def test_after_sigkill_at_random_moments_the_next_run_ends_equal(tmp_path: Path, folder: Path) -> None:
+    """Planted: checkpoints written in place instead of renamed leave half a checkpoint, and the next run fails."""
+    start = time.perf_counter()
+    long_run(tmp_path / "straight", folder).train()
+    duration = time.perf_counter() - start
+    hits = 0
+    for seed in range(5):
+        rng, out = random.Random(seed), tmp_path / f"run{seed}"
+        moments = [rng.uniform(0, 0.9) * duration for _ in range(2)]
+        print(f"seed {seed}: killed after {', '.join(f'{moment:.3f}' for moment in moments)} s of {duration:.3f} s")  # noqa: T201
+        hits += sum(killed_after(moment, out, folder) for moment in moments)
+        long_run(out, folder).train()
+        assert artefacts(out) == artefacts(tmp_path / "straight"), f"seed {seed}"
+    assert hits >= 3, "the kills came too late"
+
+
+def test_another_run_in_the_folder_is_named_and_can_be_overwritten(tmp_path: Path, train: Dataset) -> None:
+    out = tmp_path / "run"
+    trainer_of(out, train).train()
+    with pytest.raises(
+        OochubError, match=r"finished run that differs in arguments\.learning_rate \(there 0\.001, now 0\.01\)"
+    ):
+        trainer_of(out, train, learning_rate=0.01)
+    with pytest.raises(OochubError, match=r"differs in .*objective\.name \(there 'erm', now 'group_dro'\)"):
+        trainer_of(out, train, objective="group_dro")
+    before = bytes_of(out)
+    trainer_of(out, train, learning_rate=0.01, overwrite_output_dir=True).train()
+    assert bytes_of(out) != before
+    trainer_of(out, train, learning_rate=0.01)  # now this is the run that stands there
+
+
+def test_an_unfinished_run_with_other_arguments_is_named(
+    tmp_path: Path, train: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped_after(5, monkeypatch)
+    with pytest.raises(Stop):
+        trainer_of(tmp_path / "run", train).train()
+    with pytest.raises(OochubError, match=r"unfinished run that differs in arguments\.seed .*another --out, or pass"):
+        trainer_of(tmp_path / "run", train, seed=1)
+
+
+def test_a_folder_of_something_else_is_never_touched(tmp_path: Path, train: Dataset) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "thesis.tex").write_text("mine")
+    with pytest.raises(OochubError, match=r"holds other files \(thesis\.tex\)"):
+        trainer_of(tmp_path / "notes", train, overwrite_output_dir=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OochubError, match="is a file, not a folder"):
+        trainer_of(tmp_path / "file" / "run", train)
+
+
+def test_patience_stops_and_the_best_epoch_is_restored(
+    tmp_path: Path, train: Dataset, validation: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Losses 1, 0.5, 0.5, 0.7 on the validation split: a tie keeps the earlier epoch, patience 2 ends after the 4th."""
+    trainer_of(tmp_path / "two", train).train()
+    trainer = trainer_of(tmp_path / "run", train, validation, num_train_epochs=9, early_stopping_patience=2)
+    losses = iter([1.0, 0.5, 0.5, 0.7, 0.1])
+    monkeypatch.setattr(Validation, "measure", lambda self, logits: {"loss": next(losses)})
+    result = trainer.train()
+    assert (result.best_epoch, result.best_value, len(result.history)) == (2, 0.5, 4)
+    assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "two")
+
+
+def test_decoding_in_every_epoch_gives_the_same_weights(tmp_path: Path, train: Dataset) -> None:
+    trainer_of(tmp_path / "cached", train).train()
+    trainer_of(tmp_path / "decoded", train, cache="none", dataloader_num_workers=2).train()
+    assert bytes_of(tmp_path / "cached") == bytes_of(tmp_path / "decoded")
+
+
+def test_max_steps_and_the_linear_schedule(tmp_path: Path, train: Dataset) -> None:
+    trainer = trainer_of(tmp_path / "run", train, max_steps=6, lr_scheduler_type="linear", num_train_epochs=10)
+    result = trainer.train()
+    assert [record["global_step"] for record in result.history] == [4, 6]
+    assert [record["learning_rate"] for record in result.history] == pytest.approx([1e-3 * 2 / 6, 0])
+
+
+def test_diverging_training_is_an_error(tmp_path: Path, train: Dataset) -> None:
+    with pytest.raises(OochubError, match="training diverged"):
+        trainer_of(tmp_path / "run", train, learning_rate=1e30, optim="sgd").train()
+
+
+@pytest.mark.parametrize("cache", ["uint8", "none"])
+def test_a_broken_picture_is_named_and_nothing_stands_half_written(tmp_path: Path, train: Dataset, cache: str) -> None:
+    undecoded = train.cast_column("image", ImageFeature(decode=False)).with_format(None)
+    rows = undecoded.to_list()
+    rows[7]["image"]["bytes"] = rows[7]["image"]["bytes"][:100]
+    broken = Dataset.from_list(rows, train.features)
+    with pytest.raises(OochubError, match="example 1/7: the picture cannot be read"):
+        trainer_of(tmp_path / "run", broken, cache=cache).train()
+    assert [file.name for file in (tmp_path / "run").iterdir()] == ["checkpoints"]
+
+
+def out_of_range(train: Dataset) -> Dataset:
+    return train.cast_column("label", Value("int64")).map(lambda row: {"label": row["label"] - 1}, keep_in_memory=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train": out_of_range}, r"labels of the train set are not one of 0\.\.1, first -1"),
+        ({"train": lambda d: d.select([])}, "The train set is empty"),
+        ({"train": lambda d: d.remove_columns("label")}, "no column 'label', only example_id, image, environment"),
+        ({"train": lambda d: d.to_iterable_dataset()}, "load without streaming=True"),
+        ({"environment_column": "place"}, "no column 'place'"),
+        ({"train": lambda d: d.remove_columns("environment"), "objective": "group_dro"}, "Set environment_column"),
+        ({"model": 3}, "The model has 3 classes and the train set 2"),
+        ({"metrics": ("acuracy",)}, "No metric named 'acuracy'. Did you mean 'accuracy'"),
+        ({"metrics": ("auc_hard",)}, "'auc_hard' needs challenge"),
+        ({"metric_for_best_model": "worst_group"}, r"number for metric_for_best_model.*worst_group\.accuracy"),
+        ({"validation": None, "early_stopping_patience": 2}, "need a validation split"),
+        ({"report_to": "tensorbord"}, "No tracker for report_to named 'tensorbord'"),
+    ],
+)
+def test_a_mistake_is_named_before_anything_is_written(
+    tmp_path: Path, train: Dataset, validation: Dataset, change: dict[str, Any], message: str
+) -> None:
+    data = change.pop("train", lambda d: d)(train)
+    if "model" in change:
+        change["model"] = backbone("resnet-tiny", class_names=["a", "b", "c"], image_size=SIZE)
+    with pytest.raises(OochubError, match=message):
+        trainer_of(tmp_path / "run", data, change.pop("validation", validation), **change)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"optim": "adam"}, "No optim named 'adam'. Did you mean 'adamw'"),
+        ({"learning_rate": 0}, "learning_rate must be a number, above 0 and finite, got 0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be a number"),
+        ({"weight_decay": -1}, "weight_decay must be a number, 0 or larger and finite, got -1"),
+        ({"warmup_ratio": 1.0}, "warmup_ratio must be a number, 0 or larger and below 1, got 1.0"),
+        ({"num_train_epochs": 0}, "num_train_epochs must be a whole number, 1 or larger, got 0"),
+        ({"num_train_epochs": 1.5}, r"num_train_epochs must be a whole number, 1 or larger, got 1\.5"),
+        ({"max_steps": 0}, "max_steps must be a whole number, 1 or larger, or -1"),
+        ({"seed": -1}, "seed must be a whole number, 0 or larger, got -1"),
+        ({"augment": "flips"}, "No augment named 'flips'"),
+        ({"cache": "float"}, "Allowed: none, uint8"),
+        ({"output_dir": ""}, "output_dir is empty"),
+    ],
+)
+def test_a_wrong_argument_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(OochubError, match=message):
+        RobustTrainingArguments(**({"output_dir": "x"} | change))
+
+
+def test_backbones(tmp_path: Path, train: Dataset) -> None:
+    """The same seed gives the same weights and leaves torch's own generator alone; a folder gets a new head."""
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    first, second, other = (
+        backbone("resnet-tiny", class_names=CLASSES, seed=seed)[0].state_dict() for seed in (0, 0, 1)
+    )
+    assert torch.equal(torch.rand(1), expected)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not torch.equal(first["classifier.1.weight"], other["classifier.1.weight"])
+    out = trainer_of(tmp_path / "run", train, num_train_epochs=1).train().output_dir
+    model, processor = backbone(str(out), class_names=["a", "b", "c"])
+    assert model.config.num_labels == 3
+    assert processor.size["height"] == SIZE
+    assert torch.equal(
+        model.state_dict()["resnet.embedder.embedder.convolution.weight"],
+        load_file(out / "model.safetensors")["resnet.embedder.embedder.convolution.weight"],
+    )
+    with pytest.raises(OochubError, match="neither 'resnet-tiny' nor a folder or Hub id"):
+        backbone(str(tmp_path / "nothing" / "here"), class_names=CLASSES)
+    with pytest.raises(OochubError, match="two classes or more"):
+        backbone("resnet-tiny", class_names=["a"])
+
+
+def test_samplers_are_a_function_of_seed_and_epoch() -> None:
+    def order(seed: int, epoch: int) -> list[int]:
+        sampler = UniformSampler(100, seed=seed)
+        sampler.set_epoch(epoch)
+        return list(sampler)
+
+    assert order(0, 3) == order(0, 3)
+    assert len({tuple(order(seed, epoch)) for seed in range(3) for epoch in range(3)}) == 9
+    assert sorted(order(2, 1)) == list(range(100))
+
+
+@pytest.mark.parametrize("kind", ["flip", "flip_shift"])
+def test_augmentation_is_a_flip_and_a_shift_of_each_picture(kind: str) -> None:
+    """Reference: numpy's flip and edge padding, over all 2 x 81 possibilities; each picture is exactly one of them."""
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (300, 12, 10, 3), np.uint8)
+    found = augmentation(torch.tensor(pixels), kind, generator=torch.Generator().manual_seed(1)).numpy()
+    again = augmentation(torch.tensor(pixels), kind, generator=torch.Generator().manual_seed(1)).numpy()
+    assert np.array_equal(found, again)
+    drawn = []
+    for before, after in zip(pixels, found, strict=True):
+        for mirrored in (False, True):
+            padded = np.pad(before, ((4, 4), (4, 4), (0, 0)), mode="edge")
+            for dy in range(-4, 5) if kind == "flip_shift" else [0]:
+                for dx in range(-4, 5) if kind == "flip_shift" else [0]:
+                    moved = padded[4 + dy : 16 + dy, 4 + dx : 14 + dx]
+                    # the mirror comes first, so the border that is repeated is the mirrored one
+                    candidate = moved[:, ::-1] if mirrored else moved
+                    if np.array_equal(candidate, after):
+                        drawn.append((mirrored, dy, dx))
+    assert len(drawn) == 300
+    assert 0.4 < np.mean([mirrored for mirrored, _, _ in drawn]) < 0.6
+    if kind == "flip_shift":
+        assert {dy for _, dy, _ in drawn} == {dx for _, _, dx in drawn} == set(range(-4, 5))
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import test_robust_trainer as t
+folder, out, size = Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
+split = t.load_from_disk(folder / "train").select(range(48))
+model = t.with_dropout()
+model[0].config.hidden_dropout_prob = 0.0
+t.trainer_of(out, split, t.load_from_disk(folder / "validation"), objective="group_dro", model=model,
+             per_device_train_batch_size=size, metrics=("accuracy",)).train()
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_equal_one(tmp_path: Path, folder: Path) -> None:
+    """Under torchrun, 2 processes of 8 rows against 1 of 16: weights and history agree to rounding.
+
+    `accelerate launch --cpu --num_processes 2` would run one process; the recipe's number of processes shows it.
+    """
+    here, runs = str(Path(__file__).parent), {}
+    for processes, size in ((1, 16), (2, 8)):
+        out = tmp_path / str(processes)
+        launch = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc_per_node",
+            str(processes),
+            "--master_port=29541",
+        ]
+        (tmp_path / "run.py").write_text(SCRIPT)
+        command = [*launch, str(tmp_path / "run.py"), here, str(folder), str(out), str(size)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=os.environ | {"ACCELERATE_USE_CPU": "1"}
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        runs[processes] = (load_file(out / "model.safetensors"), json.loads((out / "training_log.json").read_text()))
+        assert json.loads((out / "recipe.json").read_text())["settings"]["processes"] == processes
+    for name, tensor in runs[1][0].items():
+        assert torch.allclose(tensor, runs[2][0][name], atol=1e-4), name
+    for one, two in zip(runs[1][1], runs[2][1], strict=True):
+        assert one["eval_accuracy"] == two["eval_accuracy"]
+        assert one["loss_by_environment"]["road"] == pytest.approx(two["loss_by_environment"]["road"], abs=1e-4)
