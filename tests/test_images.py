@@ -16,6 +16,7 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.images import Preprocessing, batches, decode, normalize, uint8_cache
+from oochub.preprocessing import Normalizer
 
 SHAPES = [(500, 375), (375, 500), (333, 251), (301, 1200), (64, 48), (97, 101), (640, 427), (224, 224)]
 
@@ -82,6 +83,18 @@ def test_normalize_equals_the_processor_where_nothing_is_resized() -> None:
     preprocessing = Preprocessing.from_processor(processor)
     ours = normalize(torch.from_numpy(np.asarray(picture)[None].copy()), preprocessing)
     assert (ours - theirs).abs().max() < 1e-5
+
+
+def test_normalizer_equals_normalize_in_the_same_memory() -> None:
+    preprocessing = Preprocessing.from_processor(PROCESSORS["vit"])
+    normalizer = Normalizer(preprocessing)
+    rng, places = np.random.default_rng(0), set()
+    for count in (5, 3, 5):
+        batch = torch.tensor(rng.integers(0, 256, (count, 224, 224, 3), np.uint8))
+        found = normalizer(batch)
+        places.add(found.data_ptr())
+        assert torch.equal(found, normalize(batch, preprocessing))
+    assert len(places) == 1
 
 
 def two_steps(picture: Image.Image, shortest: int, crop: int, resample: int) -> np.ndarray:

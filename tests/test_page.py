@@ -4,54 +4,18 @@ import base64
 import hashlib
 import re
 import time
-from html.parser import HTMLParser
 from urllib.parse import urlparse
 
 import pytest
 import reports
+from parsed_page import ParsedPage
 
 from oochub import OochubError
 from oochub.page import render_page
 from oochub.verdict import verdict
 
 FACTORIES = [reports.nooch_report, reports.spawrious_report]
-VOID = {"meta", "img", "br", "link", "input"}
 ATTACK = "</style><script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>\"' onload='x' {{ 7*7 }}"
-
-
-class _Page(HTMLParser):
-    """Every tag with its attributes, all text, and whether the tags are balanced."""
-
-    def __init__(self, html):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.text, self.open, self.unbalanced, self.headings = [], [], [], [], []
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-        if re.fullmatch("h[1-6]", tag):
-            self.headings.append(int(tag[1]))
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.unbalanced.append(tag)
-
-    def handle_data(self, data):
-        if not self.open or self.open[-1] != "style":
-            self.text.append(data)
-
-    def attributes(self, name):
-        return [attrs[name] for _, attrs in self.tags if name in attrs]
-
-    @property
-    def words(self):
-        return re.sub(r"\s+", " ", "".join(self.text).replace("\u202f", "_")).replace("_", "\u202f")
 
 
 @pytest.fixture(params=FACTORIES, ids=["nooch", "spawrious"])
@@ -76,7 +40,7 @@ def test_policy_names_the_exact_bytes_of_the_only_style(report):
 def test_nothing_loads_or_runs(report):
     """Planted fault: a style attribute on any mark, or an img with an https source, is found."""
     html = render_page(report)
-    page = _Page(html)
+    page = ParsedPage(html)
     assert not page.unbalanced
     assert not page.open
     names = {name for _, attrs in page.tags for name in attrs}
@@ -94,7 +58,7 @@ def test_nothing_loads_or_runs(report):
 
 
 def test_structure(report):
-    page = _Page(render_page(report))
+    page = ParsedPage(render_page(report))
     ids = page.attributes("id")
     assert len(ids) == len(set(ids))
     assert all(link[1:] in ids for link in page.attributes("href") if link.startswith("#"))
@@ -113,7 +77,7 @@ def test_structure(report):
 
 def test_head_says_verdict_numbers_and_notes(report):
     report["notes"] = ["not the official NOOCH split", "partial: 76 of 123287 images"]
-    page = _Page(render_page(report))
+    page = ParsedPage(render_page(report))
     said, words = verdict(report), page.words
     head = words[: words.index("How much")]
     assert said.headline in head
@@ -131,7 +95,7 @@ def test_head_says_verdict_numbers_and_notes(report):
 
 
 def test_every_number_of_the_slices_and_groups_is_printed_beside_its_interval(report):
-    words = _Page(render_page(report)).words
+    words = ParsedPage(render_page(report)).words
     estimates = [(e, report["metrics"][m]["unit"]) for p in report["slices"] for m, e in p["metrics"].items()]
     estimates += [(row["error_rate"], "fraction") for row in report["groups"]["rows"]]
     for estimate, unit in estimates:
@@ -147,7 +111,7 @@ def test_undefined_is_n_a_with_its_reason():
     report = reports.nooch_report()
     hard = next(part for part in report["slices"] if part["role"] == "hard_positive")
     hard["metrics"]["ece"] |= {"value": float("nan"), "low": float("inf"), "high": None, "reason": "only two answers"}
-    words = _Page(render_page(report)).words
+    words = ParsedPage(render_page(report)).words
     assert "n/aone class only" in words
     assert "n/aonly two answers" in words
     assert not re.search(r"\b(nan|inf|None)\b", words)
@@ -169,7 +133,7 @@ def test_without_slices_of_either_side_the_page_still_says_so():
     report = reports.set_gap(reports.nooch_report(), (None,) * 3, (None,) * 3, (None,) * 3)
     report["slices"] = [part for part in report["slices"] if part["role"] == "all"]
     report["gap"] |= {"reason": "no hard examples", "n_out_smallest": 0}
-    words = _Page(render_page(report)).words
+    words = ParsedPage(render_page(report)).words
     assert "Too few out-of-context examples to say." in words
     assert "no hard examples" in words
 
@@ -186,6 +150,15 @@ def test_reliability_draws_bins_of_20_answers_and_more():
         for bin_ in report["calibration"][side]["bins"]:
             bin_["n"] = 19
     assert "No bin of confidence holds 20 answers, so no curve is drawn." in render_page(report)
+
+
+def test_mistakes_in_context_are_said_to_be():
+    report = reports.nooch_report()
+    assert "Wrong answers out of context with the highest loss" in render_page(report)
+    report["mistakes"][-1]["role"] = "in"
+    html = render_page(report)
+    assert "those out of context come first" in html
+    assert html.partition('id="mistakes"')[2].count("in context</span>") == 1
 
 
 def _attacked(report):
@@ -220,7 +193,7 @@ def _attacked(report):
 
 def test_hostile_names_come_out_as_text(report):
     """Planted fault: `|safe` on any name lets its script tag in."""
-    page = _Page(render_page(_attacked(report)))
+    page = ParsedPage(render_page(_attacked(report)))
     assert {tag for tag, _ in page.tags}.isdisjoint({"script", "iframe", "object"})
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on") or name == "style"]
     assert all(source.startswith("data:image/jpeg;base64,") for source in page.attributes("src"))
@@ -233,7 +206,7 @@ def test_hostile_names_come_out_as_text(report):
 def test_long_names_are_cut_and_control_characters_shown(report):
     report["model"]["id"] = "a" * 100 + "b" * 100
     report["notes"] = ["left\u202eright\x1b[31m\x00\ud800 end"]
-    words = _Page(render_page(report)).words
+    words = ParsedPage(render_page(report)).words
     assert "a" * 60 + "…" + "b" * 59 in words
     assert "a" * 61 not in words
     assert "left\ufffdright\ufffd[31m\ufffd\ufffd end" in words

@@ -91,11 +91,11 @@ def arguments(out: Path, **changed: Any) -> RobustTrainingArguments:
     return RobustTrainingArguments(output_dir=out, **(settings | changed))
 
 
-def with_dropout() -> tuple[Any, Any]:
+def with_dropout(probability: float = 0.2) -> tuple[Any, Any]:
     """A model that draws random numbers in training, and has no BatchNorm."""
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config = ViTConfig(image_size=SIZE, patch_size=8, hidden_dropout_prob=0.2, **shape)
+    config = ViTConfig(image_size=SIZE, patch_size=8, hidden_dropout_prob=probability, **shape)
     return ViTForImageClassification(config), ViTImageProcessorPil(size={"height": SIZE, "width": SIZE})
 
 
@@ -227,7 +227,7 @@ def stopped_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-@pytest.mark.parametrize(("stop", "continues_at"), [(3, 2), (5, 0), (6, 0), (7, 2), (1, 0)])
+@pytest.mark.parametrize(("stop", "continues_at"), [(3, 2), (5, 0), (6, 2), (7, 2), (1, 0)])
 def test_goes_on_within_an_epoch_bit_for_bit(
     tmp_path: Path, train: Dataset, validation: Dataset, monkeypatch: pytest.MonkeyPatch, stop: int, continues_at: int
 ) -> None:
@@ -495,10 +495,8 @@ sys.path.insert(0, sys.argv[1])
 import test_robust_trainer as t
 folder, out, size = Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 split = t.load_from_disk(folder / "train").select(range(48))
-model = t.with_dropout()
-model[0].config.hidden_dropout_prob = 0.0
-t.trainer_of(out, split, t.load_from_disk(folder / "validation"), objective="group_dro", model=model,
-             per_device_train_batch_size=size, metrics=("accuracy",)).train()
+t.trainer_of(out, split, t.load_from_disk(folder / "validation"), objective="group_dro",
+             model=t.with_dropout(0.0), per_device_train_batch_size=size, optim="sgd", metrics=("accuracy",)).train()
 """
 
 
@@ -511,14 +509,7 @@ def test_two_processes_equal_one(tmp_path: Path, folder: Path) -> None:
     here, runs = str(Path(__file__).parent), {}
     for processes, size in ((1, 16), (2, 8)):
         out = tmp_path / str(processes)
-        launch = [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc_per_node",
-            str(processes),
-            "--master_port=29541",
-        ]
+        launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
         (tmp_path / "run.py").write_text(SCRIPT)
         command = [*launch, str(tmp_path / "run.py"), here, str(folder), str(out), str(size)]
         done = subprocess.run(
@@ -528,7 +519,7 @@ def test_two_processes_equal_one(tmp_path: Path, folder: Path) -> None:
         runs[processes] = (load_file(out / "model.safetensors"), json.loads((out / "training_log.json").read_text()))
         assert json.loads((out / "recipe.json").read_text())["settings"]["processes"] == processes
     for name, tensor in runs[1][0].items():
-        assert torch.allclose(tensor, runs[2][0][name], atol=1e-4), name
+        assert torch.allclose(tensor, runs[2][0][name], atol=1e-6), name
     for one, two in zip(runs[1][1], runs[2][1], strict=True):
         assert one["eval_accuracy"] == two["eval_accuracy"]
         assert one["loss_by_environment"]["road"] == pytest.approx(two["loss_by_environment"]["road"], abs=1e-4)

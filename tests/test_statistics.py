@@ -486,7 +486,7 @@ AUC_GAPS = [((20, 20, 0.7), (200, 200, 0.95)), ((40, 60, 0.9), (500, 500, 0.9)),
 
 @pytest.mark.parametrize(("outside", "inside"), AUC_GAPS)
 def test_gap_of_auc_covers(outside: tuple[int, int, float], inside: tuple[int, int, float]) -> None:
-    """Small and skewed hard sets against large easy ones. Planted fault: low and high of `second` swapped."""
+    """Small and skewed hard sets against large easy ones. Planted fault: the interval of the larger set alone."""
 
     def columns(rng: np.random.Generator, world: tuple[int, int, float]) -> dict[str, np.ndarray]:
         label, score = binormal(rng, *world)

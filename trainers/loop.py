@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.preprocessing import normalize
+from oochub.preprocessing import Normalizer
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.augmentation import augmentation
 from oochub.trainers.deterministic import deterministic
@@ -49,7 +49,7 @@ class Loop:
         folder: RunFolder,
     ) -> None:
         self._objective, self._args, self._folder = objective, args, folder
-        self._environment_names, self._preprocessing = train.environment_names, train.preprocessing
+        self._environment_names, self._normalize = train.environment_names, Normalizer(train.preprocessing)
         self._accelerator = accelerator = Accelerator(
             mixed_precision=args.mixed_precision,
             gradient_accumulation_steps=args.gradient_accumulation_steps,
@@ -88,7 +88,8 @@ class Loop:
                     bar.set_postfix(self._close_epoch(progress))
         if progress.best_epoch != progress.epoch:
             self._accelerator.load_state(str(self._folder.of_epoch(progress.best_epoch)))
-        self._accelerator.end_training()
+        for tracker in self._accelerator.trackers:  # end_training() would also end the process group of the caller
+            tracker.finish()
         return progress
 
     def trained(self) -> tuple[Any, dict[str, Tensor], bool]:
@@ -135,7 +136,7 @@ class Loop:
             self._seed(draws, progress)
             with accelerator.accumulate(self._model):
                 pixels = augmentation(batch["pixels"], self._args.augment, generator=draws)
-                logits = self._model(pixel_values=normalize(pixels, self._preprocessing)).logits
+                logits = self._model(pixel_values=self._normalize(pixels)).logits
                 loss = objective(logits, batch["label"], batch["environment"])
                 accelerator.backward(loss)
                 if self._args.max_grad_norm and accelerator.sync_gradients:
@@ -195,7 +196,7 @@ class Loop:
             for batch in self._eval_batches:
                 if isinstance(batch, OochubError):
                     raise batch
-                logits = self._model(pixel_values=normalize(batch["pixels"], self._preprocessing)).logits
+                logits = self._model(pixel_values=self._normalize(batch["pixels"])).logits
                 parts.append(self._accelerator.gather_for_metrics(logits).float().cpu())
         return self._validation.measure(torch.cat(parts).numpy())
 

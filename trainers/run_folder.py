@@ -71,7 +71,7 @@ class RunFolder:
     @property
     def finished(self) -> bool:
         """Whether a run with these settings is complete."""
-        return (self.path / _RECIPE).is_file()
+        return self._has_recipe and self._earlier_settings() == self._settings
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -138,6 +138,10 @@ class RunFolder:
         self._remove(self._checkpoints)
 
     @property
+    def _has_recipe(self) -> bool:
+        return (self.path / _RECIPE).is_file()
+
+    @property
     def _checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
@@ -160,7 +164,7 @@ class RunFolder:
             target.unlink(missing_ok=True)
 
     def _earlier_settings(self) -> dict[str, Any] | None:
-        if self.finished:
+        if self._has_recipe:
             return dict(self.recipe.get("settings", {}))
         file = self._checkpoints / _SETTINGS
         return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else None
@@ -177,7 +181,7 @@ class RunFolder:
                 )
         elif earlier != self._settings and not self._overwrite:
             raise OochubError(
-                f"{self.path} holds a{' finished' if self.finished else 'n unfinished'} run that differs in "
+                f"{self.path} holds a{' finished' if self._has_recipe else 'n unfinished'} run that differs in "
                 f"{_differences(earlier, self._settings)}. Choose another --out, or pass overwrite to throw it away."
             )
 

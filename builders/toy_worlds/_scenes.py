@@ -19,7 +19,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "sports ball": ("person", "playingfield"),
     "kite": ("grass", "sky-other"),
 }
-"""The twelve objects of NOOCH and the contexts that Hummos et al. (2023), Table 2 and B.3, name for them."""
+"""The twelve objects of NOOCH and the contexts that NOOCH names for them (Section 3.2.1, Appendix B.3)."""
 
 OBJECTS = tuple(USUAL)
 _SINGLE = tuple(dict.fromkeys((context,) for contexts in USUAL.values() for context in contexts))
@@ -29,6 +29,7 @@ SCENES: tuple[tuple[str, ...], ...] = tuple(dict.fromkeys([*USUAL.values(), *_SI
 OBJECT_SIZES = (0.18, 0.32)
 """With the contrast of `_painting`, the dial of the world: smaller objects make the context the easier cue."""
 
+_FOCUSED = 0.5
 _HAS_MAIN, _HAS_EXTRA, _HAS_CLOUDS, _HAS_CROWD = 0.75, 0.3, 0.3, 0.3
 _HORIZONS: dict[tuple[str, ...], float] = {("sea", "sky-other"): 0.8, ("grass", "sky-other"): 1.15}
 """Of a surfboard's contexts the sea is the larger, of a kite's the sky: NOOCH lists these first."""
@@ -56,9 +57,13 @@ class Scene(NamedTuple):
     things: tuple[Placed, ...]
 
 
-def _contents(rng: np.random.Generator, correlation: float | None) -> tuple[tuple[str, ...], list[str]]:
+def _contents(
+    rng: np.random.Generator, correlation: float | None, focus: str | None
+) -> tuple[tuple[str, ...], list[str]]:
     """The contexts of a picture and its objects: none, one or two."""
     main = OBJECTS[rng.integers(len(OBJECTS))] if rng.random() < _HAS_MAIN else None
+    if focus is not None and main is not None and rng.random() < _FOCUSED:
+        main = focus
     usual = correlation is not None and rng.random() < correlation
     if correlation is None:
         contexts = SCENES[rng.integers(len(SCENES))]
@@ -128,13 +133,15 @@ def _figures(rng: np.random.Generator, contexts: tuple[str, ...], horizon: float
     return things
 
 
-def scene(rng: np.random.Generator, *, correlation: float | None) -> Scene:
+def scene(rng: np.random.Generator, *, correlation: float | None, focus: str | None = None) -> Scene:
     """Draw a scene; `correlation` is the share of objects in their usual context, None for any context alike.
+
+    With `focus`, half of the pictures with an object show that one.
 
     With None the context is drawn without a look at the objects, from every scene equally often, so that
     P(context | object) = P(context | no such object).
     """
-    contexts, objects = _contents(rng, correlation)
+    contexts, objects = _contents(rng, correlation, focus)
     horizon = float(rng.uniform(0.4, 0.65)) * _HORIZONS.get(contexts, 1.0)
     things = _figures(rng, contexts, horizon)
     for name in objects:

@@ -13,7 +13,7 @@ from oochub.builders.toy_worlds._captions import captions
 from oochub.builders.toy_worlds._painting import Mask, Painted, Thing, paint
 from oochub.builders.toy_worlds._scenes import OBJECTS, outline_box, scene
 from oochub.builders.toy_worlds._textures import PIXELS
-from oochub.errors import OochubError
+from oochub.errors import OochubError, unknown_name
 
 _SIZES = {"small": 400, "medium": 6000}
 _LARGEST_ID = 581_929
@@ -146,13 +146,14 @@ def toy_coco(
     seed: int = 0,
     correlation: float | None = 0.88,
     objects: bool = True,
+    focus: str | None = None,
 ) -> Path:
     """Render a small COCO with COCO-Stuff: `images/`, and `annotations/` in the real JSON formats.
 
     Twelve kinds of objects, those of NOOCH, stand in their usual context with probability `correlation`, in
     another one otherwise; other pictures show a context alone. An object's color says nothing about its kind:
-    only its shape does, while a context is large and easy to see. By the rule of NOOCH-CE (Hummos et al. 2023,
-    section 3.2.1) the contexts of the twelve tasks come out as in its Table 2. Neutral walls and floors have no
+    only its shape does, while a context is large and easy to see. By the rule of NOOCH-CE (Madras and Zemel 2021,
+    Section 3.2.1) the contexts of the twelve tasks come out as in its Table 2. Neutral walls and floors have no
     annotation, or category 183 ("other"), so they are nobody's context. A quarter of the pictures is val2017.
 
     Instances have polygons, stuff and crowds run lengths; `area` is the number of pixels that these cover. Ids
@@ -168,13 +169,15 @@ def toy_coco(
             without a look at the objects, so P(context | object) = P(context | no such object).
         objects: False erases the twelve kinds of objects from the pictures and changes nothing else: the same
             scenes and annotations, the context alone left to learn from.
+        focus: One of the twelve objects ("car"): half of the pictures with an object show it, so that a task of its
+            own has examples out of context by the hundred. None shows all twelve equally often.
 
     Returns:
         The folder; it is what `data_dir` of the NOOCH builder takes.
 
     Raises:
-        OochubError: For an unknown size, a correlation outside [0, 1], a folder with other content, or when
-            pycocotools is missing.
+        OochubError: For an unknown size or object, a correlation outside [0, 1], a folder with other content, or
+            when pycocotools is missing.
 
     >>> import json, tempfile
     >>> root = toy_coco(Path(tempfile.mkdtemp()) / "coco", size=8)
@@ -188,6 +191,8 @@ def toy_coco(
     count = _folder.count_of(size, _SIZES, least=4)
     if correlation is not None and not 0 <= correlation <= 1:
         raise OochubError(f"correlation is a probability in [0, 1], or None, got {correlation}.")
+    if focus is not None and focus not in OBJECTS:
+        raise unknown_name("object of this world", focus, OBJECTS)
     _require_pycocotools()
     parameters = {
         "world": "toy_coco",
@@ -196,15 +201,16 @@ def toy_coco(
         "seed": seed,
         "correlation": correlation,
         "objects": objects,
+        "focus": focus,
     }
     if _folder.stands(root, parameters):
         return root
     with _folder.written_whole(root, parameters) as draft:
-        _render(draft, count, seed=seed, correlation=correlation, objects=objects)
+        _render(draft, count, seed=seed, correlation=correlation, objects=objects, focus=focus)
     return root
 
 
-def _render(draft: Path, count: int, *, seed: int, correlation: float | None, objects: bool) -> None:
+def _render(draft: Path, count: int, *, seed: int, correlation: float | None, objects: bool, focus: str | None) -> None:
     """Write all pictures and annotation files of a world below `draft`."""
     halves = {name: _Half([], [], [], []) for name in ("train2017", "val2017")}
     for name in halves:
@@ -215,7 +221,7 @@ def _render(draft: Path, count: int, *, seed: int, correlation: float | None, ob
     for index, image_id in enumerate(tqdm(ids.tolist(), desc="toy COCO", unit="picture", disable=quiet)):
         name = "val2017" if index % 4 == 3 else "train2017"
         content, style, words = np.random.default_rng([seed, 1, index]).spawn(3)
-        drawn = scene(content, correlation=correlation)
+        drawn = scene(content, correlation=correlation, focus=focus)
         painted = paint(style, drawn, objects=objects)
         file_name = f"{image_id:012d}.jpg"
         painted.picture.save(draft / "images" / name / file_name, quality=95, subsampling=0)

@@ -140,7 +140,10 @@ class Pictures:
     def _batch(self, columns: dict[str, Any], rows: Sequence[int]) -> Batch | OochubError:
         import torch
 
-        pixels = np.empty((len(rows), *self.preprocessing.size, 3), np.uint8)
+        together = torch.empty((len(rows), *self.preprocessing.size, 3), dtype=torch.uint8)
+        if torch.utils.data.get_worker_info() is not None:
+            together.share_memory_()  # now, while it is empty: it would be copied on its way to the main process
+        pixels = together.numpy()
         pictures = columns.pop("image")
         ids = columns.get("example_id", rows)
         split = self.dataset.split
@@ -150,7 +153,7 @@ class Pictures:
                 pixels[position] = self.preprocessing.pixels(_source(picture, where), where)
             except OochubError as error:
                 return error
-        return Batch(torch.from_numpy(pixels), np.asarray(rows, np.int64), columns)
+        return Batch(together, np.asarray(rows, np.int64), columns)
 
 
 def _source(picture: Mapping[str, Any] | None, where: str) -> bytes:

@@ -150,7 +150,7 @@ def _matrix(report: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Sec
     # A pair that stands in several splits shows the one out of context.
     cells = {(row["label"], row["context"]): row for row in sorted(rows, key=lambda row: row["role"] == "out")}
     body = [(wording.words(a), [cells.get((a, b)) for b in contexts]) for a in labels]
-    column = wording.words(report["groups"]["columns"][-1])
+    column = wording.words(report["benchmark"]["context_column"] or report["groups"]["columns"][-1])
     return {
         "contexts": [wording.words(context) for context in contexts],
         "body": body,
@@ -187,7 +187,12 @@ def _mistakes(report: Mapping[str, Any], *, images: bool) -> Section | None:
         picture = Markup("data:image/jpeg;base64,{}").format(mistake["image"]) if size and fits else None
         shown.append({"row": mistake, "picture": picture, "left_out": not fits} | _caption(report, mistake))
     licenses = [(wording.name(one["what"]), wording.name(one["license"])) for one in report["benchmark"]["licenses"]]
-    return {"shown": shown, "licenses": licenses, "pictures": any(one["picture"] for one in shown)}
+    return {
+        "shown": shown,
+        "licenses": licenses,
+        "pictures": any(one["picture"] for one in shown),
+        "only_out": all(one["side"] == "out" for one in shown),
+    }
 
 
 def _picture_size(mistake: Mapping[str, Any]) -> int:
@@ -211,7 +216,8 @@ def _caption(report: Mapping[str, Any], mistake: Mapping[str, Any]) -> Section:
     return {
         "kind": kinds.get(mistake["kind"], f"confused: {label}"),
         "context": f"{on}{wording.words(mistake['context'])}" if mistake["context"] else "",
-        "said": f"{predicted}",
+        "said": predicted,
+        "side": mistake.get("role") or "out",
         "url": link[0] if link else None,
         "host": wording.name(link[0].split("/")[2], 40) if link else "",
         "license": wording.name(mistake["attribution"][len(link[0]) if link else 0 :])
@@ -252,6 +258,6 @@ def _reproduce(report: Mapping[str, Any]) -> Section:
 def _training(training: Mapping[str, Any]) -> str:
     settings = ", ".join(f"{key} {value}" for key, value in (training.get("hyperparameters") or {}).items())
     parts = [training["objective"] + (f" ({settings})" if settings else "")]
-    parts += [f"{key} {training[key]}" for key in ("environments", "seed", "epochs") if training.get(key) is not None]
-    parts += [f"chosen by {training['selection']}"] if training.get("selection") else []
-    return wording.name(", ".join(parts), 400)
+    named = {"environments": "environments", "seed": "seed", "epochs": "epochs", "chosen": "selection"}
+    parts += [f"{title}: {training[key]}" for title, key in named.items() if training.get(key) is not None]
+    return wording.name("; ".join(parts), 400)

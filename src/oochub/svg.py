@@ -244,7 +244,7 @@ def _curve_labels(drawn: Mapping[Side, Sequence[Mapping[str, Any]]], x: _Map, y:
     # Where the curves are farthest apart: the upper one is named above to the left, the lower one below to the right.
     points = {side: [(x(b["confidence"]), y(b["accuracy"])) for b in bins] for side, bins in drawn.items() if bins}
     if len(points) < 2:
-        return [_text("364", 28, SIDES[side], anchor="end", classes="k halo") for side in points]
+        return [_text("364", 326, SIDES[side], anchor="end", classes="k halo") for side in points]
     pairs = [(p, min(points["out"], key=lambda q: abs(q[0] - p[0]))) for p in points["in"]]
     p, q = max(pairs, key=lambda pair: abs(pair[0][1] - pair[1][1]))
     upper, lower = (("in", p), ("out", q)) if p[1] <= q[1] else (("out", q), ("in", p))
