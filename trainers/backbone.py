@@ -35,7 +35,6 @@ def backbone(name: str, *, class_names: Sequence[str], image_size: int | None = 
     if len(class_names) < 2:
         raise OochubError(f"A classifier needs two classes or more, got {list(class_names)}.")
     labels = {
-        "num_labels": len(class_names),
         "id2label": dict(enumerate(class_names)),
         "label2id": {each: number for number, each in enumerate(class_names)},
     }

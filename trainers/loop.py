@@ -125,9 +125,8 @@ class Loop:
         accelerator, objective, draws = self._accelerator, self._objective.train(), torch.Generator()
         self._model.train()
         batches = skip_first_batches(self._batches, progress.step) if progress.step else self._batches
-        batches.set_epoch(
-            progress.epoch
-        )  # reaches the sampler; else Accelerate counts epochs from this process's start
+        # through the loader to the sampler: else Accelerate sets the epochs since this process's start
+        batches.set_epoch(progress.epoch)
         sums = progress.sums if accelerator.is_main_process else None
         self._losses = EpochLosses(len(self._environment_names), accelerator.device, sums)
         for batch in batches:
@@ -220,10 +219,11 @@ class Loop:
             self._save(progress)
 
     def _save(self, progress: Progress) -> None:
-        self._accelerator.save_state(str(self._folder.draft_of(progress)))
-        self._accelerator.wait_for_everyone()
-        if self._accelerator.is_main_process:
-            self._folder.commit(progress)
+        with self._folder.writing():
+            self._accelerator.save_state(str(self._folder.draft_of(progress)))
+            self._accelerator.wait_for_everyone()
+            if self._accelerator.is_main_process:
+                self._folder.commit(progress)
         self._accelerator.wait_for_everyone()
 
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from safetensors import SafetensorError
+
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
 
@@ -92,10 +94,9 @@ class RunFolder:
         self._checkpoints.mkdir(parents=True, exist_ok=True)
         with written_whole(self._checkpoints / _SETTINGS) as draft:
             draft.write_text(_json(self._settings))
-        for name in (*_LAST[::-1], ".draft"):
+        for name in _LAST[::-1]:
             self._remove(self.path / name)
-        for leftover in [*self._checkpoints.glob(".*"), *self.path.glob(".checkpoints*")]:
-            self._remove(leftover)
+        self._sweep()
 
     def last(self) -> Checkpoint | None:
         """The complete checkpoint that is furthest, None where there is none."""
@@ -108,6 +109,17 @@ class RunFolder:
     def draft_of(self, progress: Progress) -> Path:
         """Where all processes write a checkpoint before `commit`."""
         return self._checkpoints / f".{self._name(progress)}"
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turns what goes wrong while files are written, by any of the libraries, into an OochubError."""
+        try:
+            yield
+        except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises RuntimeError on a full disk
+            raise OochubError(
+                f"Could not write in {self.path}: {str(error).splitlines()[0]}. Make room and run the same again: it "
+                "goes on from the last complete checkpoint."
+            ) from error
 
     def commit(self, progress: Progress) -> None:
         """Makes a written draft the last checkpoint and removes all others but the best."""
@@ -124,18 +136,20 @@ class RunFolder:
     def finish(self, recipe: Mapping[str, Any], history: list[dict[str, Any]]) -> Iterator[Path]:
         """Yields a folder for the model's files; when the block ends well they and the recipe stand in the run's."""
         draft = self.path / ".draft"
-        draft.mkdir(exist_ok=True)
-        yield draft
-        (draft / _LOG).write_text(_json(history))
-        (draft / _RECIPE).write_text(_json({**recipe, "settings": self._settings}))
-        names = sorted(file.name for file in draft.iterdir())
-        for name in [*(name for name in names if name not in _LAST), *_LAST]:
-            (draft / name).replace(self.path / name)
-        draft.rmdir()
+        with self.writing():
+            draft.mkdir(exist_ok=True)
+            yield draft
+            (draft / _LOG).write_text(_json(history))
+            (draft / _RECIPE).write_text(_json({**recipe, "settings": self._settings}))
+            names = sorted(file.name for file in draft.iterdir())
+            for name in [*(name for name in names if name not in _LAST), *_LAST]:
+                (draft / name).replace(self.path / name)
+            draft.rmdir()
 
     def clear(self) -> None:
         """Removes the checkpoints of a finished run."""
         self._remove(self._checkpoints)
+        self._sweep()
 
     @property
     def _has_recipe(self) -> bool:
@@ -162,6 +176,11 @@ class RunFolder:
             shutil.rmtree(hidden)
         else:
             target.unlink(missing_ok=True)
+
+    def _sweep(self) -> None:
+        """Removes what a killed process left under names with a dot, and nothing of the user's."""
+        for leftover in [*self._checkpoints.glob(".*"), *self.path.glob(".checkpoints*"), *self.path.glob(".draft*")]:
+            self._remove(leftover)
 
     def _earlier_settings(self) -> dict[str, Any] | None:
         if self._has_recipe:

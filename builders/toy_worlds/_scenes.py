@@ -29,7 +29,7 @@ SCENES: tuple[tuple[str, ...], ...] = tuple(dict.fromkeys([*USUAL.values(), *_SI
 OBJECT_SIZES = (0.18, 0.32)
 """With the contrast of `_painting`, the dial of the world: smaller objects make the context the easier cue."""
 
-_FOCUSED = 0.5
+_FOCUSED, _FOCUSED_EMPTY = 0.5, 0.15
 _HAS_MAIN, _HAS_EXTRA, _HAS_CLOUDS, _HAS_CROWD = 0.75, 0.3, 0.3, 0.3
 _HORIZONS: dict[tuple[str, ...], float] = {("sea", "sky-other"): 0.8, ("grass", "sky-other"): 1.15}
 """Of a surfboard's contexts the sea is the larger, of a kite's the sky: NOOCH lists these first."""
@@ -69,6 +69,8 @@ def _contents(
         contexts = SCENES[rng.integers(len(SCENES))]
     elif main is None:
         contexts = _SINGLE[rng.integers(len(_SINGLE))]
+        if focus is not None and rng.random() < _FOCUSED_EMPTY:
+            contexts = USUAL[focus]
     elif usual:
         contexts = USUAL[main]
     else:
@@ -136,7 +138,7 @@ def _figures(rng: np.random.Generator, contexts: tuple[str, ...], horizon: float
 def scene(rng: np.random.Generator, *, correlation: float | None, focus: str | None = None) -> Scene:
     """Draw a scene; `correlation` is the share of objects in their usual context, None for any context alike.
 
-    With `focus`, half of the pictures with an object show that one.
+    With `focus`, half of the pictures with an object show that one, and its context is empty a little more often.
 
     With None the context is drawn without a look at the objects, from every scene equally often, so that
     P(context | object) = P(context | no such object).

@@ -10,13 +10,13 @@ from oochub.effect import DEMO, cells, run
 from oochub.files import check_writable
 
 
-def demo(out: str | Path, *, seed: int = 0, size: str | int = "medium", console: Console | None = None) -> Path:
+def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, console: Console | None = None) -> Path:
     """Renders the worlds, builds, trains ERM and GroupDRO, evaluates and reports.
 
     Args:
         out: Folder for everything; run again, what is there is reused.
         seed: Of the trainings.
-        size: Of the toy worlds.
+        size: Of the toy worlds; None is the size of the table.
         console: Where to print.
 
     Returns:
@@ -37,10 +37,10 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int = "medium", console:
         name = f"{benchmark['name']}/{benchmark['config']} (toy)"
         numbers = (found["in"].text(), found["out"].text(), found["gap"].text(signed=True))
         table.add_row(name, row.title, benchmark["primary_metric"], *numbers)
-        pages.append(folder / "runs" / f"{report.data['model']['id'].rpartition('/')[2]}" / "report.html")
+        pages.append(folder / "runs" / Path(report.data["model"]["id"]).name / "report.html")
     printer.print()
     printer.print(table)
-    printer.print(f"\n{time.monotonic() - started:.0f} s. Each run's page, the last two ERM and GroupDRO on Spawrious:")
-    for page in pages:
+    printer.print(f"\n{time.monotonic() - started:.0f} s. The pages of the four runs, last that of ERM on Spawrious:")
+    for page in (*pages[:2], *reversed(pages[2:])):
         printer.print(str(page), markup=False)
-    return pages[-2]
+    return pages[2]

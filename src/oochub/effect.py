@@ -18,21 +18,10 @@ from oochub.report import Report
 from oochub.statistics import Estimate
 
 _BIASED, _CONTROL = "context misleads", "no correlation"
-_RENDER = {
-    ("nooch", _BIASED, True): lambda folder, size: toy_coco(folder, size=size),
-    ("nooch", _CONTROL, True): lambda folder, size: toy_coco(folder, size=size, correlation=None),
-    ("nooch", _BIASED, False): lambda folder, size: toy_coco(folder, size=size, objects=False),
-    ("nooch", _CONTROL, False): lambda folder, size: toy_coco(folder, size=size, correlation=None, objects=False),
-    ("spawrious", _BIASED, True): lambda folder, size: toy_spawrious(folder, size=size),
-    ("spawrious", _CONTROL, True): lambda folder, size: toy_spawrious(folder, size=size, correlation=False),
-    ("spawrious", _BIASED, False): lambda folder, size: toy_spawrious(folder, size=size, dogs=False),
-    ("spawrious", _CONTROL, False): lambda folder, size: toy_spawrious(
-        folder, size=size, dogs=False, correlation=False
-    ),
-}
+_SIZES: dict[str, str | int] = {"nooch": 8000, "spawrious": "medium"}
 _CONFIG = {"nooch": "nooch/ce_car", "spawrious": "spawrious/o2o_hard"}
 _OPTIONS: dict[str, dict[str, Any]] = {"nooch": {"contexts": ["road"]}, "spawrious": {}}
-_EPOCHS = {"nooch": 10, "spawrious": 12}
+_EPOCHS = {"nooch": 3, "spawrious": 14}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,23 +93,39 @@ class Cell(NamedTuple):
         return f"{mean} ({low} to {high}{spread})"
 
 
-def run(row: Row, folder: Path, *, seed: int, size: str | int = "medium") -> Report:
+def render(row: Row, folder: Path, *, size: str | int | None = None) -> Path:
+    """The raw folder of a row's world, below `folder`; rendered when it is not there yet.
+
+    Args:
+        row: Which world.
+        folder: Holds the worlds.
+        size: Of the world; None is the size of the table.
+    """
+    kind = "biased" if row.world == _BIASED else "control"
+    target = folder / (f"{row.benchmark}-{kind}" + ("" if row.objects else "-erased")) / row.benchmark
+    size = _SIZES[row.benchmark] if size is None else size
+    if row.benchmark == "nooch":
+        correlation = 0.93 if row.world == _BIASED else None
+        return toy_coco(target, size=size, correlation=correlation, objects=row.objects, focus="car")
+    return toy_spawrious(target, size=size, correlation=row.world == _BIASED, dogs=row.objects)
+
+
+def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> Report:
     """One training, prediction and evaluation; what is there already is reused.
 
     Args:
         row: What to train on what.
         folder: Holds the worlds, runs and reports.
         seed: Of the training.
-        size: Of the toy world.
+        size: Of the toy world; None is the size of the table.
     """
     from oochub.evaluation import evaluate
     from oochub.loading import load
     from oochub.prediction import predict
     from oochub.training import train
 
-    name = world_name(row)
-    raw = _RENDER[row.benchmark, row.world, row.objects](folder / "raw" / name / row.benchmark, size)
-    stem = f"{name}-{row.objective}-{row.environments or 'environment'}-seed{seed}"
+    raw = render(row, folder / "raw", size=size)
+    stem = f"{raw.parent.name}-{row.objective}-{row.environments or 'environment'}-seed{seed}"
     target = folder / "runs" / stem
     train(
         _CONFIG[row.benchmark],
@@ -138,12 +143,6 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int = "medium") -> Rep
     report.save(target / "report.json")
     report.to_html(target / "report.html")
     return report
-
-
-def world_name(row: Row) -> str:
-    """The folder of a row's raw data."""
-    kind = "biased" if row.world == _BIASED else "control"
-    return f"{row.benchmark}-{kind}" + ("" if row.objects else "-erased")
 
 
 def cells(reports: list[Report]) -> dict[str, Cell]:

@@ -236,14 +236,13 @@ def _metric_fields(metrics: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
     fields = {}
     for name, metric in metrics.items():
         facts = facts_of(metric) or MetricFacts(title=name, direction="none", maximum=None)
-        for key in facts.keys or ("",):
-            worst = f"{facts.title}: {key.replace('_', ' ')}" if key else facts.title
-            lower = key in ("error_rate", "nll") if key else facts.direction == "lower"
-            fields[f"{name}.{key}" if key else name] = {
-                "title": worst,
-                "direction": "lower" if lower else ("higher" if key else facts.direction),
-                "unit": "nats" if key == "nll" else facts.unit,
-                "minimum": facts.minimum,
-                "maximum": None if key == "nll" else facts.maximum,
+        parts = {f"{name}.{key}": one for key, one in facts.keys.items()} if facts.keys else {name: facts}
+        for key, one in parts.items():
+            fields[key] = {
+                "title": one.title,
+                "direction": one.direction,
+                "unit": one.unit,
+                "minimum": one.minimum,
+                "maximum": one.maximum,
             }
     return fields
