@@ -7,7 +7,7 @@ from typing import Any
 
 import datasets
 from datasets.utils.metadata import MetadataConfigs
-from huggingface_hub import DatasetCard, DatasetCardData
+from huggingface_hub import DatasetCard
 
 from oochub import catalog
 from oochub.benchmark import BuildRecord
@@ -78,7 +78,7 @@ def _named_by_content(built: Path, target: Path, benchmark: str, splits: list[st
 def _write_card(target: Path, builder: Any, files: Mapping[str, list[str]]) -> None:
     readme, config = target / "README.md", builder.config.name
     benchmark = catalog.get("benchmark", builder.BENCHMARK.name)
-    data = DatasetCard.load(readme).data if readme.is_file() else DatasetCardData(**card(benchmark).data.to_dict())
+    data = DatasetCard.load(readme).data if readme.is_file() else card(benchmark).data
     paths = [
         {"split": split, "path": [f"{config}/{name}" for name in names] if len(names) > 1 else f"{config}/{names[0]}"}
         for split, names in files.items()

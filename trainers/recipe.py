@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from oochub.benchmark import BuildRecord
+from oochub.fingerprint import fingerprint
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.objective import Objective
@@ -32,7 +33,7 @@ def settings(
         "arguments": args.settings,
         "model": {"architecture": type(model).__name__, "initial_weights": _digest(model.state_dict())},
         "image_processor": json.loads(image_processor.to_json_string()),
-        "data": {split: {"fingerprint": data._fingerprint, "rows": len(data)} for split, data in splits.items()},
+        "data": {split: {"fingerprint": fingerprint(data), "rows": len(data)} for split, data in splits.items()},
         "processes": int(os.environ.get("WORLD_SIZE", "1")),
     }
 
@@ -78,7 +79,7 @@ def recipe(
             "version": build.version if build else None,
             "notes": list(build.notes) if build else [],
             "rows": {split: len(data) for split, data in splits.items()},
-            "fingerprints": {split: data._fingerprint for split, data in splits.items()},
+            "fingerprints": {split: fingerprint(data) for split, data in splits.items()},
             "classes": list(classes),
             "environment_column": environment_column,
             "environments": dict(environments),

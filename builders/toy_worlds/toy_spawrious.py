@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _breeds, _folder, _textures
 
-_SIZES = {"small": 20, "medium": 150}
+_SIZES = {"small": 20, "medium": 200}
 _BACKGROUND_SHARE = 0.35
 """The dial of the world. How much of a background is left: at 1 a small network looks at nothing else, at 0
 nothing misleads it. The rest is the common ground color below."""
@@ -59,7 +59,7 @@ def toy_spawrious(
     Args:
         folder: Where the world goes; a new or empty folder, or one that already holds this very world, which
             is then left as it is. Written under a temporary name and renamed at the end.
-        size: "small" (20 pictures a folder, 960 in all), "medium" (150, 7,200 in all), or any number a folder.
+        size: "small" (20 pictures a folder, 960 in all), "medium" (200, 9,600 in all), or any number a folder.
         seed: Another seed is another world; the same arguments give the same bytes.
         correlation: Whether a picture's background is the location of its path.
         dogs: Whether the dogs are visible; without them only the context is left to learn from.

@@ -74,7 +74,7 @@ def worst_groups(columns: Mapping[str, NDArray[Any]], split: str) -> dict[str, A
 
 
 def calibration(
-    columns: Mapping[str, NDArray[Any]], mask: NDArray[np.bool_], sampling: Mapping[str, int]
+    columns: Mapping[str, NDArray[Any]], mask: NDArray[np.bool_], sampling: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Confidence against accuracy in ten equal bins (lo, hi], with Wilson intervals, of the rows in `mask`."""
     probability = columns["probability"][mask]

@@ -151,7 +151,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
     if kind == "benchmark":
         from oochub.benchmark import Benchmark
 
-        candidates = [value for value in vars(module).values() if isinstance(value, Benchmark)]
+        candidates: list[Any] = [value for value in vars(module).values() if isinstance(value, Benchmark)]
     elif kind in ("detector", "objective"):
         candidates = [
             value

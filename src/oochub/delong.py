@@ -87,8 +87,8 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
     half = stats.t.isf((1 - confidence) / 2, freedom) * math.sqrt(variance) / (value * (1 - value))
     low, high = special.expit(special.logit(value) + np.array([-half, half]))
     few = clusters is None and min(m, n) < _FEW
-    reason = f"{m} rows of class 1 and {n} of class 0: too narrow if the AUC is near 0 or 1" if few else None
-    return Estimate(value, low=low, high=high, n=m + n, method=method, reason=reason)
+    caveat = f"{m} rows of class 1 and {n} of class 0: too narrow if the AUC is near 0 or 1" if few else None
+    return Estimate(value, low=low, high=high, n=m + n, method=method, reason=caveat)
 
 
 def paired_delong(

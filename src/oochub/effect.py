@@ -4,8 +4,9 @@ The table is the hub's own experiment: a world in which context misleads, the sa
 the same pictures without the object. Run it with `make effect`.
 """
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -179,6 +180,11 @@ def markdown(results: Mapping[Row, list[Report]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _as_json(reports: list[Report]) -> dict[str, Any]:
+    metric = reports[0].data["benchmark"]["primary_metric"]
+    return {"metric": metric} | {name: cell._asdict() for name, cell in cells(reports).items()}
+
+
 _PREFACE = """# The effect, measured
 
 Made by `make effect`. The toy worlds of `oochub demo`, rendered in the real raw formats and built by the real
@@ -208,6 +214,9 @@ def main(
     results: dict[Row, list[Report]] = {}
     for row, seed in tqdm(jobs, desc="Trainings", unit="run", disable=None):
         results.setdefault(row, []).append(run(row, folder, seed=seed))
+    numbers = [{**asdict(row), "title": row.title, **_as_json(reports)} for row, reports in results.items()]
+    with written_whole(out.with_suffix(".json")) as draft:
+        draft.write_text(json.dumps({"seeds": seeds, "rows": numbers}, indent=1) + "\n", "utf-8")
     with written_whole(out) as draft:
         draft.write_text(_PREFACE.format(seeds=", ".join(map(str, range(seeds)))) + markdown(results), "utf-8")
 

@@ -78,10 +78,10 @@ def evaluate(
     for name, metric in chosen.items():
         _check_columns(name, metric, columns)
     slices = _slices(loaded, benchmark, columns)
-    sampling = {"resamples": resamples, "seed": seed}
+    sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
     scored = [_score(one, chosen, columns, benchmark.cluster, sampling) for one in slices]
     by_role = {one.role: one for one in slices}
-    both = {side: by_role[side].mask for side in ("in", "out") if side in by_role}
+    both: dict[str, NDArray[np.bool_]] = {side: by_role[side].mask for side in ("in", "out") if side in by_role}
     main_split = next(one.split for one in slices if one.role == "all")
     data = {
         "schema_version": SCHEMA_VERSION,
@@ -169,7 +169,7 @@ def _score(
     metrics: Mapping[str, Callable[..., Any]],
     columns: Mapping[str, NDArray[Any]],
     cluster: str | None,
-    sampling: Mapping[str, int],
+    sampling: Mapping[str, Any],
 ) -> dict[str, Any]:
     label = columns["label"][one.mask]
     values: dict[str, Any] = {}
@@ -195,7 +195,7 @@ def _score(
 
 
 def _gap(
-    benchmark: Benchmark, by_role: Mapping[str, Slice], columns: Mapping[str, NDArray[Any]], sampling: Mapping[str, int]
+    benchmark: Benchmark, by_role: Mapping[str, Slice], columns: Mapping[str, NDArray[Any]], sampling: Mapping[str, Any]
 ) -> dict[str, Any]:
     sizes = {role: int(one.mask.sum()) for role, one in by_role.items()}
     smallest = min((sizes[part] for part in ("hard_positive", "hard_negative") if part in sizes), default=None)

@@ -124,12 +124,12 @@ class MetricShell:
 
     def _sorted_out(self, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         present = {name: value for name, value in given.items() if value is not None}
-        arrays, options = _sorted_names(self.state, tuple(present))
+        arrays, options = _sorted_names(self.state, tuple(present))  # type: ignore[arg-type]
         return {arrays[name]: present[name] for name in arrays}, {name: present[name] for name in options}
 
 
 @cache
-def _sorted_names(state: type[Any], given: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
+def _sorted_names(state: Any, given: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Which array each given name stands for, and which names are options."""
     arrays, options = _parameters(state.update), _parameters(state)
     aliases = {"references": "label", "predictions": _compared_array(state)}

@@ -89,7 +89,7 @@ class Predictions:
         values = self.table.column(name).combine_chunks()
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        array = values.to_numpy(zero_copy_only=False)
+        array: NDArray[Any] = values.to_numpy(zero_copy_only=False)
         return array.astype(str) if pa.types.is_string(values.type) else array
 
     @cached_property
@@ -122,13 +122,15 @@ class Predictions:
         """(n, c) softmax of the logits in float64."""
         shifted = self.logits.astype(np.float64)
         shifted -= shifted.max(axis=1, keepdims=True)
-        exponents = np.exp(shifted)
-        return exponents / exponents.sum(axis=1, keepdims=True)
+        exponents: NDArray[np.float64] = np.exp(shifted)
+        exponents /= exponents.sum(axis=1, keepdims=True)
+        return exponents
 
     @property
     def prediction(self) -> NDArray[np.int64]:
         """(n,) the class with the largest logit; the first of equals."""
-        return self.logits.argmax(axis=1)
+        largest: NDArray[np.int64] = self.logits.argmax(axis=1)
+        return largest
 
     @cached_property
     def digest(self) -> str:
@@ -169,12 +171,12 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions:
 
 def row_counts(split: Sequence[str]) -> dict[str, int]:
     """How many rows each split has, in order of appearance."""
-    return {name: int(count) for name, count in pd.Series(split).value_counts(sort=False).items()}
+    return {str(name): int(count) for name, count in pd.Series(split).value_counts(sort=False).items()}
 
 
 def _matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
     values = column.combine_chunks()
-    flat = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
+    flat: NDArray[np.float32] = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
     return flat.reshape(len(values), -1)
 
 

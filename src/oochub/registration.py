@@ -13,11 +13,10 @@ from datasets.data_files import DataFilesDict
 
 from oochub import catalog
 
-_PackagedFactory = datasets.load.PackagedDatasetModuleFactory
 _OURS: set[str] = set()
 
 
-class _Factory(_PackagedFactory):
+class _Factory(datasets.load.PackagedDatasetModuleFactory):  # type: ignore[misc]
     def get_module(self) -> datasets.load.DatasetModule:
         if self.name not in _OURS or self.data_files is not None:
             return super().get_module()

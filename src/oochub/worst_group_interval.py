@@ -72,7 +72,8 @@ def _of_one_group(values: Array, cluster: Array | None, level: float, *, binary:
     n, mean = len(values), float(values.mean())
     if cluster is None and binary:
         return clopper_pearson(int(values.sum()), n, confidence=level)
-    units, sizes = values, np.ones(n)
+    units: Array = values
+    sizes: Array = np.ones(n)
     if cluster is not None:
         codes = np.unique(cluster, return_inverse=True)[1]
         units, sizes = np.bincount(codes, values), np.bincount(codes)

@@ -1,0 +1,113 @@
+"""Opens an image classifier with its processor, and matches its outputs to the classes of a data set."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+import torch
+
+from oochub.errors import OochubError
+
+
+class Classifier(NamedTuple):
+    """A model in evaluation mode with its image processor and what is known of its origin."""
+
+    model: Any
+    processor: Any
+    about: dict[str, Any]
+    training: dict[str, Any] | None
+
+
+def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
+    """The classifier of a folder, a Hub id or an object, with its image processor.
+
+    Raises:
+        OochubError: The folder or id holds no image classifier, or a model object comes without its processor.
+    """
+    from transformers import AutoImageProcessor, AutoModelForImageClassification
+
+    if not isinstance(model, str | Path):
+        if image_processor is None:
+            raise OochubError("A model object needs image_processor=, the processor of its pictures.")
+        revision = _weights_digest(model.state_dict())
+        about = {"id": type(model).__name__, "revision": revision, "mode": "head"}
+        return Classifier(model, image_processor, about, None)
+    folder = Path(model).expanduser()
+    local = folder.is_dir()
+    if not local and (folder.is_absolute() or len(folder.parts) > 2):
+        raise OochubError(f"No model at {model}: the folder does not exist. `oochub train` makes one.")
+    if local and not (folder / "config.json").is_file():
+        raise OochubError(
+            f"{model} holds no finished model (no config.json). If a training run was interrupted there, run the same "
+            "`oochub train` command again: it goes on."
+        )
+    source = str(folder) if local else str(model)
+    try:
+        loaded = AutoModelForImageClassification.from_pretrained(source, trust_remote_code=False)
+        processor = image_processor or AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        raise OochubError(
+            f"{model} is neither a folder nor a Hub id of an image classifier that can be loaded: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+    weights = folder / "model.safetensors"
+    local_revision = hashlib.sha256(weights.read_bytes()).hexdigest()[:40] if weights.is_file() else None
+    found_revision = local_revision if local else getattr(loaded.config, "_commit_hash", None)
+    name = folder.name if folder.is_absolute() else str(model)  # a report holds no path of a machine
+    found: dict[str, Any] = {"id": name, "revision": found_revision, "mode": "head"}
+    return Classifier(loaded, processor, found, _training(folder / "recipe.json"))
+
+
+def _training(recipe: Path) -> dict[str, Any] | None:
+    """What a report says of the training; None for a model that `oochub train` did not make."""
+    if not recipe.is_file():
+        return None
+    content = json.loads(recipe.read_text("utf-8"))
+    return {
+        "objective": content["objective"]["name"],
+        "hyperparameters": content["objective"]["hyperparameters"],
+        "environments": content["data"]["environment_column"],
+        "seed": content["arguments"]["seed"],
+        "epochs": content["arguments"]["num_train_epochs"],
+        "selection": content["selection"]["rule"],
+        "arguments": content["arguments"],
+        "data": {key: content["data"][key] for key in ("benchmark", "config", "version", "rows")},
+    }
+
+
+def class_order(model: Any, part: Any) -> tuple[list[int], list[str]]:
+    """For each class of the data set its output of the model, and the classes' names.
+
+    Args:
+        model: An image classifier; its `config.id2label` names its outputs.
+        part: A data set; its `label`, where it is a ClassLabel, names the classes.
+
+    Returns:
+        (order, names): class k of the data set is output `order[k]` of the model.
+
+    Raises:
+        OochubError: The model's classes are not those of the data set.
+    """
+    own = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
+    label = (part.features or {}).get("label")
+    names = list(label.names) if isinstance(label, datasets.ClassLabel) else own
+    if names == own or (len(names) == len(own) and all(name.startswith("LABEL_") for name in own)):
+        return list(range(len(own))), names
+    if sorted(names) == sorted(own):
+        return [own.index(name) for name in names], names
+    raise OochubError(
+        f"The model tells {len(own)} classes apart ({', '.join(own[:6])}{', ...' if len(own) > 6 else ''}), the data "
+        f"set has {len(names)} ({', '.join(names[:6])}). Train a head with `oochub train --model MODEL`, or set "
+        "model.config.id2label when the classes are the same under other names."
+    )
+
+
+def _weights_digest(state: Mapping[str, torch.Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(state.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.ndim else b"")
+    return digest.hexdigest()[:40]
