@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from oochub.benchmark import Benchmark, RawFile, Selection
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.criteria.co_occurrence import co_occurrence
-from oochub.builders.sources.coco import CATEGORY_IDS, CocoTable, read_coco
+from oochub.builders.sources.coco import CocoTable, read_coco
+from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.nooch_split import nooch_split
 from oochub.errors import OochubError, unknown_name
 

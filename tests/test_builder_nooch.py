@@ -11,7 +11,8 @@ from datasets import DatasetDict, get_dataset_config_names, load_dataset
 
 import oochub
 from oochub.benchmark import BuildRecord
-from oochub.builders.sources.coco import CATEGORY_IDS, read_coco
+from oochub.builders.sources.coco import read_coco
+from oochub.builders.sources.coco_categories import CATEGORY_IDS
 
 _FILES = ("instances_train2017", "instances_val2017", "stuff_train2017", "stuff_val2017")
 

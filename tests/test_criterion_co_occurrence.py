@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from oochub.builders.criteria.co_occurrence import co_occurrence
-from oochub.builders.sources.coco import CATEGORY_IDS
+from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.errors import OochubError
 
 # reference: the contexts behind the released ids, as far as they are known (NOOCH B.3 and the released task list)

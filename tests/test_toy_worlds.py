@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from oochub.builders.toy_worlds import _categories, _scenes
+from oochub.builders.sources import coco_categories
+from oochub.builders.toy_worlds import _scenes
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
@@ -129,13 +130,13 @@ def test_categories_are_the_real_ones(real_data: Path) -> None:
     """Ids, names and supercategories equal those of the COCO and COCO-Stuff files themselves."""
     things = json.loads((real_data / "coco/annotations/instances_slice569.json").read_text())
     stuff = json.loads((real_data / "coco/annotations/stuff_examples.json").read_text())
-    assert things["categories"] == _categories.THINGS
-    assert stuff["categories"] == _categories.STUFF
-    assert things["licenses"] == _categories.LICENSES
+    assert things["categories"] == coco_categories.THINGS
+    assert stuff["categories"] == coco_categories.STUFF
+    assert things["licenses"] == coco_categories.LICENSES
 
 
 def test_every_picture_has_five_captions_that_name_its_objects(coco: Path) -> None:
-    captions, names = _read(coco, "captions"), {row["id"]: row["name"] for row in _categories.THINGS}
+    captions, names = _read(coco, "captions"), {row["id"]: row["name"] for row in coco_categories.THINGS}
     by_image: dict[int, list[str]] = {image["id"]: [] for image in captions["images"]}
     for row in captions["annotations"]:
         by_image[row["image_id"]].append(row["caption"])
@@ -171,16 +172,16 @@ def test_contexts_of_the_twelve_tasks_follow_from_the_nooch_rule(coco: Path) -> 
     """
     ids, areas, present = _areas(coco)
     split = _split(ids)
-    names = {number: name for name, number in _categories.IDS.items()}
+    names = {number: name for name, number in coco_categories.IDS.items()}
     for task, published in PUBLISHED.items():
-        label = _categories.IDS[task]
+        label = coco_categories.IDS[task]
         positives = present[:, label] & (split < 7)
         excess = (areas[positives] - areas[positives][:, [label]]).mean(axis=0)
         contexts = {names[c] for c in np.flatnonzero(excess > 0.05) if c != label}
         excess[label] = -np.inf
         assert contexts == set(published.split("+")), task
         assert names[int(excess.argmax())] == published.split("+")[0]
-    car, road = _categories.IDS["car"], _categories.IDS["road"]
+    car, road = coco_categories.IDS["car"], coco_categories.IDS["road"]
     for part in (split < 7, split == 7, split > 7):
         assert (part & present[:, car] & (areas[:, road] < 0.1)).any()
         assert (part & ~present[:, car] & (areas[:, road] > 0.1)).any()
@@ -204,7 +205,7 @@ def test_control_world_has_no_link_between_object_and_context() -> None:
 def test_erasing_the_objects_changes_their_pixels_only(coco: Path, tmp_path: Path) -> None:
     """Same annotations, and pixels that differ lie in the JPEG blocks of their boxes."""
     bare = toy_coco(tmp_path / "bare", objects=False)
-    wanted = {_categories.IDS[name] for name in _scenes.OBJECTS}
+    wanted = {coco_categories.IDS[name] for name in _scenes.OBJECTS}
     reader = {half: pycoco.COCO(str(coco / "annotations" / f"instances_{half}.json")) for half in HALVES}
     changed = 0
     for half in HALVES:
@@ -235,7 +236,7 @@ def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
     """
     with_objects = toy_coco(tmp_path / "with", size=160)
     without = toy_coco(tmp_path / "without", size=160, objects=False)
-    wanted = {_categories.IDS[name] for name in _scenes.OBJECTS}
+    wanted = {coco_categories.IDS[name] for name in _scenes.OBJECTS}
     area = filled = changed = outside = 0
     for half in HALVES:
         reader = pycoco.COCO(str(with_objects / "annotations" / f"instances_{half}.json"))
@@ -297,7 +298,7 @@ def test_a_render_that_fails_leaves_nothing(
             raise OSError("disk full")
 
     monkeypatch.setattr(Image.Image, "save", save)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(OochubError, match="disk full"):
         world(tmp_path / "world", size=size)
     assert list(tmp_path.iterdir()) == []
 

@@ -38,9 +38,10 @@ def optimizer_and_schedule(
     else:
         optimizer = torch.optim.AdamW(model.parameters(), **shared)
     if args.lr_scheduler_type == "onecycle":
-        rise = args.warmup_ratio or _ONECYCLE_RISE
+        steps = max(total_steps, 3) + 1  # one more: torch raises when the schedule is advanced past its last step
+        rise = max(args.warmup_ratio or _ONECYCLE_RISE, 2 / steps)  # torch divides by rise * steps - 1
         return optimizer, torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, args.learning_rate, total_steps=total_steps + 1, pct_start=rise
+            optimizer, args.learning_rate, total_steps=steps, pct_start=rise
         )
     name = "constant_with_warmup" if args.lr_scheduler_type == "constant" else args.lr_scheduler_type
     warmup = math.ceil(args.warmup_ratio * total_steps)

@@ -1,14 +1,13 @@
 """Where a world is written: whole or not at all, and never over another one."""
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, unknown_name
+from oochub.files import folder_written_whole
 
 _RECORD = "toy_world.json"
 
@@ -42,14 +41,6 @@ def stands(folder: Path, parameters: dict[str, Any]) -> bool:
 @contextmanager
 def written_whole(folder: Path, parameters: dict[str, Any]) -> Iterator[Path]:
     """Yield a temporary sibling of `folder` that takes its place, with the record, when the block ends well."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
+    with folder_written_whole(folder) as draft:
         yield draft
         (draft / _RECORD).write_text(json.dumps(parameters, indent=1) + "\n", encoding="utf-8")
-        draft.chmod(0o755)
-        if folder.exists():
-            folder.rmdir()  # empty, as `stands` saw; a folder filled since then makes this fail, as it should
-        draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)

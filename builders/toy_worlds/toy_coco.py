@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from oochub.builders.toy_worlds import _categories, _folder
+from oochub.builders.sources import coco_categories
+from oochub.builders.toy_worlds import _folder
 from oochub.builders.toy_worlds._captions import captions
 from oochub.builders.toy_worlds._painting import Mask, Painted, Thing, paint
 from oochub.builders.toy_worlds._scenes import OBJECTS, outline_box, scene
@@ -78,7 +79,7 @@ def _masked(name: str, mask: Mask, *, crowd: bool) -> Record:
         "area": float(mask.sum()),
         "iscrowd": int(crowd),
         "bbox": _box(mask),
-        "category_id": _categories.IDS[name],
+        "category_id": coco_categories.IDS[name],
     }
 
 
@@ -91,7 +92,7 @@ def _annotations(painted: Painted, *, with_other: bool) -> tuple[list[Record], l
             "area": float(cover.sum()),
             "iscrowd": 0,
             "bbox": outline_box(np.concatenate(thing.outline).round(2)),
-            "category_id": _categories.IDS[thing.name],
+            "category_id": coco_categories.IDS[thing.name],
         }
         for thing, cover in zip(painted.things, covers, strict=True)
     ]
@@ -117,10 +118,10 @@ def _write_json(draft: Path, name: str, half: _Half) -> None:
         "contributor": "oochub",
         "date_created": "2017/09/01",
     }
-    shared: Record = {"info": info, "licenses": _categories.LICENSES, "images": half.images}
+    shared: Record = {"info": info, "licenses": coco_categories.LICENSES, "images": half.images}
     files: dict[str, Record] = {
-        "instances": {**shared, "annotations": half.instances, "categories": _categories.THINGS},
-        "stuff": {**shared, "annotations": half.stuff, "categories": _categories.STUFF},
+        "instances": {**shared, "annotations": half.instances, "categories": coco_categories.THINGS},
+        "stuff": {**shared, "annotations": half.stuff, "categories": coco_categories.STUFF},
         "captions": {**shared, "annotations": half.captions},
     }
     for kind, content in files.items():
@@ -226,7 +227,7 @@ def _render(draft: Path, count: int, *, seed: int, correlation: float | None, ob
         file_name = f"{image_id:012d}.jpg"
         painted.picture.save(draft / "images" / name / file_name, quality=95, subsampling=0)
         image = {
-            "license": 1 + index % len(_categories.LICENSES),
+            "license": 1 + index % len(coco_categories.LICENSES),
             "file_name": file_name,
             "coco_url": f"toy://coco/{name}/{file_name}",
             "height": PIXELS,

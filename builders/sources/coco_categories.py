@@ -74,3 +74,8 @@ LICENSES: list[dict[str, Any]] = [
     for number, line in enumerate(_LICENSES.strip().splitlines(), 1)
 ]
 IDS: dict[str, int] = {row["name"]: row["id"] for row in THINGS + STUFF}
+
+CATEGORY_IDS: dict[str, int] = {
+    row["name"].replace(" ", "_"): row["id"] for row in THINGS + STUFF if row["name"] != "other"
+}
+"""The 80 thing and 91 stuff classes of NOOCH, "_" for spaces, name to COCO category id, in order of the id."""
