@@ -13,6 +13,9 @@ from datasets.exceptions import DatasetGenerationError
 from oochub.benchmark import Benchmark, BuildRecord, data_folder
 from oochub.errors import OochubError, unknown_name
 
+_TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
+_TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
+
 
 class BenchmarkBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     """A GeneratorBasedBuilder that takes its raw data from `data_dir` or `$OOCHUB_DATA/<benchmark>`.
@@ -99,6 +102,8 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
 
     def _record(self, notes: Iterable[str], facts: dict[str, Any]) -> BuildRecord:
         """Writes what the build found into the dataset's description and returns it."""
+        drawn = (self._folder() / _TOY_RECORD).is_file()
+        notes = [*([_TOY_NOTE] if drawn else []), *notes]
         record = BuildRecord(
             benchmark=self.BENCHMARK.name,
             config=self.config.name,

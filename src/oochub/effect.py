@@ -6,7 +6,9 @@ the same pictures without the object. Run it with `make effect`.
 
 import json
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -94,6 +96,16 @@ class Cell(NamedTuple):
         return f"{mean} ({low} to {high}{spread})"
 
 
+def world_of(row: Row) -> str:
+    """The name of a row's world.
+
+    >>> world_of(Row(benchmark="nooch", objects=False))
+    'nooch-biased-erased'
+    """
+    kind = "biased" if row.world == _BIASED else "control"
+    return f"{row.benchmark}-{kind}" + ("" if row.objects else "-erased")
+
+
 def render(row: Row, folder: Path, *, size: str | int | None = None) -> Path:
     """The raw folder of a row's world, below `folder`; rendered when it is not there yet.
 
@@ -102,8 +114,7 @@ def render(row: Row, folder: Path, *, size: str | int | None = None) -> Path:
         folder: Holds the worlds.
         size: Of the world; None is the size of the table.
     """
-    kind = "biased" if row.world == _BIASED else "control"
-    target = folder / (f"{row.benchmark}-{kind}" + ("" if row.objects else "-erased")) / row.benchmark
+    target = folder / world_of(row) / row.benchmark
     size = _SIZES[row.benchmark] if size is None else size
     if row.benchmark == "nooch":
         correlation = 0.93 if row.world == _BIASED else None
@@ -126,7 +137,7 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
     from oochub.training import train
 
     raw = render(row, folder / "raw", size=size)
-    stem = f"{raw.parent.name}-{row.objective}-{row.environments or 'environment'}-seed{seed}"
+    stem = f"{world_of(row)}-{row.objective}-{row.environments or 'environment'}-seed{seed}"
     target = folder / "runs" / stem
     train(
         _CONFIG[row.benchmark],
@@ -200,10 +211,27 @@ paper's protocol, which has the two training environments; the row with `environ
 """
 
 
+def _render_row(row: Row, folder: Path) -> None:
+    render(row, folder / "raw")
+
+
+def _run_row(row: Row, seed: int, folder: Path) -> Report:
+    return run(row, folder, seed=seed)
+
+
+def _one_thread() -> None:
+    import torch
+    from transformers.utils import logging
+
+    torch.set_num_threads(1)
+    logging.disable_progress_bar()
+
+
 def main(
     out: Annotated[Path, typer.Option(help="The Markdown page.")] = Path("docs/effect.md"),
     folder: Annotated[Path, typer.Option(help="Holds worlds, runs and reports.")] = Path("runs/effect"),
     seeds: int = 3,
+    workers: Annotated[int, typer.Option(help="Trainings side by side.")] = 2,
 ) -> None:
     """Trains the whole table and writes the page."""
     from tqdm import tqdm
@@ -211,9 +239,15 @@ def main(
     from oochub.files import written_whole
 
     jobs = [(row, seed) for row in TABLE for seed in range(seeds)]
+    worlds = {world_of(row): row for row in TABLE}
     results: dict[Row, list[Report]] = {}
-    for row, seed in tqdm(jobs, desc="Trainings", unit="run", disable=None):
-        results.setdefault(row, []).append(run(row, folder, seed=seed))
+    # One thread each: two small trainings side by side are faster than one with two threads after the other.
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as pool:
+        made = pool.map(_render_row, worlds.values(), [folder] * len(worlds))
+        list(tqdm(made, total=len(worlds), desc="Worlds", unit="world", disable=None))
+        found = pool.map(_run_row, *zip(*jobs, strict=True), [folder] * len(jobs))
+        for (row, _), report in zip(jobs, tqdm(found, total=len(jobs), desc="Trainings", disable=None), strict=True):
+            results.setdefault(row, []).append(report)
     numbers = [{**asdict(row), "title": row.title, **_as_json(reports)} for row, reports in results.items()]
     with written_whole(out.with_suffix(".json")) as draft:
         draft.write_text(json.dumps({"seeds": seeds, "rows": numbers}, indent=1) + "\n", "utf-8")

@@ -1,0 +1,39 @@
+"""Run by .ci/run with the installed wheel, away from the checkout: the main job on a small toy world."""
+
+import sys
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+
+def main() -> None:
+    """Raises when something is missing from the wheel."""
+    import oochub
+
+    package = Path(oochub.__file__).parent
+    assert "site-packages" in str(package), package
+    for folder in ("builders", "eval_modules", "trainers", "loading_scripts", "dataset_cards", "templates"):
+        assert any((package / folder).iterdir()), folder
+    for name in ("dataset_cards/nooch.md", "templates/report.html.jinja", "templates/page.css", "py.typed"):
+        assert files("oochub").joinpath(name).is_file(), name
+    import evaluate
+
+    metric = evaluate.load(str(package / "eval_modules" / "metrics" / "auc_hard"))
+    assert metric.compute(label=[1, 0], score=[0.9, 0.1], challenge=["hard_positive", "hard_negative"])
+
+    from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
+    from oochub.loading import load
+    from oochub.training import train
+
+    with tempfile.TemporaryDirectory() as folder:
+        raw = str(toy_spawrious(Path(folder) / "raw", size="small"))
+        train("spawrious/o2o_hard", Path(folder) / "run", arguments={"num_train_epochs": 1}, data_dir=raw)
+        data = load("spawrious/o2o_hard", data_dir=raw)
+        oochub.predict(Path(folder) / "run", data, out=Path(folder) / "p.parquet")
+        report = oochub.evaluate(Path(folder) / "p.parquet")
+        assert report["accuracy"].n == 160 and len(report.to_html()) > 10_000
+    sys.stdout.write("wheel: installed, loaded, trained, predicted, evaluated, reported\n")
+
+
+if __name__ == "__main__":
+    main()
