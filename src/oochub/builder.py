@@ -118,10 +118,24 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Builds the data set; see `datasets.DatasetBuilder.download_and_prepare`."""
         try:
             super().download_and_prepare(*args, **kwargs)
-        except DatasetGenerationError as error:
-            if isinstance(error.__cause__, OochubError):
-                raise error.__cause__ from None
+        except (DatasetGenerationError, OSError) as error:
+            for cause in _chain(error):
+                if isinstance(cause, OochubError):
+                    raise cause from None
+            for cause in _chain(error):
+                if isinstance(cause, OSError):
+                    raise OochubError(
+                        f"{self.BENCHMARK.name} could not be built in {self._output_dir}: {cause}. Nothing is half-"
+                        "written. Make room, or choose another place with cache_dir= or HF_DATASETS_CACHE."
+                    ) from error
             raise
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and those that led to it: `datasets` wraps what a writer raises, and what its closing raises then."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def shards(rows: list[dict[str, Any]], *, at_most: int = 64) -> list[list[dict[str, Any]]]:
