@@ -24,16 +24,16 @@ def effect(rows: list[dict[str, Any]], ax: Axes) -> Axes:
     for y, row in enumerate(reversed(rows)):
         ends = {side: [100 * row[side][key] for key in ("mean", "low", "high")] for side in ("in", "out")}
         ax.plot([ends["in"][0], ends["out"][0]], [y, y], color=theme.LIGHT["rule"], linewidth=4, zorder=1)
-        for side, color in (("in", theme.LIGHT["inn"]), ("out", theme.LIGHT["out"])):
+        for side, color, above in (("in", theme.LIGHT["inn"], 8), ("out", theme.LIGHT["out"], -17)):
             mean, low, high = ends[side]
             ax.plot([low, high], [y, y], color=color, linewidth=1.4, zorder=2)
             ax.plot(mean, y, theme.MARKERS[side], color=color, markersize=7, zorder=3)
-            ax.annotate(f"{mean:.1f}", (mean, y), (0, 8), textcoords="offset points", ha="center", color=color)
+            ax.annotate(f"{mean:.1f}", (mean, y), (0, above), textcoords="offset points", ha="center", color=color)
     ax.set_yticks(range(len(rows)), [f"{row['title']}\n{row['world']}" for row in reversed(rows)])
-    ax.set_ylim(-0.5, len(rows) - 0.3)
+    ax.set_ylim(-0.6, len(rows) - 0.3)
     ax.axvline(_CHANCE[rows[0]["benchmark"]], color=theme.LIGHT["ink2"], linestyle=":", linewidth=1)
     ax.set_title(_TITLES[rows[0]["benchmark"]], loc="left", fontsize=11)
-    ax.set_xlim(0, 104)
+    ax.set_xlim(20, 104)
     ax.grid(axis="x", color=theme.LIGHT["grid"])
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(length=0)
@@ -44,7 +44,7 @@ def main() -> None:
     """Writes docs/figures/*.png."""
     content = json.loads((_DOCS / "effect.json").read_text("utf-8"))
     shown = [row for row in content["rows"] if row["objects"] and row["environments"] != "environment"]
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 3.1), layout="constrained")
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
     for ax, benchmark in zip(axes, _TITLES, strict=True):
         effect([row for row in shown if row["benchmark"] == benchmark], ax)
     sides = [

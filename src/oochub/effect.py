@@ -50,7 +50,7 @@ class Row:
         """What the row is, in the table's first columns."""
         method = {"erm": "ERM", "group_dro": "GroupDRO"}[self.objective]
         if self.objective != "erm":
-            method += f", environments = {self.environments or 'environment'}"
+            method += f" by {self.environments or 'environment'}"
         return method if self.objects else f"{method}, object erased"
 
 
@@ -87,6 +87,11 @@ class Cell(NamedTuple):
         found = list(estimates)
         low, high = (float(np.mean([getattr(one, side) for one in found])) for side in ("low", "high"))
         return cls(float(np.mean(found)), low, high, tuple(float(one) for one in found))
+
+    def lines(self, *, signed: bool = False) -> str:
+        """Value and interval on two lines, for a terminal."""
+        value, _, interval = self.text(signed=signed).partition(" (")
+        return f"{value}\n{interval.rstrip(')')}"
 
     def text(self, *, signed: bool = False) -> str:
         """Times 100: "55.9 (54.0 to 57.8; sd 1.2)"."""

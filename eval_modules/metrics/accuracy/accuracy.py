@@ -2,7 +2,7 @@
 
     accuracy = 1/n sum_i [prediction_i = label_i]
 
-Source: "average accuracy" of Spawrious, Section 4; WILDS, Section 4.
+Source: "average accuracy" of Spawrious, Section 5; WILDS, Table 1.
 """
 
 from typing import Any

@@ -3,7 +3,7 @@
     AUC = P(score+ > score-) + 1/2 P(score+ = score-)
 
 It is the Mann-Whitney statistic divided by the number of pairs: exact, in float64, ties count one half.
-Source: Hanley and McNeil 1982 (Radiology 143:29-36); "AUC" of NOOCH, Section 4.
+Source: Hanley and McNeil 1982 (Radiology 143:29-36); "AUC" of NOOCH, Section 6.1.
 """
 
 from typing import Any

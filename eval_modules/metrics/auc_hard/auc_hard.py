@@ -1,7 +1,7 @@
 """AUC over the rows out of context: hard positives against hard negatives.
 
 The AUC of the rows whose `challenge` is hard_positive, hard_negative or hard; the easy rows are left out.
-Source: "AUC-Hard" of NOOCH, Section 4 and Table 2 (nooch.py of the released code: hard = hard positives
+Source: "AUC-Hard" of NOOCH, Section 6.1 and Table 2 (nooch.py of the released code: hard = hard positives
 and hard negatives).
 """
 
@@ -89,7 +89,7 @@ class AucHard(MetricShell, evaluate.Metric):  # type: ignore[misc]
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
             description=__doc__,
-            citation="NOOCH, Section 4",
+            citation="Madras and Zemel 2021, NOOCH, Section 6.1",
             inputs_description=auc_hard.__doc__,
             features=datasets.Features(
                 {

@@ -2,7 +2,7 @@
 
     ECE = sum_b n_b / n |accuracy_b - confidence_b|,   bin b = (lo, hi], all of equal width
 
-Source: Guo et al. 2017 (ICML), Section 2, Equation 3, 15 bins; "ECE" of NOOCH, Section 4.
+Source: Guo et al. 2017 (ICML), Section 2, Equation 3, 15 bins; "ECE" of NOOCH, Section 6.1.
 """
 
 from typing import Any, Literal

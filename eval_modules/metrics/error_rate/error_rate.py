@@ -2,7 +2,7 @@
 
     error rate = 1/n sum_i [prediction_i != label_i] = 1 - accuracy
 
-Source: "Error" of NOOCH, Section 4; the released code predicts class 1 where the logit is above 0.
+Source: "Error" of NOOCH, Section 6.1; the released code predicts class 1 where the logit is above 0.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
     NLL = -1/n sum_i log p_i[label_i]     (natural logarithm)
 
-Source: Good 1952 (the logarithmic score); "NLL" of NOOCH, Section 4.
+Source: Good 1952 (the logarithmic score); "NLL" of NOOCH, Section 6.1.
 """
 
 from typing import Any

@@ -2,8 +2,8 @@
 
     worst accuracy = min_g accuracy_g,   worst error = max_g error_g,   worst NLL = max_g NLL_g
 
-Groups without rows do not count. Source: Sagawa et al. 2020 (ICLR), Section 2; WILDS, Section 4; "worst-group"
-of NOOCH, Section 4.
+Groups without rows do not count. Source: Sagawa et al. 2020 (ICLR), Section 2; WILDS, Table 1; "worst-group"
+of NOOCH, Section 6.1.
 """
 
 from collections.abc import Hashable
