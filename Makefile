@@ -1,5 +1,5 @@
 # Everything a user or developer runs. Each target sets up what it needs: a virtual environment in .venv.
-PYTHON ?= python3.11
+PYTHON ?= $(or $(shell command -v python3.11),python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready

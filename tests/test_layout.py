@@ -1,6 +1,8 @@
 """Laws of the house: import directions and lightness, one public thing a file, docstrings, what the wheel holds."""
 
 import ast
+import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +103,31 @@ def test_each_name_gives_one_public_thing(kind):
             assert thing.__name__.lower() == name.replace("_", ""), (thing.__name__, name)
         covered += 1
     assert covered or kind == "detector", kind
+
+
+def _public(module) -> set[str]:
+    """What a module defines under a public name, but for the classes that `datasets` and `evaluate` must find."""
+    import datasets
+    import evaluate
+
+    found = set()
+    for name, value in vars(module).items():
+        own = getattr(value, "__module__", None) == module.__name__ and callable(value)
+        found_by_others = inspect.isclass(value) and issubclass(
+            value, datasets.DatasetBuilder | datasets.BuilderConfig | evaluate.Metric
+        )
+        if own and not found_by_others and not name.startswith("_"):
+            found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("kind", catalog.kinds())
+def test_one_public_object_a_file(kind):
+    """Planted fault seen: a helper of ece.py without its underscore."""
+    for name in oochub.names(kind):
+        module = importlib.import_module(catalog.module_name(kind, name))
+        public = _public(module)
+        assert len(public) == (kind != "benchmark"), (name, public)
 
 
 def test_unknown_names_say_what_is_near():

@@ -201,7 +201,8 @@ class RunFolder:
         elif earlier != self._settings and not self._overwrite:
             raise OochubError(
                 f"{self.path} holds a{' finished' if self._has_recipe else 'n unfinished'} run that differs in "
-                f"{_differences(earlier, self._settings)}. Choose another --out, or pass overwrite to throw it away."
+                f"{_differences(earlier, self._settings)}. Choose another --out, or "
+                "throw it away with --overwrite (overwrite_output_dir=True)."
             )
 
 
