@@ -136,7 +136,7 @@ def inputs(tmp_path_factory, spawrious) -> Path:
 
 @pytest.mark.parametrize("name", list(_STEPS))
 def test_killed_at_random_moments(name, inputs, tmp_path):
-    """Planted fault seen: writing predictions straight to their path left half a file that the next step refused."""
+    """Planted fault seen: a writer that does not sweep what a killed one left."""
     step = _STEPS[name]
     undisturbed = tmp_path / "undisturbed"
     length = _finish(step, inputs, undisturbed)

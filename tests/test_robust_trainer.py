@@ -351,7 +351,7 @@ def test_an_unfinished_run_with_other_arguments_is_named(
     stopped_after(5, monkeypatch)
     with pytest.raises(Stop):
         trainer_of(tmp_path / "run", train).train()
-    with pytest.raises(OochubError, match=r"unfinished run that differs in arguments\.seed .*another --out, or pass"):
+    with pytest.raises(OochubError, match=r"unfinished run that differs in arguments\.seed .*another --out, or throw"):
         trainer_of(tmp_path / "run", train, seed=1)
 
 
