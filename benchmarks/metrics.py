@@ -146,7 +146,7 @@ def evaluate_rows(cache: str) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Prints the table; the exit code is the number of bounds that do not hold."""
+    """Prints the table; a bound that does not hold is said."""
     print(
         f"numpy {np.__version__}, {platform.machine()}, {os.cpu_count()} cores, one thread, median of {ROUNDS} rounds"
     )
