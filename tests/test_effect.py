@@ -62,13 +62,17 @@ def test_without_the_correlation_there_is_no_gap(rows, benchmark):
     assert control["accuracy_out"]["mean"] >= 0.9
 
 
-@pytest.mark.parametrize(("benchmark", "chance"), [("nooch", 0.5), ("spawrious", 0.25)])
-def test_context_alone_predicts_only_where_it_is_correlated(rows, benchmark, chance):
-    """In context, with the object erased: well above guessing in the biased world, guessing in the control."""
+@pytest.mark.parametrize(("benchmark", "side", "chance"), [("nooch", "all", 0.5), ("spawrious", "in", 0.25)])
+def test_context_alone_predicts_only_where_it_is_correlated(rows, benchmark, side, chance):
+    """With the object erased: well above guessing in the biased world, guessing in the control.
+
+    Over all test rows for NOOCH, whose easy rows are chosen by the agreement of context and label; for Spawrious in
+    context, since its test split is out of context by construction.
+    """
     biased = _pick(rows, benchmark, objects=False)
     control = _pick(rows, benchmark, objects=False, world="no correlation")
-    assert biased["in"]["low"] > chance + 0.3
-    assert control["in"]["low"] < chance < control["in"]["high"]
+    assert biased[side]["low"] > chance + 0.2
+    assert control[side]["low"] < chance < control[side]["high"]
 
 
 def test_spawrious_training_environments_are_shown(rows):
