@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = "1"  # some tests fork, and OpenMP does not survive a fork with threads
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("OOCHUB_DATA", None)
 

@@ -1,10 +1,8 @@
-"""A full disk at each verb: exit 2, words, and nothing half-written. RLIMIT_FSIZE in a forked child stands for it."""
+"""A full disk at each verb: exit 2, words, and nothing half-written. RLIMIT_FSIZE stands for it."""
 
-import os
 import resource
-import signal
+import subprocess
 import sys
-import traceback
 from pathlib import Path
 
 import pytest
@@ -28,31 +26,16 @@ def made(spawrious, tmp_path_factory) -> Path:
 
 
 def _main_on_a_full_disk(words: list[str]) -> tuple[int, str]:
-    """Runs the command line in a child whose files may not grow past the limit; exit code and what it said."""
-    reading, writing = os.pipe()  # a pipe, since a log file would hit the limit itself
-    child = os.fork()
-    if not child:
-        from oochub.cli import main
-
-        os.close(reading)
-        sys.argv = ["oochub", *words]
-        sys.stdout = sys.stderr = os.fdopen(writing, "w")
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (_LIMIT, _LIMIT))
-        code = 0
-        try:
-            main()
-        except SystemExit as stopped:
-            code = int(stopped.code or 0)
-        except BaseException:
-            traceback.print_exc()
-            code = 1
-        sys.stderr.flush()
-        os._exit(code)
-    os.close(writing)
-    with os.fdopen(reading) as said:
-        text = said.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text
+    """Runs the command with files that may not grow past the limit; exit code and what it said, through pipes."""
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "oochub"), *words],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (_LIMIT, _LIMIT)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stderr
 
 
 @pytest.mark.parametrize("verb", ["build", "train", "predict", "evaluate", "report"])
