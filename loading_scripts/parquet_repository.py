@@ -12,7 +12,7 @@ from huggingface_hub import DatasetCard
 from oochub import catalog
 from oochub.benchmark import BuildRecord
 from oochub.dataset_cards.card import card
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole, written_whole
 
 
@@ -43,11 +43,9 @@ def parquet_repository(
         OochubError: An unknown benchmark, config or option, raw data that are missing or broken, a folder that cannot
             be written. Nothing is half-written then.
     """
-    from oochub.loading import check_options
+    from oochub.loading import check_options, split_name
 
-    benchmark, _, config = name.partition("/")
-    if benchmark not in catalog.names("benchmark"):
-        raise unknown_name("benchmark", benchmark, catalog.names("benchmark"), "Write it as benchmark/config.")
+    benchmark, config = split_name(name)
     check_options(benchmark, options or {})
     target = Path(out).expanduser()
     check_writable(target / config)

@@ -36,6 +36,9 @@ def test_from_raw_folder_to_page(run, spawrious, tmp_path):
     words = ("--objective", "group_dro", "--environments", "group", "--num-train-epochs", 1, "--out", out)
     code, shown, err = run("train", benchmark, *words, *data)
     assert code == 0 and shown.strip().endswith(str(out)), err
+    code, shown, _ = run("train", benchmark, *words, *data, "--json")  # finished: it says what the run gave
+    told = json.loads(shown)
+    assert code == 0 and told["run"] == str(out) and told["best_epoch"] == 1 and told["global_step"] > 0
     code, shown, err = run("predict", out, benchmark, *data, "--out", tmp_path / "preds.parquet")
     assert code == 0 and shown.strip().endswith("preds.parquet"), err
     code, shown, err = run("evaluate", tmp_path / "preds.parquet", "--out", tmp_path / "report.json")

@@ -146,7 +146,7 @@ def train(
         options=parse_options(option or []),
         overwrite=overwrite,
     )
-    _done({"run": str(out), **result}, as_json)
+    _done(result, as_json)
 
 
 @app.command()

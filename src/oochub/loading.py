@@ -30,14 +30,27 @@ def load(
     Raises:
         OochubError: An unknown benchmark, config or option; raw data that are missing or broken.
     """
-    benchmark, _, config = name.partition("/")
-    if benchmark not in catalog.names("benchmark"):
-        hint = "Write it as benchmark/config, for example nooch/ce_car."
-        raise unknown_name("benchmark", benchmark, catalog.names("benchmark"), hint)
+    benchmark, config = split_name(name)
     check_options(benchmark, options or {})
     loaded = datasets.load_dataset(benchmark, config or None, data_dir=data_dir, num_proc=num_proc, **(options or {}))
     assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
     return loaded
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Benchmark and config ("" where none is named) of "benchmark/config".
+
+    Raises:
+        OochubError: An unknown benchmark; the config is checked by its builder.
+
+    >>> split_name("nooch/ce_car")
+    ('nooch', 'ce_car')
+    """
+    benchmark, _, config = name.partition("/")
+    if benchmark not in catalog.names("benchmark"):
+        hint = "Write it as benchmark/config, for example nooch/ce_car."
+        raise unknown_name("benchmark", benchmark, catalog.names("benchmark"), hint)
+    return benchmark, config
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable
-from oochub.loading import load
+from oochub.loading import load, split_name
 
 DEFAULTS: Mapping[str, Any] = {
     "num_train_epochs": 12,
@@ -53,14 +53,14 @@ def train(
         overwrite: Replace another run in `out`.
 
     Returns:
-        Epochs trained, the best one and its validation loss.
+        run (the folder), best_epoch, best_value (its validation loss) and global_step, JSON types only.
 
     Raises:
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
     made = _objective(objective, hyperparameters or {})
     check_writable(Path(out) / "config.json")
-    declared = catalog.get("benchmark", benchmark.partition("/")[0])
+    declared = catalog.get("benchmark", split_name(benchmark)[0])
     column = environments or declared.environments
     settings = _arguments(out, {**DEFAULTS, **(arguments or {})}, column, overwrite)
 
@@ -80,7 +80,13 @@ def train(
         objective=made,
         image_processor=processor,
     )
-    return dict(trainer.train()._asdict())
+    result = trainer.train()
+    return {
+        "run": str(result.output_dir),
+        "best_epoch": result.best_epoch,
+        "best_value": result.best_value,
+        "global_step": result.global_step,
+    }
 
 
 def _objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
