@@ -20,6 +20,7 @@ _PACKAGES = {
     "detector": "eval_modules.detectors",
     "objective": "trainers.objectives",
     "criterion": "builders.criteria",
+    "figure": "figures",
 }
 _HELPERS_OF_BUILDERS = {"sources", "criteria", "toy_worlds"}  # folders beside the benchmarks, not benchmarks
 
@@ -28,7 +29,7 @@ def kinds() -> list[str]:
     """The kinds of things in the catalogue.
 
     >>> kinds()
-    ['benchmark', 'metric', 'detector', 'objective', 'criterion']
+    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'figure']
     """
     return list(_PACKAGES)
 
@@ -37,7 +38,7 @@ def names(kind: str) -> list[str]:
     """The names of one kind, sorted; nothing is imported to find them.
 
     Args:
-        kind: "benchmark", "metric", "detector", "objective" or "criterion".
+        kind: "benchmark", "metric", "detector", "objective", "criterion" or "figure".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -80,7 +81,7 @@ def get(kind: str, name: str) -> Any:
         name: One of `names(kind)`.
 
     Returns:
-        metric, criterion: the function named like the file. detector, objective: the class.
+        metric, criterion, figure: the function named like the file. detector, objective: the class.
         benchmark: its `Benchmark` declaration.
 
     Raises:

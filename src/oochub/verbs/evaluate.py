@@ -1,0 +1,28 @@
+"""The verb `oochub evaluate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.verbs._options import AsJson, done, out_console
+
+
+def evaluate(
+    predictions: Annotated[list[Path], typer.Argument(help="Files of `oochub predict`, of one model.")],
+    out: Annotated[Path, typer.Option(help="The JSON file of the report.")],
+    metric: Annotated[list[str] | None, typer.Option(help="Repeatable; default the benchmark's.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
+    from oochub.evaluation import evaluate as run
+    from oochub.files import check_writable
+    from oochub.tables import terminal
+
+    check_writable(out)
+    report = run(list(predictions), metrics=metric or None, seed=seed)
+    report.save(out)
+    if not as_json:
+        out_console.print(terminal(report.data))
+    done({"report": str(out)}, as_json)

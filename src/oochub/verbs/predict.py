@@ -1,0 +1,42 @@
+"""The verb `oochub predict`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.verbs._options import AsJson, BenchmarkName, DataDir, Options, done, without_weight_bars
+
+
+def predict(
+    model: Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, or a Hub id.")],
+    benchmark: BenchmarkName,
+    out: Annotated[Path, typer.Option(help="The Parquet file of the predictions.")],
+    split: Annotated[list[str] | None, typer.Option(help="Repeatable; default validation and test.")] = None,
+    features: Annotated[bool, typer.Option(help="Store the features before the head, and the head.")] = False,
+    batch_size: int | None = None,
+    images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
+    preprocessing: Annotated[str, typer.Option(help="fused (fast) or processor (the model's own).")] = "fused",
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predicts every example of the splits; the file opens in pandas."""
+    from oochub.files import check_writable
+    from oochub.loading import load, parse_options
+    from oochub.prediction import predict as run
+
+    check_writable(out)
+    without_weight_bars()
+    data = load(benchmark, data_dir=data_dir, options=parse_options(option or []))
+    made = run(
+        model,
+        data,
+        splits=split or None,
+        features=features,
+        batch_size=batch_size,
+        images=images,
+        preprocessing=preprocessing,
+        out=out,
+    )
+    done({"predictions": str(out), "rows": len(made)}, as_json)
