@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 2
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco,plots,test]"
+	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco,plots,gist,test]"
 	touch $@
 
 demo: $(READY)  ## the main job on toy worlds; ends with the path of a report

@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
-import numpy as np
-from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark, RawFile, Selection
 from oochub.builder import BenchmarkBuilder, shards
-from oochub.builders.criteria.co_occurrence import co_occurrence
-from oochub.builders.sources.coco import CocoTable, read_coco
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
-from oochub.builders.sources.nooch_split import nooch_split
+from oochub.builders.sources.nooch_images import FULL, NoochImages
+from oochub.builders.sources.nooch_suite import PAPER_ENCODER, PUBLISHED_CONTEXTS
+from oochub.builders.sources.nooch_task import NoochTask, Tau, nooch_task_of_all
+from oochub.builders.sources.nooch_verification import verify_nooch
 from oochub.errors import OochubError, unknown_name
 
 _ANNOTATIONS: dict[str, Any] = dict(
@@ -73,6 +71,20 @@ nooch = Benchmark(
         RawFile(path="annotations/stuff_train2017.json", also="annotations-json/stuff_train2017.json", **_STUFF),
         RawFile(path="annotations/stuff_val2017.json", also="annotations-json/stuff_val2017.json", **_STUFF),
         RawFile(
+            path="annotations/captions_train2017.json",
+            also="annotations-json/captions_train2017.json",
+            required=False,
+            note="for gist",
+            **_ANNOTATIONS,
+        ),
+        RawFile(
+            path="annotations/captions_val2017.json",
+            also="annotations-json/captions_val2017.json",
+            required=False,
+            note="for gist",
+            **_ANNOTATIONS,
+        ),
+        RawFile(
             path="cocostuff_split_image_ids.npz",
             url="https://github.com/dmadras/nooch/tree/main/nooch/data",
             size="1 MB",
@@ -90,37 +102,29 @@ nooch = Benchmark(
     images_license="Flickr terms of use; each picture has its own licence",
     annotations_license="CC BY 4.0",
     describe_context=_describe_context,
+    task=nooch_task_of_all,
+    verify=verify_nooch,
 )
 
-_FULL = 123_287
-# The contexts behind the released ids, the environments' one first: Appendix B.3, the released nooch_tasks.txt and
-# the nesting of the released sets. Kite's third member is the least certain.
-_PUBLISHED = {
-    "car": ("road",),
-    "bowl": ("dining_table",),
-    "boat": ("sea",),
-    "fire_hydrant": ("pavement",),
-    "airplane": ("sky-other",),
-    "cow": ("grass",),
-    "backpack": ("person",),
-    "cup": ("dining_table", "person"),
-    "surfboard": ("sea", "sky-other"),
-    "tie": ("person",),
-    "sports_ball": ("playingfield", "person"),
-    "kite": ("sky-other", "grass", "clouds"),
-}
 _CLASSES = tuple(CATEGORY_IDS)
+_TASKS = (*PUBLISHED_CONTEXTS, *(name for name in _CLASSES if name not in PUBLISHED_CONTEXTS))
 
 
 @dataclass
 class NoochConfig(datasets.BuilderConfig):  # type: ignore[misc]
-    """Options of `load_dataset("nooch", "ce_<class>", ...)`.
+    """Options of `load_dataset("nooch", "ce_<class>" | "gist_<class>" | "all", ...)`.
 
     Attributes:
         contexts: "computed" from the training split; "published" for the suite's 12 tasks; or a list of class names,
             the one that makes the environments first.
         alpha: A context takes this fraction of the image more than the object, on average (Section 3.2.1).
         beta: The fraction above which a context counts as present; see `co_occurrence`.
+        area: What a class takes of an image: "field" (the annotations' `area`, as released), "mask" or "union".
+        official_ids: Folder of the published id files: membership of validation and test is theirs (12 tasks).
+        encoder: Model of sentence-transformers for the captions: a name, a Hub id or a folder. None is the paper's,
+            stsb-distilroberta-base-v2, where one is needed, and no embedding elsewhere.
+        tau: Threshold(s) of the gist similarity, one number or (positives, negatives); None takes as many hard
+            examples of each side and split as co-occurrence has.
         splits: The official `cocostuff_split_image_ids.npz` when it does not lie in the data folder.
         strict: Refuse a folder that is not all of COCO, instead of noting it.
     """
@@ -128,171 +132,130 @@ class NoochConfig(datasets.BuilderConfig):  # type: ignore[misc]
     contexts: str | Sequence[str] = "computed"
     alpha: float = 0.05
     beta: float = 0.1
+    area: str = "field"
+    official_ids: str | None = None
+    encoder: str | None = None
+    tau: Tau = None
     splits: str | None = None
     strict: bool = False
 
 
+def _config(name: str, description: str) -> NoochConfig:
+    return NoochConfig(name=name, version=datasets.Version(nooch.version), description=description)
+
+
 class Nooch(BenchmarkBuilder):
-    """Binary tasks "is there a <class> in the image?" with the challenge of each image by co-occurrence.
+    """Binary tasks "is there a <class> in the image?", and all 171 of them at once.
 
-    `ce_<class>` exists for each of the 171 classes of COCO and COCO-Stuff; one without a context cannot be built and
-    says so. Rows come in the order of the official split file, or by image id.
+    `ce_<class>` has the challenge of each image by co-occurrence, `gist_<class>` by the similarity of its captions to
+    those of the training positives; a class without a context cannot be built and says so. `all` has what every class
+    takes of every image: `oochub.task(data, "ce_car")` makes a task of it without reading a picture. Rows come in the
+    order of the official split file, or by image id.
 
-    >>> list(Nooch.builder_configs)[:3]
-    ['ce_car', 'ce_bowl', 'ce_boat']
+    >>> list(Nooch.builder_configs)[:3], len(Nooch.builder_configs)
+    (['ce_car', 'ce_bowl', 'ce_boat'], 343)
     """
 
     BENCHMARK: ClassVar[Benchmark] = nooch
     BUILDER_CONFIG_CLASS = NoochConfig
     BUILDER_CONFIGS: ClassVar[list[NoochConfig]] = [
-        NoochConfig(
-            name=f"ce_{name}",
-            version=datasets.Version(nooch.version),
-            description=f"Is there a {name.replace('_', ' ')}? Hard where object and context do not co-occur.",
-        )
-        for name in (*_PUBLISHED, *(name for name in _CLASSES if name not in _PUBLISHED))
+        *(_config(f"ce_{n}", f"Is there a {n}? Hard where object and context do not co-occur.") for n in _TASKS),
+        *(_config(f"gist_{n}", f"Is there a {n}? Hard where the captions tell of another scene.") for n in _TASKS),
+        _config("all", "The area of each of 171 classes in each image, with captions: every task at once."),
     ]
 
-    @property
-    def _object(self) -> str:
-        return str(self.config.name).removeprefix("ce_")
-
     def _info(self) -> datasets.DatasetInfo:
-        name = self._object
-        sides = [f"no_{name}", name]
-        contexts = ["no_context", "context"]
+        text = datasets.Value("string")
+        picture = {"example_id": text, "image": datasets.Image()}
+        origin = {"license": text, "source_url": text}
+        if self.config.name == "all":
+            exact = datasets.Value("float64")  # a fraction of exactly beta must stay it
+            own: dict[str, Any] = {
+                "labels": datasets.List(datasets.ClassLabel(names=list(_CLASSES))),
+                "areas": datasets.List(exact, length=len(_CLASSES)),
+                "captions": datasets.List(text),
+                "gist_embedding": datasets.List(datasets.Value("float32")),
+                "gist_similarity": datasets.List(exact),
+            }
+        else:
+            task = self._task([])
+            own = dict(task.features(gist=task.criterion == "gist"))
+            own |= {"captions": datasets.List(text)} if task.criterion == "gist" else {}
         return datasets.DatasetInfo(
             description=nooch.summary,
             homepage=nooch.homepage,
             citation=nooch.citation,
             license=f"images: {nooch.images_license}; annotations: {nooch.annotations_license}",
-            features=datasets.Features(
-                {
-                    "example_id": datasets.Value("string"),
-                    "image": datasets.Image(),
-                    "label": datasets.ClassLabel(names=sides),
-                    "environment": datasets.ClassLabel(names=[f"{s}/{c}_pixels" for s in sides for c in contexts]),
-                    "group": datasets.ClassLabel(names=[f"{s}/{c}" for s in sides for c in contexts]),
-                    "challenge": datasets.ClassLabel(names=["easy", "hard_positive", "hard_negative", "hard"]),
-                    "area": datasets.Value("float32"),
-                    "context": datasets.Value("string"),
-                    "context_area": datasets.List(datasets.Value("float32")),
-                    "license": datasets.Value("string"),
-                    "source_url": datasets.Value("string"),
-                }
-            ),
+            features=datasets.Features({**picture, **own, **origin}),
         )
+
+    def _task(self, contexts: Sequence[str]) -> NoochTask:
+        criterion, name = NoochTask.parse(self.config.name)
+        return NoochTask(name=name, criterion=criterion, contexts=contexts, beta=self.config.beta, tau=self.config.tau)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         self._check_options()
-        folder = self._folder()
-        table = read_coco(folder)
-        _check_files(folder, table)
-        rows_of, notes = nooch_split(folder, table, given=self.config.splits)
-        column = _CLASSES.index(self._object)
-        contexts = self._contexts(table, rows_of["train"], column)
-        if len(table.image_id) != _FULL:
-            notes.append(f"partial: {len(table.image_id):,} of {_FULL:,} images")
-        if notes and self.config.strict:
+        folder, config = self._folder(), self.config
+        images = NoochImages.read(folder, area=config.area, splits=config.splits)
+        notes = list(images.notes)
+        if len(images) != FULL:
+            notes.append(f"partial: {len(images):,} of {FULL:,} images")
+        if notes and config.strict:
             raise OochubError(f"strict=True, but {folder} is not the complete benchmark: {'; '.join(notes)}.")
-        facts = {
-            "object": self._object,
-            "contexts": contexts,
-            "contexts_from": self.config.contexts if isinstance(self.config.contexts, str) else "given",
-            "beta": self.config.beta,
-            "rows": {split: len(rows) for split, rows in rows_of.items()},
-        }
-        self._record(notes, facts)
-        described = self._describe(table, column, contexts)
+        gist = config.name.startswith("gist_") and not config.official_ids
+        encoder = config.encoder or (PAPER_ENCODER if gist else None)
+        if encoder:
+            images.embed(encoder)
+        if config.name == "all":
+            rows, facts = images.rows_of_all(config.contexts, alpha=config.alpha, beta=config.beta)
+        else:
+            contexts = self._contexts(images)
+            task = self._task(contexts)
+            rows, facts, found = images.rows_of_task(task, official_ids=config.official_ids)
+            notes += found
+            facts["contexts_from"] = config.contexts if isinstance(config.contexts, str) else "given"
+        self._record(notes, {**facts, "rows": {split: len(part) for split, part in rows.items()}})
         return [
-            datasets.SplitGenerator(
-                name=split,
-                gen_kwargs={
-                    "root": folder / "images",
-                    "shards": shards([described(row) for row in rows]),
-                },
-            )
-            for split, rows in rows_of.items()
+            datasets.SplitGenerator(name=split, gen_kwargs={"root": folder / "images", "shards": shards(part)})
+            for split, part in rows.items()
         ]
 
-    def _check_options(self) -> None:
+    def _contexts(self, images: NoochImages) -> list[str]:
         contexts = self.config.contexts
-        if contexts == "published" and self._object not in _PUBLISHED:
+        _, name = NoochTask.parse(self.config.name)
+        if contexts == "published":
+            return list(PUBLISHED_CONTEXTS[name])
+        return images.contexts(name, self.config.alpha) if isinstance(contexts, str) else list(contexts)
+
+    def _check_options(self) -> None:
+        config = self.config
+        contexts, every = config.contexts, config.name == "all"
+        criterion, name = NoochTask.parse(config.name)
+        if contexts == "published" and not every and name not in PUBLISHED_CONTEXTS:
             raise OochubError(
-                f"The paper publishes contexts for its 12 tasks only: {', '.join(_PUBLISHED)}. "
-                f"For {self._object} use contexts='computed' or give a list of class names."
+                f"The paper publishes contexts for its 12 tasks only: {', '.join(PUBLISHED_CONTEXTS)}. "
+                f"For {name} use contexts='computed' or give a list of class names."
             )
         if isinstance(contexts, str) and contexts not in ("computed", "published"):
             raise OochubError(f"contexts is 'computed', 'published' or a list of class names, got {contexts!r}.")
-        for name in () if isinstance(contexts, str) else contexts:
-            if name not in CATEGORY_IDS:
-                raise unknown_name("class of COCO-Stuff", name, CATEGORY_IDS)
-        if not (self.config.alpha >= 0 and 0 <= self.config.beta < 1):
+        for context in () if isinstance(contexts, str) else contexts:
+            if context not in CATEGORY_IDS:
+                raise unknown_name("class of COCO-Stuff", context, CATEGORY_IDS)
+        if not isinstance(contexts, str) and (every or not contexts):
             raise OochubError(
-                f"alpha is at least 0 and beta a fraction in [0, 1), got {self.config.alpha} and {self.config.beta}. "
+                "contexts=[...] names the contexts of one class, at least one; config 'all' takes 'computed', or "
+                "'published', which replaces those of the suite's 12 tasks."
+            )
+        if not (config.alpha >= 0 and 0 <= config.beta < 1):
+            raise OochubError(
+                f"alpha is at least 0 and beta a fraction in [0, 1), got {config.alpha} and {config.beta}. "
                 "The paper's main text prints beta = 1; its appendix and the released ids say 0.1."
             )
-
-    def _contexts(self, table: CocoTable, train: NDArray[np.int64], column: int) -> list[str]:
-        if self.config.contexts == "published":
-            return list(_PUBLISHED[self._object])
-        if not isinstance(self.config.contexts, str):
-            return list(self.config.contexts)
-        shown = train[table.count[train, column] > 0]
-        if not len(shown):
+        if config.official_ids and name not in PUBLISHED_CONTEXTS:
             raise OochubError(
-                f"No training image shows a {self._object}, so its contexts cannot be computed. "
-                "Use more images, contexts='published', or a list of class names."
+                f"official_ids exist for the suite's 12 tasks: {', '.join(PUBLISHED_CONTEXTS)}; not for {config.name}."
             )
-        surplus = (table.area[shown] - table.area[shown, column : column + 1]).mean(axis=0)
-        surplus[column] = -np.inf
-        order = np.argsort(-surplus, kind="stable")
-        found = [_CLASSES[i] for i in order if surplus[i] > self.config.alpha]
-        if not found:
-            raise OochubError(
-                f"{self._object} has no context at alpha = {self.config.alpha}: over {len(shown)} training images "
-                f"the largest, {_CLASSES[order[0]]}, takes {surplus[order[0]]:.3f} of the image more than the object. "
-                "Choose another class, a lower alpha=, or give contexts=[...]."
-            )
-        return found
-
-    def _describe(self, table: CocoTable, column: int, contexts: list[str]) -> Any:
-        """A function from a row number to the example's columns, all but the picture's bytes."""
-        areas = table.area[:, [_CLASSES.index(name) for name in contexts]]
-        present = table.count[:, column] > 0
-        challenge = co_occurrence(present, areas, self.config.beta)
-        # "Context" in a group's name is what the criterion sees: at least one context where the object is easy.
-        in_context = np.where(present, challenge != "hard_positive", challenge == "hard_negative")
-        group = 2 * present + in_context
-        environment = 2 * present + (areas[:, 0] > 0)
-
-        def describe(row: int) -> dict[str, Any]:
-            seen = [name for name, area in zip(contexts, areas[row], strict=True) if area > self.config.beta]
-            return {
-                "example_id": f"{table.image_id[row]:012d}",
-                "file": table.file_name[row],
-                "label": int(present[row]),
-                "environment": int(environment[row]),
-                "group": int(group[row]),
-                "challenge": str(challenge[row]),
-                "area": float(np.float32(table.area[row, column])),
-                "context": "+".join(seen) or "none",
-                "context_area": [float(area) for area in areas[row].astype(np.float32)],
-                "license": table.license[row],
-                "source_url": table.source_url[row],
-            }
-
-        return describe
-
-
-def _check_files(folder: Path, table: CocoTable) -> None:
-    lying = {
-        f"{year}/{path.name}" for year in ("train2017", "val2017") for path in (folder / "images" / year).iterdir()
-    }
-    missing = [name for name in table.file_name if name not in lying]
-    if missing:
-        raise OochubError(
-            f"{len(missing)} of the {len(table.file_name)} annotated images are missing below {folder / 'images'}, "
-            f"first {missing[0]}. Unpack train2017.zip and val2017.zip there; "
-            "`oochub show benchmark nooch` says where they are."
-        )
+        if config.tau is not None and criterion != "gist":
+            raise OochubError(f"tau is the threshold of the gist criterion; load gist_{name}, or leave it out.")
+        if config.official_ids and config.tau is not None:
+            raise OochubError("official_ids fix the hard examples, and so does tau: give one of them.")

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
-from oochub.errors import OochubError
+from oochub.builders.sources.coco_masks import mask_areas
+from oochub.errors import OochubError, unknown_name
 
 _OTHER = 183  # COCO-Stuff's "other": everything that is none of the stuff classes; dropped
 
@@ -41,20 +42,27 @@ class CocoTable:
     count: NDArray[np.int32]
 
 
-def read_coco(folder: Path) -> CocoTable:
-    """Reads the four annotation files of COCO and COCO-Stuff; masks are never decoded.
+AREAS = ("field", "mask", "union")
+
+
+def read_coco(folder: Path, *, area: str = "field") -> CocoTable:
+    """Reads the four annotation files of COCO and COCO-Stuff; by default no mask is decoded.
 
     The images are those of the instances files. One file is in memory at a time.
 
     Args:
         folder: Holds `annotations/` (or `annotations-json/`) with `{instances,stuff}_{train,val}2017.json`.
+        area: "field" sums the annotations' `area`, as the authors' loader does; "mask" the pixels of their masks;
+            "union" counts a pixel once where masks of a class overlap. The last two need pycocotools.
 
     Raises:
-        OochubError: A file that is not complete JSON or lacks a field, an image id that occurs twice, an annotation
-            of an image or a category that is not declared, an image without size.
+        OochubError: An unknown `area`, a file that is not complete JSON or lacks a field, an image id that occurs
+            twice, an annotation of an image or a category that is not declared, an image without size.
 
     Source: the rule of the authors' loader (NOOCH, Appendix B): the field `area` summed, category 183 dropped.
     """
+    if area not in AREAS:
+        raise unknown_name("area", area, AREAS)
     annotations = folder / ("annotations" if (folder / "annotations").is_dir() else "annotations-json")
     columns: list[dict[str, Any]] = []
     pending = []
@@ -64,7 +72,7 @@ def read_coco(folder: Path) -> CocoTable:
         _check_categories(file, content["categories"])
         if file.name.startswith("instances"):
             columns += _images(file, content)
-        pending.append((file, *_annotation_columns(file, content["annotations"])))
+        pending.append((file, *_annotation_columns(file, content, area)))
         del content
     return _tabulate(columns, pending)
 
@@ -115,12 +123,17 @@ def _images(file: Path, content: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _annotation_columns(file: Path, annotations: list[dict[str, Any]]) -> tuple[NDArray[Any], ...]:
+def _annotation_columns(file: Path, content: dict[str, Any], of: str) -> tuple[NDArray[Any], ...]:
+    annotations = content["annotations"]
     n = len(annotations)
     try:
         image_id = np.fromiter((a["image_id"] for a in annotations), np.int64, n)
         category = np.fromiter((a["category_id"] for a in annotations), np.int64, n)
-        area = np.fromiter((a["area"] for a in annotations), np.float64, n)
+        if of == "field":
+            area = np.fromiter((a["area"] for a in annotations), np.float64, n)
+        else:
+            sizes = {image["id"]: (image["height"], image["width"]) for image in content["images"]}
+            area = mask_areas(annotations, sizes, union=of == "union")
     except KeyError as error:
         raise OochubError(f"{file}: an annotation lacks the field {error}.") from error
     keep = category != _OTHER

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from oochub.prediction import predict
     from oochub.predictions import Predictions
     from oochub.report import Report
+    from oochub.tasks import task
 
-__all__ = ["OochubError", "Predictions", "Report", "evaluate", "get", "names", "predict"]
+__all__ = ["OochubError", "Predictions", "Report", "evaluate", "get", "names", "predict", "task"]
 __version__ = version("oochub")
 
 _LAZY = {
@@ -26,6 +27,7 @@ _LAZY = {
     "predict": "oochub.prediction",
     "Predictions": "oochub.predictions",
     "Report": "oochub.report",
+    "task": "oochub.tasks",
 }
 
 register()

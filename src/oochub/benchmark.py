@@ -100,6 +100,9 @@ class Benchmark:
         environments: Column with the training environments by default.
         context_column: Column that holds the context.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
+        task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
+            columns, the facts of its build record and the task's config name; see `oochub.task`.
+        verify: Recomputes what the authors published from the raw folder, and compares; see `oochub verify`.
         describe_context: Names the context of a row (of which only `group` is sure to be there) for a reader, given
             the facts of the build record.
     """
@@ -122,6 +125,10 @@ class Benchmark:
     environments: str = "environment"
     context_column: str = "context"
     cluster: str | None = None
+    task: Callable[[Mapping[str, Any], Mapping[str, Any], str], tuple[Any, dict[str, Any], dict[str, Any]]] | None = (
+        None
+    )
+    verify: Callable[..., Any] | None = None
     describe_context: Callable[[Mapping[str, Any], Mapping[str, Any]], str] = context_of_group
 
     @property

@@ -83,7 +83,7 @@ def class_order(model: Any, part: Any) -> tuple[list[int], list[str]]:
 
     Args:
         model: An image classifier; its `config.id2label` names its outputs.
-        part: A data set; its `label`, where it is a ClassLabel, names the classes.
+        part: A data set; its `label`, or the items of its `labels`, where they are a ClassLabel, name the classes.
 
     Returns:
         (order, names): class k of the data set is output `order[k]` of the model.
@@ -92,7 +92,8 @@ def class_order(model: Any, part: Any) -> tuple[list[int], list[str]]:
         OochubError: The model's classes are not those of the data set.
     """
     own = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
-    label = (part.features or {}).get("label")
+    known = part.features or {}
+    label = known.get("label") or getattr(known.get("labels"), "feature", None)  # one class, or several at once
     names = list(label.names) if isinstance(label, datasets.ClassLabel) else own
     if names == own or (len(names) == len(own) and all(name.startswith("LABEL_") for name in own)):
         return list(range(len(own))), names

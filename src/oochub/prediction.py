@@ -201,6 +201,8 @@ def _thumbnails(table: pa.Table, parts: Mapping[str, Any]) -> pa.Array:
     logits = np.stack(table.column("logits").to_numpy())
     label, split = table.column("label").to_numpy(), np.array(table.column("split").to_pylist())
     group = np.array(table.column("group").to_pylist() if "group" in table.column_names else label.tolist())
+    if (label < 0).all():
+        return pa.nulls(len(label), pa.binary())
     shifted = logits - logits.max(axis=1, keepdims=True)
     loss = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(label)), label]
     wrong = np.flatnonzero((logits.argmax(axis=1) != label) & (label >= 0))

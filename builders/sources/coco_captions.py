@@ -1,0 +1,89 @@
+"""Reads the sentences that people wrote about COCO's images."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from oochub.errors import OochubError
+
+_FILES = ("captions_train2017.json", "captions_val2017.json")
+
+
+def read_captions(folder: Path) -> dict[int, list[str]]:
+    """The captions of each image, from the caption files of COCO that are there.
+
+    One file is in memory at a time. One of the two files is enough, since a part of COCO may need one half only: an
+    image whose captions are not there has no key, so compare the keys with the images that you have.
+
+    Args:
+        folder: Holds `annotations/` (or `annotations-json/`) with `captions_{train,val}2017.json`.
+
+    Returns:
+        COCO image id to its sentences (five to seven in COCO), in order of the image id; the sentences in the order
+        of the file, as they were typed.
+
+    Raises:
+        OochubError: Neither file is there; a file that is not complete JSON, is not a captions file or lacks a field;
+            an image with captions in both files.
+
+    Source: the format of COCO 2017 captions (CC BY 4.0).
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "annotations").mkdir()
+    >>> annotations = [{"id": 1, "image_id": 139, "caption": "A car on a road."}]
+    >>> file = folder / "annotations" / "captions_val2017.json"
+    >>> _ = file.write_text(json.dumps({"annotations": annotations}))
+    >>> read_captions(folder)
+    {139: ['A car on a road.']}
+    """
+    annotations = folder / ("annotations" if (folder / "annotations").is_dir() else "annotations-json")
+    files = [annotations / name for name in _FILES if (annotations / name).is_file()]
+    if not files:
+        raise OochubError(
+            f"No captions in {folder / 'annotations'}: neither {' nor '.join(_FILES)} is there. They are in "
+            "http://images.cocodataset.org/annotations/annotations_trainval2017.zip (241 MB): unpack it there."
+        )
+    captions: dict[int, list[str]] = {}
+    for file in tqdm(files, desc="Reading captions", unit="file", disable=None, leave=False):
+        found = _captions(file)
+        if twice := captions.keys() & found.keys():
+            raise OochubError(
+                f"{len(twice)} images have captions in both {' and '.join(_FILES)}, first {min(twice)}. "
+                "Each image must be listed once: use the original files."
+            )
+        captions |= found
+    return dict(sorted(captions.items()))
+
+
+def _captions(file: Path) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for annotation in _annotations(file):
+        try:
+            image_id, caption = annotation["image_id"], annotation["caption"]
+        except (KeyError, TypeError) as error:
+            raise OochubError(
+                f"{file}: an annotation lacks the field {error}: {str(annotation)[:200]}. It must be COCO's captions "
+                "file, not that of instances or keypoints."
+            ) from error
+        if not isinstance(image_id, int) or not isinstance(caption, str):
+            raise OochubError(
+                f"{file}: a caption is a text and its image_id a whole number, got {str(annotation)[:200]}."
+            )
+        found.setdefault(image_id, []).append(caption)
+    return found
+
+
+def _annotations(file: Path) -> list[dict[str, Any]]:
+    try:
+        content = json.loads(file.read_bytes())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise OochubError(
+            f"{file} is not complete JSON ({error}). Its download or its unpacking broke off: fetch it again."
+        ) from error
+    if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
+        raise OochubError(f"{file} has no list 'annotations', so it is not a COCO captions file.")
+    annotations: list[dict[str, Any]] = content["annotations"]
+    return annotations

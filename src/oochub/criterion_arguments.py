@@ -1,0 +1,99 @@
+"""The arguments of a criterion that is applied to a data set: column names in place of arrays, checked early."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import datasets
+from numpy.typing import ArrayLike
+
+from oochub import catalog
+from oochub.errors import OochubError, unknown_name
+
+MADE = ("challenge", "challenge_value")
+"""The columns that a challenge set has more than its source."""
+
+
+class Arguments(NamedTuple):
+    """The arguments of a criterion, told apart.
+
+    Attributes:
+        function: The criterion.
+        columns: The column that each of its array parameters is read from, or a list of columns side by side.
+        values: The others, as they are.
+        behind: The array parameter that holds the continuous value behind the challenge, if there is one.
+    """
+
+    function: Callable[..., Any]
+    columns: dict[str, str | list[str]]
+    values: dict[str, Any]
+    behind: str | None
+
+
+def check_arguments(criterion: str | Callable[..., Any], arguments: Mapping[str, Any]) -> Arguments:
+    """Tells a criterion's columns from its other arguments, without any data.
+
+    Raises:
+        OochubError: An unknown criterion, an argument that it does not take, one that it needs and lacks.
+
+    >>> check_arguments("threshold", {"value": "year", "at": 2013}).columns
+    {'value': 'year'}
+    """
+    function = catalog.get("criterion", criterion) if isinstance(criterion, str) else criterion
+    title, hints, parameters = function.__name__, get_type_hints(function), inspect.signature(function).parameters
+    arrays = [name for name in parameters if hints.get(name) in (ArrayLike, ArrayLike | None)]
+    if not arrays:
+        raise OochubError(f"{title} has no parameter annotated numpy.typing.ArrayLike, to be read from a column.")
+    given = {name: value for name, value in arguments.items() if value is not None}
+    for name in given:
+        if name not in parameters:
+            raise unknown_name(f"parameter of {title}", name, parameters)
+    for name, one in parameters.items():
+        if one.default is one.empty and name not in given:
+            if name not in arrays:
+                raise OochubError(f"{title} needs a value for {name!r}. Its parameters: {', '.join(parameters)}.")
+            given[name] = name
+    columns = {name: given.pop(name) for name in arrays if name in given}
+    for name, column in columns.items():
+        names = listed(column) if isinstance(column, str | list) else []
+        if not names or not all(isinstance(one, str) and one for one in names):
+            raise OochubError(f"{name} is read from a column: give its name, or a list of names, got {column!r}.")
+    values = {name: list(value) if isinstance(value, Iterator) else value for name, value in given.items()}
+    compared = [name for name in arrays if name not in ("present", "label")]
+    has_number = any(float in (hint, *get_args(hint)) for name, hint in hints.items() if name != "return")
+    return Arguments(function, columns, values, compared[0] if has_number and len(compared) == 1 else None)
+
+
+def check_columns(told: Arguments, features: Mapping[str, Any], *, replace: bool = False, split: str = "") -> None:
+    """Checks that a split has the columns that a criterion reads, and not yet those that it makes.
+
+    Raises:
+        OochubError: A missing column, with near names; one of pictures; one that is there already and not to be
+            replaced.
+    """
+    where = f" in split {split}" if split else ""
+    for parameter, columns in told.columns.items():
+        for column in listed(columns):
+            if column not in features:
+                hint = f"{told.function.__name__} reads its {parameter} from it; name the column that holds it."
+                raise unknown_name(f"column{where}", column, features, hint)
+            if not isinstance(features[column], datasets.Value | datasets.ClassLabel | datasets.List):
+                kind = type(features[column]).__name__
+                raise OochubError(
+                    f"Column {column!r}{where} holds {kind}, not values that {parameter} can be read from."
+                )
+    there = [column for column in MADE if column in features]
+    if there and not replace:
+        raise OochubError(
+            f"The data set has a column {there[0]!r} already{where}. Ask to replace it (replace=True, --replace), "
+            "or rename it first."
+        )
+
+
+def listed(columns: str | list[str]) -> list[str]:
+    """The columns of one parameter.
+
+    >>> listed("year")
+    ['year']
+    """
+    return [columns] if isinstance(columns, str) else columns
