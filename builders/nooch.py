@@ -115,8 +115,8 @@ class NoochConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """Options of `load_dataset("nooch", "ce_<class>" | "gist_<class>" | "all", ...)`.
 
     Attributes:
-        contexts: "computed" from the training split; "published" for the suite's 12 tasks; or a list of class names,
-            the one that makes the environments first.
+        contexts: "computed" from the training split; "published" for the suite's 12 tasks; or one class name or a list
+            of them, the one that makes the environments first.
         alpha: A context takes this fraction of the image more than the object, on average (Section 3.2.1).
         beta: The fraction above which a context counts as present; see `co_occurrence`.
         area: What a class takes of an image: "field" (the annotations' `area`, as released), "mask" or "union".
@@ -207,21 +207,26 @@ class Nooch(BenchmarkBuilder):
         if encoder:
             images.embed(encoder)
         if config.name == "all":
-            rows, facts = images.rows_of_all(config.contexts, alpha=config.alpha, beta=config.beta)
+            rows, facts = images.rows_of_all(self._asked, alpha=config.alpha, beta=config.beta)
         else:
             contexts = self._contexts(images)
             task = self._task(contexts)
             rows, facts, found = images.rows_of_task(task, official_ids=config.official_ids)
             notes += found
-            facts["contexts_from"] = config.contexts if isinstance(config.contexts, str) else "given"
+            facts["contexts_from"] = self._asked if isinstance(self._asked, str) else "given"
         self._record(notes, {**facts, "rows": {split: len(part) for split, part in rows.items()}})
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"root": folder / "images", "shards": shards(part)})
             for split, part in rows.items()
         ]
 
-    def _contexts(self, images: NoochImages) -> list[str]:
+    @property
+    def _asked(self) -> str | Sequence[str]:
         contexts = self.config.contexts
+        return [contexts] if isinstance(contexts, str) and contexts in CATEGORY_IDS else contexts
+
+    def _contexts(self, images: NoochImages) -> list[str]:
+        contexts = self._asked
         _, name = NoochTask.parse(self.config.name)
         if contexts == "published":
             return list(PUBLISHED_CONTEXTS[name])
@@ -229,7 +234,7 @@ class Nooch(BenchmarkBuilder):
 
     def _check_options(self) -> None:
         config = self.config
-        contexts, every = config.contexts, config.name == "all"
+        contexts, every = self._asked, config.name == "all"
         criterion, name = NoochTask.parse(config.name)
         if contexts == "published" and not every and name not in PUBLISHED_CONTEXTS:
             raise OochubError(
@@ -237,7 +242,7 @@ class Nooch(BenchmarkBuilder):
                 f"For {name} use contexts='computed' or give a list of class names."
             )
         if isinstance(contexts, str) and contexts not in ("computed", "published"):
-            raise OochubError(f"contexts is 'computed', 'published' or a list of class names, got {contexts!r}.")
+            raise OochubError(f"contexts is 'computed', 'published', a class name or a list of them, got {contexts!r}.")
         for context in () if isinstance(contexts, str) else contexts:
             if context not in CATEGORY_IDS:
                 raise unknown_name("class of COCO-Stuff", context, CATEGORY_IDS)

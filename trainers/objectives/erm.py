@@ -1,13 +1,13 @@
-"""Empirical risk minimization: the mean cross entropy of the batch, blind to environments."""
+"""Empirical risk minimization: the mean loss of the batch, blind to environments."""
 
 from torch import Tensor
-from torch.nn import functional
 
+from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
 
 
 class Erm(Objective):
-    """L = 1/n sum_i -log softmax(logits_i)[label_i].
+    """L = 1/n sum_i l(logits_i, label_i), l the cross entropy, or what `example_losses` takes for other labels.
 
     Under several processes each has the mean of its own rows; DistributedDataParallel averages the gradients, which
     is the gradient of the joint batch since all processes have equally many rows.
@@ -23,5 +23,5 @@ class Erm(Objective):
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
-        """The mean cross entropy; `environment` and `features` are not used. See `Objective.forward`."""
-        return functional.cross_entropy(logits, label)
+        """The mean loss; `environment` and `features` are not used. See `Objective.forward`."""
+        return example_losses(logits, label).mean()

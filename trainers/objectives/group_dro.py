@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from oochub.errors import OochubError
+from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, checked_counts, checked_environment, environment_means
 
 _FORMS = (None, "nooch", "wilds", "domainbed")
@@ -16,7 +16,7 @@ _FORMS = (None, "nooch", "wilds", "domainbed")
 class GroupDro(Objective):
     """min over models of the largest loss of an environment, by exponentiated weights on the environments.
 
-    With l_g the mean cross entropy of environment g in the batch (0 where g has no row) and n_g its training rows,
+    With l_g the mean loss of environment g in the batch (0 where g has no row) and n_g its training rows,
 
         a_g = l_g + adjustment / sqrt(n_g)
         q_g <- q_g exp(step_size a_g),  then q <- q / sum(q)          (no gradient through q)
@@ -94,7 +94,7 @@ class GroupDro(Objective):
         environment = checked_environment(self, environment)
         if not self.weights.numel():
             checked_counts(self, None)
-        losses = functional.cross_entropy(logits, label, reduction="none")
+        losses = example_losses(logits, label)
         mean, count = environment_means(losses, environment, self.weights.numel())
         adjusted = mean + self.penalty
         if self.form == "nooch":

@@ -1,0 +1,158 @@
+"""Which pictures belong to each set of ImageNet's kin, in what order, and what is missing of the published ones."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from oochub.builders.sources.imagenet import WNID, Stored, stored_pictures
+from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
+from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, entering, published_name, set_of
+from oochub.builders.sources.imagenet_truth import validation_wnids
+from oochub.builders.sources.imagenet_wnids import LABELS
+from oochub.errors import OochubError
+
+_PAPER_SAYS = 31_807
+_OF_21K = re.compile(r"(n\d{8})/\1_\d+\.JPEG")
+_NAMED = 10
+
+
+class Listing(NamedTuple):
+    """The pictures of a split, and how they differ from the published ones.
+
+    Attributes:
+        pictures: In the order of the rows.
+        gaps: What is missing of the published set, in words; strict=True makes an error of them.
+        remarks: What else a reader should know.
+        missing: The files of a list that were not found.
+    """
+
+    pictures: list[Stored]
+    gaps: list[str]
+    remarks: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def list_pictures(config: str, place: Path, file_list: Path | None) -> Listing:
+    """The pictures of a config's split `test`.
+
+    Args:
+        config: A name of `SETS`, or `<corruption>_<severity>`.
+        place: The folder of its set.
+        file_list: Names of files, one a line: those that belong to `imagenet_ood` or `openimage_o`. None takes every
+            picture of the 637 classes, or every picture.
+
+    Raises:
+        OochubError: No picture, pictures of no known class, or a broken archive or list.
+    """
+    if config == "imagenet_ood":
+        return _imagenet_ood(place, file_list)
+    environment = set_of(config)
+    published = SETS[environment].images if environment == config else 50_000
+    found = list(stored_pictures(place, enter=entering(config)))
+    if environment == "openimage_o":
+        return _openimage_o(place, found, file_list)
+    if environment == "imagenet_1k" and not all(stored.wnid for stored in found):
+        truth = validation_wnids(place)
+        found = [stored._replace(wnid=truth.get(PurePosixPath(stored.name).stem, stored.wnid)) for stored in found]
+    if environment == "imagenet_c":
+        found = [stored for stored in found if _is_corrupted(stored)]
+    return _of_known_classes(environment, place, found, f"{published:,} images")
+
+
+def list_training_pictures(place: Path) -> Listing:
+    """The pictures of ImageNet-1K's split `train`."""
+    return _of_known_classes("imagenet_1k", place, stored_pictures(place), f"{1_281_167:,} training images")
+
+
+def _is_corrupted(stored: Stored) -> bool:
+    parts = PurePosixPath(stored.name).parts
+    return len(parts) > 3 and parts[-4] in CORRUPTIONS and parts[-3] in SEVERITIES
+
+
+def _of_known_classes(environment: str, place: Path, found: Iterable[Stored], published: str) -> Listing:
+    named = _by_name(environment, place, found)
+    unknown = [stored.name for stored in named.values() if stored.wnid not in LABELS]
+    if unknown:
+        raise OochubError(
+            f"{len(unknown):,} pictures in {place} are of no class of ImageNet-1K: {_shortened(unknown)}. Each lies in "
+            "a folder named like its class, n01440764/. Move the others away."
+        )
+    pictures = [named[name] for name in sorted(named)]
+    classes = len({stored.wnid for stored in pictures})
+    counts = ((classes, f"{SETS[environment].classes:,} classes"), (len(pictures), published))
+    return Listing(pictures, [f"partial: {n:,} of {of}" for n, of in counts if f"{n:,}" != of.partition(" ")[0]])
+
+
+def _imagenet_ood(place: Path, file_list: Path | None) -> Listing:
+    listed = None if file_list is None else _read_list(file_list, of_21k=True)
+    wnids = set(OOD_CLASSES) if listed is None else {name.partition("/")[0] for name in listed}
+    found = stored_pictures(place, enter=lambda name: not WNID.fullmatch(name) or name in wnids)
+    named = _by_name("imagenet_ood", place, (stored for stored in found if stored.wnid in wnids))
+    named = {name: stored for name, stored in named.items() if _OF_21K.fullmatch(name)}
+    if listed is None:
+        classes = len({stored.wnid for stored in named.values()})
+        gap = f"no file list: every picture of {classes} of the {len(OOD_CLASSES)} classes, not the published choice"
+        return Listing([named[name] for name in sorted(named)], [gap])
+    remarks = []
+    if len(listed) == SETS["imagenet_ood"].images:
+        remarks.append(f"the published file list has {len(listed):,} files, the paper says {_PAPER_SAYS:,}")
+    if others := len(wnids - set(OOD_CLASSES)):
+        remarks.append(f"{others} of the {len(wnids)} classes listed are not among the paper's {len(OOD_CLASSES)}")
+    return _as_listed(listed, named, SETS["imagenet_ood"].images, remarks)
+
+
+def _openimage_o(place: Path, found: Iterable[Stored], file_list: Path | None) -> Listing:
+    named = _by_name("openimage_o", place, found)
+    listed = sorted(named) if file_list is None else _read_list(file_list, of_21k=False)
+    return _as_listed(listed, named, SETS["openimage_o"].images, [])
+
+
+def _as_listed(listed: Sequence[str], named: dict[str, Stored], published: int, remarks: list[str]) -> Listing:
+    missing = tuple(name for name in listed if name not in named)
+    gaps = [] if len(listed) == published else [f"partial: {len(listed):,} of {published:,} images"]
+    if missing:
+        gaps.append(f"{len(missing):,} of the {len(listed):,} files listed are missing: {_shortened(missing)}")
+    return Listing([named[name] for name in listed if name in named], gaps, tuple(remarks), missing)
+
+
+def _by_name(environment: str, place: Path, found: Iterable[Stored]) -> dict[str, Stored]:
+    """Pictures by their published names; one that lies there twice, packed and unpacked, counts once."""
+    named: dict[str, Stored] = {}
+    for stored in found:
+        named.setdefault(published_name(environment, stored), stored)
+    if not named:
+        raise OochubError(
+            f"There are no pictures of {environment} in {place}. `oochub show benchmark imagenet_ood` draws the folder."
+        )
+    return named
+
+
+def _read_list(file: Path, *, of_21k: bool) -> list[str]:
+    """The names of a list, in its order; of OpenImage-O only what follows the last slash, and a label is left out."""
+    if not file.is_file():
+        raise OochubError(f"There is no file list at {file}. It names one file a line.")
+    lines = [line.strip() for line in file.read_text("utf-8").splitlines()]
+    names: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        name = line if of_21k else PurePosixPath(line.split()[0]).name
+        if of_21k and not _OF_21K.fullmatch(name):
+            raise OochubError(
+                f"{file}, line {number}: expected n02925009/n02925009_2846.JPEG or the like, got {line!r}."
+            )
+        if of_21k and name.partition("/")[0] in LABELS:
+            raise OochubError(
+                f"{file}, line {number}: {name} is of a class of ImageNet-1K, so it is not OOD. Remove it."
+            )
+        if name in names:
+            raise OochubError(f"{file} names {name} twice, in lines {names[name]} and {number}. Remove one.")
+        names[name] = number
+    if not names:
+        raise OochubError(f"{file} names no file.")
+    return list(names)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")

@@ -1,0 +1,131 @@
+"""ImageNet-1K and the five sets beside it: where each lies, what shift it has, and what a row says of a picture."""
+
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from oochub.builders.sources.imagenet import WNID, Enter, Stored, codec_and_size
+from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
+from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
+from oochub.builders.sources.imagenet_wnids import LABELS
+
+CORRUPTIONS = (
+    *("gaussian_noise", "shot_noise", "impulse_noise"),
+    *("defocus_blur", "glass_blur", "motion_blur", "zoom_blur"),
+    *("snow", "frost", "fog", "brightness"),
+    *("contrast", "elastic_transform", "pixelate", "jpeg_compression"),
+)
+"""The 15 corruptions over which ImageNet-C's error is a mean, in the paper's order."""
+SEVERITIES = ("1", "2", "3", "4", "5")
+_NOT_OF_THE_15 = ("extra", "speckle_noise", "gaussian_blur", "spatter", "saturate")
+RENDITIONS = (
+    *("art", "cartoon", "deviantart", "embroidery", "graffiti", "graphic", "misc", "origami"),
+    *("painting", "sculpture", "sketch", "sticker", "tattoo", "toy", "videogame"),
+)
+"""What the names of ImageNet-R's files begin with."""
+SHIFTS = ("none", "covariate", "semantic")
+
+
+class ImagenetSet(NamedTuple):
+    """One of the six sets.
+
+    Attributes:
+        folder: Where it lies below the data folder.
+        shift: "none", "covariate" (the same classes, other pictures) or "semantic" (other classes).
+        contexts: What a picture can be.
+        images: How many pictures are published.
+        classes: How many classes they are of; 0 where that is not told.
+    """
+
+    folder: str
+    shift: str
+    contexts: tuple[str, ...]
+    images: int
+    classes: int
+
+
+SETS: dict[str, ImagenetSet] = {
+    "imagenet_1k": ImagenetSet("imagenet/val/", "none", ("photo",), 50_000, 1000),
+    "imagenet_c": ImagenetSet("imagenet-c/", "covariate", CORRUPTIONS, 75 * 50_000, 1000),
+    "imagenet_r": ImagenetSet("imagenet-r/", "covariate", RENDITIONS, 30_000, 200),
+    "imagenet_sketch": ImagenetSet("sketch/", "covariate", ("sketch",), 50_889, 1000),
+    "imagenet_ood": ImagenetSet("imagenet-21k/", "semantic", ("photo",), 31_802, len(OOD_CLASSES)),
+    "openimage_o": ImagenetSet("openimage_o/", "semantic", ("photo",), 17_632, 0),
+}
+
+
+def set_of(config: str) -> str:
+    """The set that a config shows: itself, or "imagenet_c" for one corruption at one severity.
+
+    >>> set_of("fog_3"), set_of("imagenet_r")
+    ('imagenet_c', 'imagenet_r')
+    """
+    return config if config in SETS else "imagenet_c"
+
+
+def entering(config: str) -> Enter:
+    """Which folders and archives of its set a config looks into: those of its corruption, of classes that are OOD."""
+    if config == "imagenet_ood":
+        return lambda name: name not in LABELS
+    if set_of(config) != "imagenet_c":
+        return lambda name: True
+    if config == "imagenet_c":
+        return lambda name: name not in _NOT_OF_THE_15
+    own = config.rpartition("_")[::2]
+    return lambda name: name in own or name not in (*_NOT_OF_THE_15, *CORRUPTIONS, *SEVERITIES)
+
+
+def published_name(environment: str, stored: Stored) -> str:
+    """The name that a picture has in its published set, wherever and however it is stored.
+
+    >>> published_name("imagenet_ood", Stored("0012/n02925009_2846.webp", "n02925009"))
+    'n02925009/n02925009_2846.JPEG'
+    >>> published_name("imagenet_c", Stored("weather/fog/3/n01440764/ILSVRC2012_val_00000293.JPEG", "n01440764"))
+    'fog/3/n01440764/ILSVRC2012_val_00000293.JPEG'
+    """
+    path = PurePosixPath(stored.name)
+    if environment == "imagenet_ood":
+        return f"{stored.wnid}/{path.stem}.JPEG"
+    if environment == "imagenet_c":
+        return "/".join(path.parts[-4:])
+    if environment in ("imagenet_r", "imagenet_sketch") or path.name.startswith(f"{stored.wnid}_"):
+        return f"{stored.wnid}/{path.name}"
+    return path.name
+
+
+def row(environment: str, stored: Stored, place: Path) -> dict[str, Any]:
+    """Every column of a picture, its bytes read from below `place`.
+
+    Raises:
+        OochubError: The bytes are missing, cut off or not a picture; the file is named.
+    """
+    data = stored.read(place)
+    name = published_name(environment, stored)
+    codec, width, height = codec_and_size(data, f"{stored.name} in {place / stored.archive}")
+    file, label = PurePosixPath(name), LABELS.get(stored.wnid, -1)
+    found = SETS[environment]
+    context = found.contexts[0]
+    example, severity = file.stem, None
+    if environment == "imagenet_c":
+        context, severity = file.parts[0], int(file.parts[1])
+        example = f"{context}/{severity}/{file.stem}"
+    elif environment in ("imagenet_r", "imagenet_sketch"):
+        prefix = file.stem.partition("_")[0]
+        context = prefix if prefix in found.contexts else "misc"
+        example = f"{environment}/{stored.wnid}/{file.stem}"  # a stem such as art_0 is in every class
+    return {
+        "example_id": example,
+        "image": {"bytes": data, "path": file.name},
+        "label": label,
+        "environment": environment,
+        "group": f"{environment}/{context}",
+        "shift": found.shift,
+        "is_ood": found.shift == "semantic",
+        "context": context,
+        "severity": severity,
+        "wnid": stored.wnid,
+        "class_name": IMAGENET_1K_NAMES[label].partition(", ")[0] if label >= 0 else OOD_CLASSES.get(stored.wnid, ""),
+        "file_name": name,
+        "codec": codec,
+        "width": width,
+        "height": height,
+    }

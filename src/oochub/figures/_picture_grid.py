@@ -1,0 +1,141 @@
+"""Rows of pictures with headings, titles and outlines, within one axes."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+from PIL import Image
+
+from oochub.figures._style import INK, INK2, axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CELL, _GAP, _LINE, _HEAD_LINE = 2.5, 0.12, 0.155, 0.2  # inches: a picture's width, its margin, lines of text
+_SMALL, _LARGE = 8, 10  # points
+_LETTER = {_SMALL: 0.56, _LARGE: 0.67}  # width of a letter, as a part of its size; the large ones are bold
+# Two colors that the color-blind tell apart (yellow and a lighter purple of Okabe and Ito), rare in skies, seas, roads
+# and grass, on a dark seam; and two kinds of line. Not those of the charts, which mean in and out of context.
+LINES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "context": {"color": "#ee9cc7", "linestyle": (0, (3, 1.5)), "linewidth": 1.6},
+        "object": {"color": "#f0e442", "linestyle": "-", "linewidth": 1.6},
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """One picture.
+
+    Attributes:
+        name: The label of its axes.
+        title: What stands above it.
+        image: Its pixels.
+        outlines: A key of `LINES` to contours (m, 2) of x and y in pixels.
+    """
+
+    name: str
+    title: str
+    image: Image.Image
+    outlines: Mapping[str, Sequence[NDArray[Any]]] = field(default_factory=dict)
+
+
+def picture_grid(
+    ax: "Axes | None",
+    rows: Sequence[tuple[str, Sequence[Picture]]],
+    *,
+    columns: int,
+    legend: Mapping[str, str],
+    note: str,
+) -> "Axes":
+    """Fills the axes (those of a new figure for None) with rows of pictures below their headings.
+
+    Args:
+        ax: Axes to fill.
+        rows: (heading, pictures); a row without pictures says so.
+        columns: The most pictures of a row; where it is 1 the rows stand side by side.
+        legend: A key of `LINES` to what it outlines, in words; may be empty.
+        note: Stands below all.
+    """
+    across, down = (len(rows), 1) if columns == 1 else (columns, len(rows))
+    width = _CELL * across if ax is None else _size(ax)[0]
+    cell = width / across
+    heads = [_wrapped(head, cell if columns == 1 else width, _LARGE) for head, _ in rows]
+    titles = {one.name: _wrapped(one.title, cell, _SMALL) for _, pictures in rows for one in pictures}
+    below = _wrapped(note, width, _SMALL)
+    above = _HEAD_LINE * _most_lines(heads) + _LINE * _most_lines(titles.values()) + 1.5 * _GAP
+    foot = _LINE * (_most_lines([below]) + 1.8 * bool(legend)) + _GAP
+    if ax is None:
+        shape = median(one.image.height / one.image.width for _, pictures in rows for one in pictures)
+        ax = axes(None, width, down * (above + shape * (cell - _GAP)) + foot)
+    ax.axis("off")
+    width, height = _size(ax)
+    cell = width / across
+    picture = (height - foot) / down - above
+    for number, (_, pictures) in enumerate(rows):
+        line, first = (0, number) if columns == 1 else (number, 0)
+        top = height - line * (above + picture) - _GAP
+        words: dict[str, Any] = {"transform": ax.transAxes, "va": "top"}
+        ax.text(first * cell / width, top / height, heads[number], color=INK, fontsize=_LARGE, weight="bold", **words)
+        if not pictures:
+            ax.text(first * cell / width, (top + _GAP - above) / height, "none", color=INK2, fontsize=_SMALL, **words)
+        for column, one in enumerate(pictures, first):
+            corner = column * cell / width, (top + _GAP - above - picture) / height
+            inset = ax.inset_axes((*corner, (cell - _GAP) / width, picture / height), label=one.name)
+            _show(inset, one, titles[one.name])
+    ax.text(0, 0, below, color=INK2, fontsize=_SMALL, va="bottom", transform=ax.transAxes)
+    if legend:
+        at = (0, _LINE * (_most_lines([below]) + 0.4) / height)
+        _legend(ax, legend, at)
+    return ax
+
+
+def _size(ax: "Axes") -> tuple[float, float]:
+    """Width and height in inches, once the layout is settled."""
+    root = ax.figure.canvas.figure
+    root.draw_without_rendering()
+    box = ax.get_window_extent()
+    return box.width / root.dpi, box.height / root.dpi
+
+
+def _wrapped(text: str, inches: float, points: int) -> str:
+    letters = max(8, int((inches - _GAP) * 72 / (_LETTER[points] * points)))
+    return "\n".join(textwrap.fill(line, letters, break_on_hyphens=False) for line in text.splitlines())
+
+
+def _most_lines(texts: Any) -> int:
+    return max((text.count("\n") + 1 for text in texts), default=1)
+
+
+def _show(ax: "Axes", one: Picture, title: str) -> None:
+    from matplotlib.collections import LineCollection
+
+    ax.imshow(one.image)
+    for role, style in LINES.items():
+        if one.outlines.get(role):
+            lines = LineCollection(list(one.outlines[role]), label=role, path_effects=_seam(), **style)
+            ax.add_collection(lines, autolim=False)
+    ax.set_anchor("NW")
+    ax.axis("off")
+    ax.set_title(title, loc="left", fontsize=_SMALL, color=INK, pad=3)
+
+
+def _seam() -> list[Any]:
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=3, foreground=INK, dashes={"dash_offset": 0, "dash_list": None})]  # never dashed
+
+
+def _legend(ax: "Axes", legend: Mapping[str, str], at: tuple[float, float]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=words, path_effects=_seam(), **LINES[role]) for role, words in legend.items()]
+    ax.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=at, ncols=len(handles), frameon=False, fontsize=_SMALL,
+        borderaxespad=0, borderpad=0, labelcolor=INK,
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""CVaR against a loop over the sorted losses in float64 NumPy, in both forms."""
+
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+import pytest
+import torch
+from objective_references import TASKS, Batch, agrees, erm, loss_of, made, refuses, row_losses, some_batch
+
+import oochub
+
+
+def largest_mean(batch: Batch, p: float) -> float:
+    """NOOCH section 4.4: "the average loss of the p-percent worst-loss examples"; ceil(p n) of them (its code)."""
+    losses = sorted(row_losses(batch.logits, batch.label), reverse=True)
+    return float(np.mean(losses[: ceil(Fraction(str(p)) * len(losses))]))
+
+
+def fractional(batch: Batch, p: float) -> float:
+    """SubpopBench, joint_dro.py: 1/(p m) for the int(p m) largest, the rest of 1 for the next."""
+    losses = sorted(row_losses(batch.logits, batch.label), reverse=True)
+    left, total = 1.0, 0.0
+    for loss in losses:
+        weight = min(left, 1 / (p * len(losses)))
+        total += weight * loss
+        left -= weight
+    return total
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("p", [0.05, 0.1, 0.15, 0.5, 1.0])
+def test_loss_and_gradient(task: str, p: float) -> None:
+    """Planted: floor in place of ceil."""
+    for rows in (7, 12, 20):
+        batch = some_batch(task, rows=rows)
+        agrees(made("cvar", p=p), lambda at: largest_mean(at, p), batch)
+        agrees(made("cvar", p=p, form="subpopbench"), lambda at: fractional(at, p), batch)
+
+
+def test_p_times_n_is_not_rounded_up_by_floating_point() -> None:
+    """0.07 x 100 is 7.000000000000001 in floating point, and 7 rows are meant. Planted: math.ceil alone takes 8."""
+    for rows in (40, 60, 100, 200, 700):
+        for p in (0.05, 0.07, 0.1, 0.14, 0.15, 0.29, 0.55):
+            batch = some_batch(rows=rows)
+            assert loss_of(made("cvar", p=p), batch) == pytest.approx(largest_mean(batch, p), rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [None, "subpopbench"])
+def test_all_rows_are_erm(form: str | None) -> None:
+    assert loss_of(made("cvar", p=1.0, form=form), some_batch()) == pytest.approx(erm(some_batch()), rel=1e-13)
+
+
+def test_where_p_n_is_whole_the_forms_agree() -> None:
+    batch = some_batch(rows=20)
+    assert loss_of(made("cvar", p=0.15), batch) == pytest.approx(
+        loss_of(made("cvar", p=0.15, form="subpopbench"), batch)
+    )
+
+
+def test_only_the_largest_losses_have_a_gradient() -> None:
+    batch = some_batch(rows=20)
+    logits = torch.tensor(batch.logits, requires_grad=True)
+    made("cvar", p=0.1)(logits, torch.tensor(batch.label)).backward()
+    worst = np.argsort(row_losses(batch.logits, batch.label))[-2:]
+    assert set(logits.grad.abs().sum(1).nonzero()[:, 0].tolist()) == set(worst.tolist())
+
+
+def test_it_asks_for_no_environments_and_remembers_nothing() -> None:
+    objective = oochub.get("objective", "cvar")()
+    assert not objective.needs_environments
+    assert not objective.state_dict()
+
+
+@pytest.mark.parametrize("p", [0, -0.1, 1.5, float("nan")])
+def test_a_wrong_share_is_named(p: float) -> None:
+    refuses("cvar", {"p": p}, f"p must be a share of the rows, above 0 and at most 1, got {p}")
+
+
+def test_a_wrong_form_is_named() -> None:
+    refuses("cvar", {"form": "wilds"}, "form must be one of None, 'subpopbench', got 'wilds'")

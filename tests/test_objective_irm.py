@@ -1,0 +1,161 @@
+"""IRMv1 against loops in float64 NumPy, the slope by central differences of the scaled loss, in every form."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from objective_references import (
+    TASKS,
+    Batch,
+    agrees,
+    environment_losses,
+    equal_batch,
+    erm,
+    loss_of,
+    made,
+    refuses,
+    resumes,
+    row_losses,
+    some_batch,
+)
+
+import oochub
+from oochub.errors import OochubError
+
+
+def slope(batch: Batch) -> float:
+    """d/ds of the mean loss of s * logits at s = 1, in closed form of the paper's IRMv1 gradient."""
+    z, y = batch.logits, batch.label
+    if y.dtype.kind == "i":  # sum_c p_c z_c - z_y
+        p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+        return float(np.mean([p[i] @ z[i] - z[i, y[i]] for i in range(len(y))]))
+    if y.ndim == 1:
+        return float(np.mean(2 * (z[:, 0] - y) * z[:, 0]))
+    return float(np.mean(np.nanmean((1 / (1 + np.exp(-z)) - y) * z, axis=1)))
+
+
+def environments_of(batch: Batch) -> list[Batch]:
+    return [batch.of(environment) for environment in np.unique(batch.environment)]
+
+
+def irmv1(batch: Batch, weight: float) -> float:
+    """Arjovsky et al., IRMv1: per environment R_e + lambda |d R_e(s f) / ds at s = 1|^2; the mean of them."""
+    return float(np.mean(environment_losses(batch))) + weight * np.mean([slope(e) ** 2 for e in environments_of(batch)])
+
+
+def nooch(batch: Batch, weight: float) -> float:
+    """NOOCH: env_loss_total + coefficient * env_penalty_total; "if coefficient > 1: loss = loss / coefficient"."""
+    loss = sum(environment_losses(batch)) + weight * sum(slope(e) ** 2 for e in environments_of(batch))
+    return loss / weight if weight > 1 else loss
+
+
+def domainbed(batch: Batch, weight: float) -> float:
+    """DomainBed, IRM._irm_penalty: the product of the gradients of logits[::2] and logits[1::2]."""
+    products = [
+        slope(Batch(*(a[::2] for a in e))) * slope(Batch(*(a[1::2] for a in e))) for e in environments_of(batch)
+    ]
+    return float(np.mean(environment_losses(batch))) + weight * float(np.mean(products))
+
+
+def test_the_reference_slope_is_the_derivative_by_the_scale() -> None:
+    """The closed forms above against central differences of the loss of s * logits: the reference's own check."""
+    for task in TASKS:
+        batch = some_batch(task)
+        ends = [row_losses(batch.logits * (1 + sign * 1e-5), batch.label).mean() for sign in (1, -1)]
+        assert slope(batch) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-7)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("weight", [0.0, 0.1, 10.0])
+def test_loss_and_gradient_in_every_form(task: str, weight: float) -> None:
+    """Planted: the slope of the whole batch in place of each environment's; a penalty without its gradient."""
+    batch = some_batch(task)
+    agrees(made("irm", penalty_weight=weight, anneal_steps=0), lambda at: irmv1(at, weight), batch)
+    agrees(made("irm", penalty_weight=weight, form="nooch"), lambda at: nooch(at, weight), batch)
+    for form in ("domainbed", "wilds"):
+        halves = made("irm", penalty_weight=weight, anneal_steps=0, form=form)
+        agrees(halves, lambda at: domainbed(at, weight), batch)
+
+
+def test_the_halves_can_be_negative_and_the_square_cannot() -> None:
+    found = [domainbed(some_batch(seed=seed), 1.0) - domainbed(some_batch(seed=seed), 0.0) for seed in range(20)]
+    assert min(found) < 0
+    for seed, expected in enumerate(found):
+        pair = [made("irm", penalty_weight=w, anneal_steps=0, form="domainbed") for w in (1.0, 0.0)]
+        assert loss_of(pair[0], some_batch(seed=seed)) - loss_of(pair[1], some_batch(seed=seed)) == pytest.approx(
+            expected
+        )
+
+
+def test_without_a_penalty_and_with_equal_environments_it_is_erm() -> None:
+    for form in (None, "domainbed"):
+        objective = made("irm", penalty_weight=0.0, anneal_steps=0, form=form)
+        assert loss_of(objective, equal_batch()) == pytest.approx(erm(equal_batch()), rel=1e-13)
+    assert loss_of(made("irm", penalty_weight=0.0, form="nooch"), equal_batch()) == pytest.approx(
+        4 * erm(equal_batch())
+    )
+
+
+def test_the_weight_is_1_until_the_annealing_step() -> None:
+    """Planted: <= in place of < moves the jump by a step; counting in eval mode too."""
+    objective = made("irm", penalty_weight=50.0, anneal_steps=2)
+    for weight in (1, 1, 50, 50):
+        batch = some_batch(seed=weight)
+        expected = irmv1(batch, weight)
+        assert loss_of(objective.eval(), batch) == pytest.approx(expected, rel=1e-12)
+        assert loss_of(objective.train(), batch) == pytest.approx(expected, rel=1e-12)
+    assert objective.step.item() == 4
+
+
+def test_a_run_resumes_before_at_and_after_the_annealing_step() -> None:
+    for stop in (1, 2, 3):
+        resumes(lambda: made("irm", penalty_weight=50.0, anneal_steps=2), stop=stop)
+
+
+def test_nooch_has_no_annealing() -> None:
+    objective = oochub.get("objective", "irm")(form="nooch")
+    assert objective.anneal_steps == 0
+    assert type(objective)(**objective.hyperparameters).hyperparameters == objective.hyperparameters
+    refuses("irm", {"form": "nooch", "anneal_steps": 100}, "form='nooch' has no annealing, got anneal_steps=100")
+
+
+@pytest.mark.parametrize("form", [None, "nooch", "domainbed"])
+def test_absent_and_lonely_environments_leave_loss_and_gradient_finite(form: str | None) -> None:
+    """Environment 2 has no row and 1 has one, so no odd rows, whose mean DomainBed has as nan."""
+    objective = made("irm", form=form)
+    for environments in ([0, 0, 1, 3, 3], [3, 3, 3], [1]):
+        batch = some_batch(environments=environments).tensors()
+        batch[0].requires_grad_()
+        loss = objective(*batch)
+        loss.backward()
+        assert loss.isfinite()
+        assert batch[0].grad.isfinite().all()
+        assert batch[0].grad.abs().sum() > 0
+
+
+def test_it_works_without_gradients_and_without_prepare() -> None:
+    batch = some_batch()
+    with torch.no_grad():
+        found = oochub.get("objective", "irm")(anneal_steps=0, penalty_weight=3.0)(*batch.tensors())
+    assert found.item() == pytest.approx(irmv1(batch, 3.0), rel=1e-12)
+
+
+def test_environments_are_asked_for() -> None:
+    with pytest.raises(OochubError, match="Pass environment="):
+        made("irm")(*some_batch().tensors()[:2])
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "message"),
+    [
+        ({"penalty_weight": -1}, "penalty_weight must be a finite number, 0 or larger, got -1"),
+        ({"penalty_weight": float("inf")}, "penalty_weight must be a finite number"),
+        ({"anneal_steps": -1}, "anneal_steps must be a number of steps, 0 or more, got -1"),
+        ({"anneal_steps": 0.5}, "anneal_steps must be a number of steps, 0 or more, got 0.5"),
+        ({"anneal_steps": float("nan")}, "anneal_steps must be a number of steps"),
+        ({"form": "subpopbench"}, "form must be one of None, 'nooch', 'domainbed', 'wilds', got 'subpopbench'"),
+    ],
+)
+def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
+    refuses("irm", hyperparameters, message)

@@ -1,0 +1,105 @@
+"""The maximum mean discrepancy against loops over rows and pairs of environments in float64 NumPy."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from objective_references import (
+    TASKS,
+    Batch,
+    agrees,
+    environment_losses,
+    equal_batch,
+    erm,
+    loss_of,
+    made,
+    refuses,
+    some_batch,
+)
+
+import oochub
+from oochub.errors import OochubError
+
+
+def kernel(x: np.ndarray, y: np.ndarray) -> float:
+    """DomainBed, AbstractMMD.gaussian_kernel: the sum over gamma of exp(-gamma D), D squared distances; its mean."""
+    gammas = [0.001, 0.01, 0.1, 1, 10, 100, 1000]
+    return float(np.mean([sum(np.exp(-gamma * np.sum((a - b) ** 2)) for gamma in gammas) for a in x for b in y]))
+
+
+def mmd(batch: Batch, weight: float, *, over_rows: bool = False) -> float:
+    """DomainBed, AbstractMMD: mean loss + mmd_gamma * the mean over pairs of Kxx + Kyy - 2 Kxy.
+
+    SubpopBench has the mean loss over the rows.
+    """
+    parts = [batch.of(e).features for e in np.unique(batch.environment)]
+    found = [kernel(x, x) + kernel(y, y) - 2 * kernel(x, y) for x, y in combinations(parts, 2)]
+    loss = erm(batch) if over_rows else float(np.mean(environment_losses(batch)))
+    return loss + weight * (float(np.mean(found)) if found else 0.0)
+
+
+@pytest.mark.parametrize("form", [None, "subpopbench"])
+@pytest.mark.parametrize("task", TASKS)
+def test_loss_and_gradient_in_every_form(task: str, form: str | None) -> None:
+    """Planted: a sum over pairs in place of their mean; the unbiased estimate, without the diagonal."""
+    weight = 0.0 if task == "labels" else 2.0
+    objective = made("mmd", penalty_weight=weight, form=form)
+    batch = some_batch(task, rows=9)
+    agrees(objective, lambda at: mmd(at, weight, over_rows=form is not None), batch, step=1e-6)
+
+
+def test_many_environments() -> None:
+    rng = np.random.default_rng(0)
+    batch = some_batch(environments=rng.integers(0, 9, 20))
+    objective = oochub.get("objective", "mmd")()
+    objective.prepare(environment_counts=[1] * 9)
+    assert loss_of(objective, batch) == pytest.approx(mmd(batch, 1.0), rel=1e-11)
+
+
+def test_without_a_penalty_or_without_a_distance_it_is_erm() -> None:
+    batch = equal_batch()
+    assert loss_of(made("mmd", penalty_weight=0.0), batch) == pytest.approx(erm(batch), rel=1e-13)
+    same = batch._replace(
+        features=np.tile(np.random.default_rng(0).normal(size=(3, 4)), (4, 1)), environment=np.repeat(np.arange(4), 3)
+    )
+    assert loss_of(made("mmd", penalty_weight=100.0), same) == pytest.approx(erm(same), rel=1e-11)
+    one = some_batch(environments=[3] * 5)
+    assert loss_of(made("mmd"), one) == pytest.approx(erm(one), rel=1e-13)
+
+
+def test_equal_rows_and_rows_far_apart() -> None:
+    """Squared distances of 0, with kernel 7, and so large that it is 0: (7 + 7 - 0) beside log 2, in float32 too."""
+    for dtype in (torch.float32, torch.float64):
+        features = torch.tensor([[1e4], [1e4], [-1e4], [-1e4]], dtype=dtype, requires_grad=True)
+        args = torch.zeros(4, 2, dtype=dtype), torch.tensor([0, 1, 0, 1]), torch.tensor([0, 0, 1, 1])
+        loss = oochub.get("objective", "mmd")()(*args, features)
+        loss.backward()
+        assert loss.item() == pytest.approx(np.log(2) + 14)
+        assert features.grad.isfinite().all()
+
+
+def test_absent_and_lonely_environments_leave_loss_and_gradient_finite() -> None:
+    for environments in ([0, 0, 1, 3, 3], [0, 1, 3], [1]):
+        batch = some_batch(environments=environments)
+        agrees(made("mmd"), lambda at: mmd(at, 1.0), batch, step=1e-6)
+
+
+def test_environments_and_features_are_asked_for() -> None:
+    batch = some_batch().tensors()
+    with pytest.raises(OochubError, match="Pass environment="):
+        made("mmd")(*batch[:2], features=batch[3])
+    with pytest.raises(OochubError, match=r"got none\. Pass features="):
+        made("mmd")(*batch[:3])
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "message"),
+    [
+        ({"penalty_weight": float("nan")}, "penalty_weight must be a finite number, 0 or larger, got nan"),
+        ({"form": "wilds"}, "form must be one of None, 'subpopbench', got 'wilds'"),
+    ],
+)
+def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
+    refuses("mmd", hyperparameters, message)

@@ -1,0 +1,97 @@
+"""V-REx against a loop in float64 NumPy, and against the authors' own form for two environments."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from objective_references import (
+    TASKS,
+    Batch,
+    agrees,
+    environment_losses,
+    equal_batch,
+    erm,
+    loss_of,
+    made,
+    refuses,
+    resumes,
+    some_batch,
+)
+
+import oochub
+from oochub.errors import OochubError
+
+
+def domainbed(batch: Batch, weight: float) -> float:
+    """DomainBed, VREx: mean = losses.mean(); penalty = ((losses - mean) ** 2).mean(); mean + weight * penalty."""
+    losses = environment_losses(batch)
+    mean = sum(losses) / len(losses)
+    return mean + weight * sum((loss - mean) ** 2 for loss in losses) / len(losses)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("weight", [0.0, 1.0, 10.0])
+def test_loss_and_gradient(task: str, weight: float) -> None:
+    """Planted: the absent environment counted as a loss of 0; the standard deviation in place of the variance."""
+    agrees(made("vrex", penalty_weight=weight, anneal_steps=0), lambda at: domainbed(at, weight), some_batch(task))
+
+
+def test_the_authors_form_for_two_environments() -> None:
+    """REx_code_release: (R1 + R2) + w (R1 - R2)^2 is twice this with penalty_weight = 2 w."""
+    batch = some_batch(environments=[0, 1, 0, 1, 1])
+    first, second = environment_losses(batch)
+    expected = first + second + 7.0 * (first - second) ** 2
+    assert 2 * loss_of(made("vrex", penalty_weight=14.0, anneal_steps=0), batch) == pytest.approx(expected, rel=1e-12)
+
+
+def test_without_a_penalty_and_with_equal_environments_it_is_erm() -> None:
+    objective = made("vrex", penalty_weight=0.0, anneal_steps=0)
+    assert loss_of(objective, equal_batch()) == pytest.approx(erm(equal_batch()), rel=1e-13)
+    one = some_batch(environments=[3] * 5)
+    assert loss_of(made("vrex", anneal_steps=0), one) == pytest.approx(erm(one), rel=1e-13)
+
+
+def test_the_weight_is_1_until_the_annealing_step() -> None:
+    objective = made("vrex", penalty_weight=50.0, anneal_steps=2)
+    for weight in (1, 1, 50, 50):
+        batch = some_batch(seed=weight)
+        assert loss_of(objective.eval(), batch) == pytest.approx(domainbed(batch, weight), rel=1e-12)
+        assert loss_of(objective.train(), batch) == pytest.approx(domainbed(batch, weight), rel=1e-12)
+    assert objective.step.item() == 4
+
+
+def test_a_run_resumes_before_at_and_after_the_annealing_step() -> None:
+    for stop in (1, 2, 3):
+        resumes(lambda: made("vrex", anneal_steps=2), stop=stop)
+
+
+def test_absent_and_lonely_environments_leave_loss_and_gradient_finite() -> None:
+    for environments in ([0, 0, 1, 3, 3], [1]):
+        batch = some_batch(environments=environments)
+        tensors = batch.tensors()
+        tensors[0].requires_grad_()
+        loss = made("vrex", anneal_steps=0)(*tensors)
+        loss.backward()
+        assert loss.item() == pytest.approx(domainbed(batch, 10.0), rel=1e-12)
+        assert tensors[0].grad.isfinite().all()
+
+
+def test_numbers_of_environments_come_from_the_batch_where_it_was_not_prepared() -> None:
+    objective = oochub.get("objective", "vrex")(anneal_steps=0)
+    assert np.isclose(loss_of(objective, some_batch()), domainbed(some_batch(), 10.0), rtol=1e-12, atol=0)
+
+
+def test_environments_are_asked_for() -> None:
+    with pytest.raises(OochubError, match="Pass environment="):
+        made("vrex")(*some_batch().tensors()[:2])
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "message"),
+    [
+        ({"penalty_weight": float("nan")}, "penalty_weight must be a finite number, 0 or larger, got nan"),
+        ({"anneal_steps": -3}, "anneal_steps must be a number of steps, 0 or more, got -3"),
+    ],
+)
+def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
+    refuses("vrex", hyperparameters, message)

@@ -1,0 +1,428 @@
+"""Laws that every objective keeps: each file of trainers/objectives is found and tested without being named here.
+
+Each law was seen to fail on a planted fault; `test_laws_catch_planted_faults` repeats that.
+"""
+
+import inspect
+import io
+import json
+import math
+import multiprocessing
+import random
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from objective_references import CLASS_COUNTS, COUNTS, TASKS, Batch, some_batch
+
+import oochub
+from oochub.errors import OochubError
+from oochub.trainers.losses import example_losses
+from oochub.trainers.objective import Objective
+
+NAMES = oochub.names("objective")
+DESIGN = {  # section 3, "Objectives"
+    "erm": {},
+    "cvar": {"p": 0.1},
+    "focal": {"gamma": 1},
+    "reweight": {"alpha": 1},
+    "reweight_environments": {"alpha": 1},
+    "undersample": {"alpha": 1},
+    "undersample_environments": {"alpha": 1},
+    "group_dro": {"step_size": 0.01, "adjustment": 0},
+    "irm": {"penalty_weight": 100, "anneal_steps": 500},
+    "coral": {"penalty_weight": 1},
+    "mmd": {"penalty_weight": 1},
+    "causirl": {"penalty_weight": 1, "distance": "coral"},
+    "vrex": {"penalty_weight": 10, "anneal_steps": 500},
+    "fish": {"meta_lr": 0.5},
+    "jtt": {"upweight": 10, "first_stage": 0.5},
+    "w2d": {},
+    "mixup": {"alpha": 0.2},
+    "lisa": {"alpha": 2, "p_select": 0.5},
+}
+SKIPPED: dict[tuple[str, str], str] = {}  # (law, objective): why it does not hold there
+
+
+def prepared(kind: type[Objective], dtype: torch.dtype = torch.float64) -> Objective:
+    objective = kind().to(dtype)
+    objective.prepare(class_counts=CLASS_COUNTS, environment_counts=COUNTS)
+    return objective
+
+
+def loss_of(objective: Objective, batch: Batch, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    tensors = [t.to(dtype) if t.is_floating_point() else t for t in batch.tensors()]
+    return objective(tensors[0], tensors[1], environment=tensors[2], features=tensors[3])
+
+
+def gradients_of(objective: Objective, batch: Batch, dtype: torch.dtype) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """The loss and its gradients to logits and, where the objective uses them, to features."""
+    tensors = [t.to(dtype).requires_grad_() if t.is_floating_point() else t for t in batch.tensors()]
+    loss = objective(tensors[0], tensors[1], environment=tensors[2], features=tensors[3])
+    loss.backward()
+    return loss.detach(), [tensors[i].grad for i in (0, 3) if tensors[i].grad is not None]
+
+
+def law_constructor(kind: type[Objective]) -> None:
+    """Options by keyword, all with defaults, kept under their names, fit to be written down and to make it again."""
+    parameters = inspect.signature(kind).parameters.values()
+    assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters)
+    found = kind().hyperparameters
+    assert found == {p.name: p.default for p in parameters}
+    assert kind(**json.loads(json.dumps(found))).hyperparameters == found
+
+
+def law_numbers_are_checked(kind: type[Objective]) -> None:
+    for name, default in kind().hyperparameters.items():
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            with pytest.raises(OochubError, match=name):
+                kind(**{name: math.nan})
+
+
+def law_docstring(kind: type[Objective]) -> None:
+    text = inspect.getdoc(kind) or ""
+    assert "Source:" in text and ">>>" in text
+    for name in inspect.signature(kind).parameters:
+        assert f"    {name}: " in text, f"{name} is not in Args"
+
+
+def law_loss(kind: type[Objective]) -> None:
+    """A finite scalar of the logits' type with a gradient, whichever environments have no row, or one."""
+    for dtype in (torch.float32, torch.float64):
+        for environments in (None, [0, 0, 1, 3, 3], [3, 3, 3], [0, 1, 3], [1]):
+            objective = prepared(kind, dtype)
+            loss, gradients = gradients_of(objective, some_batch(environments=environments), dtype)
+            assert loss.ndim == 0 and loss.dtype == dtype and loss.isfinite()
+            assert all(gradient.isfinite().all() for gradient in gradients)
+            assert gradients[0].abs().sum() > 0
+
+
+def law_certain_models(kind: type[Objective]) -> None:
+    """Logits so large that probabilities are 0 and 1 leave the gradient finite."""
+    for scale in (30.0, 1e4):
+        batch = some_batch()
+        loss, gradients = gradients_of(prepared(kind), batch._replace(logits=scale * batch.logits), torch.float32)
+        assert loss.isfinite()
+        assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+def law_prepare(kind: type[Objective]) -> None:
+    """Counts may be lists, tuples, arrays or tensors."""
+    expected = loss_of(prepared(kind), some_batch())
+    for form in (tuple, np.array, torch.tensor):
+        objective = kind().double()
+        objective.prepare(class_counts=form(CLASS_COUNTS), environment_counts=form(COUNTS))
+        assert torch.equal(loss_of(objective, some_batch()), expected)
+
+
+def law_arguments_and_buffers_only(kind: type[Objective]) -> None:
+    """The same losses from a copy, whatever the random state, which stays as it was; arguments are not changed."""
+    objective = prepared(kind)
+    copy, found = deepcopy(objective), []
+    for one, seed in ((objective, 0), (copy, 1)):
+        torch.manual_seed(seed), np.random.seed(seed), random.seed(seed)  # noqa: NPY002
+        before = torch.get_rng_state(), random.getstate(), str(np.random.get_state())  # noqa: NPY002
+        found.append([loss_of(one, some_batch(seed=number)).item() for number in range(4)])
+        after = torch.get_rng_state(), random.getstate(), str(np.random.get_state())  # noqa: NPY002
+        assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
+    assert found[0] == found[1]
+    tensors = some_batch().tensors()
+    kept = [tensor.clone() for tensor in tensors]
+    objective(tensors[0], tensors[1], environment=tensors[2], features=tensors[3])
+    assert all(torch.equal(a, b) for a, b in zip(tensors, kept, strict=True))
+
+
+def law_eval_remembers_nothing(kind: type[Objective]) -> None:
+    objective = prepared(kind)
+    loss_of(objective, some_batch(seed=1))
+    state = deepcopy(objective.eval().state_dict())
+    first = loss_of(objective, some_batch())
+    loss_of(objective, some_batch(seed=2))
+    with torch.no_grad():
+        assert torch.equal(loss_of(objective, some_batch()), first)
+    assert all(torch.equal(value, state[name]) for name, value in objective.state_dict().items())
+
+
+def law_order(kind: type[Objective]) -> None:
+    """The order of rows does not matter to those that say so; planted: a weight that grows along the batch."""
+    if not kind.order_free:
+        return
+    for seed in range(5):
+        batch = some_batch(seed=seed)
+        turned = np.random.default_rng(seed).permutation(12)
+        first, second = loss_of(prepared(kind), batch), loss_of(prepared(kind), Batch(*(a[turned] for a in batch)))
+        assert first.item() == pytest.approx(second.item(), rel=1e-11)
+
+
+def law_resume(kind: type[Objective]) -> None:
+    """A run goes on from its saved state as if it had not stopped, also in an objective that was not prepared."""
+    straight = prepared(kind)
+    expected = [loss_of(straight, some_batch(seed=seed)).item() for seed in range(6)]
+    for stop in (0, 2, 5):
+        first, file = prepared(kind), io.BytesIO()
+        found = [loss_of(first, some_batch(seed=seed)).item() for seed in range(stop)]
+        torch.save(first.state_dict(), file)
+        for second in (prepared(kind), kind().double()):
+            file.seek(0)
+            second.load_state_dict(torch.load(file, weights_only=True))
+            assert found + [loss_of(second, some_batch(seed=seed)).item() for seed in range(stop, 6)] == expected
+
+
+def law_tasks(kind: type[Objective]) -> None:
+    """Several labels a row and numbers as labels: a loss with a gradient, or an error with words."""
+    for task in TASKS:
+        try:
+            loss, gradients = gradients_of(prepared(kind), some_batch(task), torch.float64)
+        except OochubError as error:
+            assert task != "classes" and len(str(error).split()) > 5
+            continue
+        assert loss.ndim == 0 and loss.isfinite() and gradients[0].isfinite().all() and gradients[0].abs().sum() > 0
+
+
+def law_what_is_missing_is_named(kind: type[Objective]) -> None:
+    logits, label, environment, features = some_batch().tensors()
+    if kind.needs_environments:
+        with pytest.raises(OochubError, match="environment"):
+            prepared(kind)(logits, label, features=features)
+    if getattr(kind, "needs_features", False):
+        with pytest.raises(OochubError, match="features"):
+            prepared(kind)(logits, label, environment=environment)
+    else:
+        assert prepared(kind)(logits, label, environment=environment).isfinite()
+    if not kind.needs_environments:
+        objective = kind().double()
+        objective.prepare(class_counts=CLASS_COUNTS)
+        assert objective(logits, label, features=features).isfinite()
+
+
+LAWS = [law for name, law in list(globals().items()) if name.startswith("law_")]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_law(name: str, law: Callable[[type[Objective]], None]) -> None:
+    if (law.__name__, name) in SKIPPED:
+        pytest.skip(SKIPPED[law.__name__, name])
+    law(oochub.get("objective", name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_and_defaults_are_those_of_the_design(name: str) -> None:
+    """Planted: p = 0.2 in cvar. Objectives that the design does not list have defaults of their own."""
+    defaults = oochub.get("objective", name)().hyperparameters
+    for key, value in DESIGN.get(name, {}).items():
+        assert defaults[key] == value, (name, key)
+
+
+def test_some_objectives_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
+    """Fault planted: another folder, in which no objective is found, made it fail."""
+    assert {"erm", "group_dro"} < set(NAMES)
+    assert {name for _, name in SKIPPED} <= set(NAMES)
+    with capsys.disabled():
+        print(f"\nlaws of objectives: {len(LAWS)} laws x {len(NAMES)} objectives, {len(SKIPPED)} skipped")  # noqa: T201
+
+
+SHARED = [name for name in NAMES if ("two_processes", name) not in SKIPPED]
+
+
+def steps(name: str, part: slice, world: int) -> list[Any]:
+    """Three steps of gradient descent on two linear layers; gradients are averaged as DistributedDataParallel does."""
+    objective, draws = prepared(oochub.get("objective", name)), torch.Generator().manual_seed(0)
+    layers = [torch.randn(rows, 3, generator=draws).double().requires_grad_() for rows in (4, 3)]
+    record: list[Any] = []
+    for number in range(3):
+        _, label, environment, x = (tensor[part] for tensor in some_batch(seed=number).tensors())
+        features = x @ layers[0]
+        loss = objective(features @ layers[1], label, environment=environment, features=features)
+        gradients = torch.autograd.grad(loss, layers)
+        for layer, gradient in zip(layers, gradients, strict=True):
+            if world > 1:
+                torch.distributed.all_reduce(gradient)
+            record.append(gradient / world)
+            with torch.no_grad():
+                layer -= 0.05 * record[-1]
+    return [*record, *objective.state_dict().values()]
+
+
+def one_of_two(rank: int, folder: Path) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    torch.save({name: steps(name, slice(6 * rank, 6 * rank + 6), 2) for name in SHARED}, folder / f"{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def test_two_processes_equal_one_on_the_joint_batch(tmp_path: Path) -> None:
+    """Gradients and states of three steps. Planted: statistics of each process alone; a gradient not scaled up."""
+    processes = multiprocessing.get_context("spawn")
+    children = [processes.Process(target=one_of_two, args=(rank, tmp_path)) for rank in range(2)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(timeout=150)
+        child.kill()
+        assert child.exitcode == 0
+    for rank in range(2):
+        found = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
+        for name in SHARED:
+            for ours, theirs in zip(found[name], steps(name, slice(None), 1), strict=True):
+                assert torch.allclose(ours, theirs, rtol=1e-9, atol=1e-12), name
+
+
+class _Sound(Objective):
+    """The mean loss plus a count of batches, which keeps every law.
+
+    Args:
+        weight: Of the loss.
+
+    Source: none, it is made to be broken.
+
+    >>> _Sound().weight
+    1.0
+    """
+
+    needs_environments: ClassVar[bool] = True
+    count: torch.Tensor
+
+    def __init__(self, *, weight: float = 1.0) -> None:
+        super().__init__()
+        if not 0 <= weight < math.inf:
+            raise OochubError(f"weight must be a finite number, 0 or larger, got {weight}.")
+        self.weight = weight
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, logits: Any, label: Any, environment: Any = None, features: Any = None) -> torch.Tensor:
+        if environment is None:
+            raise OochubError("Pass environment=.")
+        self.count += self.counted()
+        return (self.weight * self.losses(logits, label, environment)).mean() + self.count
+
+    def counted(self) -> int:
+        return int(self.training)
+
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        return example_losses(logits, label)
+
+
+class _Positional(_Sound):
+    def __init__(self, weight: float = 1.0) -> None:
+        super().__init__(weight=weight)
+
+
+class _Forgetful(_Sound):
+    def __init__(self, *, weight: float = 1.0) -> None:
+        super().__init__(weight=2 * weight)
+
+
+class _Unchecked(_Sound):
+    def __init__(self, *, weight: float = 1.0) -> None:
+        super().__init__()
+        self.weight = weight
+
+
+class _WithoutSource(_Sound):
+    """The mean loss.
+
+    >>> _WithoutSource().weight
+    1.0
+    """
+
+
+class _EmptyMeans(_Sound):
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        losses = super().losses(logits, label, environment)
+        return torch.stack([losses[environment == number].mean() for number in range(len(COUNTS))])
+
+
+class _Float32(_Sound):
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        return super().losses(logits.float(), label, environment)
+
+
+class _LogOfSoftmax(_Sound):
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        return -logits.softmax(1).gather(1, label[:, None]).log()
+
+
+class _ListsOnly(_Sound):
+    def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
+        self.weight = float(environment_counts.index(8))
+
+
+class _Random(_Sound):
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        return super().losses(logits, label, environment) * torch.rand(len(label))
+
+
+class _Draws(_Sound):
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        np.random.random()  # noqa: NPY002
+        return super().losses(logits, label, environment)
+
+
+class _Sorts(_Sound):
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        environment.copy_(environment.sort().values)
+        return super().losses(logits, label, environment)
+
+
+class _CountsAlways(_Sound):
+    def counted(self) -> int:
+        return 1
+
+
+class _Ordered(_Sound):
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        return super().losses(logits, label, environment) * torch.arange(len(label))
+
+
+class _Attribute(_Sound):
+    seen = 0
+
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        self.seen += 1
+        return super().losses(logits, label, environment) * self.seen
+
+
+class _SoftLabels(_Sound):
+    def losses(self, logits: torch.Tensor, label: torch.Tensor, environment: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(logits, label, reduction="none")
+
+
+class _TakesNone(_Sound):
+    def forward(self, logits: Any, label: Any, environment: Any = None, features: Any = None) -> torch.Tensor:
+        return super().forward(logits, label, torch.zeros_like(label) if environment is None else environment)
+
+
+FAULTS: list[tuple[Callable[[type[Objective]], None], type[Objective]]] = [
+    (law_constructor, _Positional),
+    (law_constructor, _Forgetful),
+    (law_numbers_are_checked, _Unchecked),
+    (law_docstring, _WithoutSource),
+    (law_loss, _EmptyMeans),
+    (law_loss, _Float32),
+    (law_certain_models, _LogOfSoftmax),
+    (law_prepare, _ListsOnly),
+    (law_arguments_and_buffers_only, _Random),
+    (law_arguments_and_buffers_only, _Draws),
+    (law_arguments_and_buffers_only, _Sorts),
+    (law_eval_remembers_nothing, _CountsAlways),
+    (law_order, _Ordered),
+    (law_resume, _Attribute),
+    (law_tasks, _SoftLabels),
+    (law_what_is_missing_is_named, _TakesNone),
+]
+
+
+@pytest.mark.parametrize(("law", "fault"), FAULTS, ids=[f"{law.__name__}-{fault.__name__}" for law, fault in FAULTS])
+def test_laws_catch_planted_faults(law: Callable[[type[Objective]], None], fault: type[Objective]) -> None:
+    law(_Sound)
+    with pytest.raises((AssertionError, pytest.fail.Exception, AttributeError, TypeError, RuntimeError)):
+        law(fault)
+
+
+def test_every_law_has_a_planted_fault() -> None:
+    assert {law for law, _ in FAULTS} == set(LAWS)

@@ -1,0 +1,58 @@
+"""What mixup and lisa share: pictures are mixed, their losses too, and anything else is refused."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oochub.errors import OochubError
+from oochub.trainers.batch import Batch, Mixed, mixed, mixed_losses
+from oochub.trainers.objective import EnvironmentMeans, Objective, environment_means
+from oochub.trainers.objectives._checks import check_not_negative
+
+
+class Mixing(Objective):
+    """The mean loss of mixed rows; a subclass mixes them in `change`.
+
+    Args of the constructor: alpha, of the Beta(alpha, alpha) from which weights are drawn; 0 mixes nothing.
+    """
+
+    def __init__(self, alpha: float) -> None:
+        super().__init__()
+        check_not_negative("alpha", alpha)
+        self.alpha = alpha
+
+    def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
+        """Refuses what is not pictures; see `Objective.examine`."""
+        if "pixel_values" not in probe:
+            raise OochubError(
+                f"{type(self).__name__} mixes pictures; tokens cannot be mixed. Take another objective for texts."
+            )
+
+    def forward(
+        self, logits: Tensor, label: Tensor | Mixed, environment: Tensor | None = None, features: Tensor | None = None
+    ) -> Tensor:
+        """The mean loss of the rows, of which `label` may be `Mixed`; see `Objective.forward`."""
+        return mixed_losses(logits, label).mean()
+
+    def _weights(self, count: int, draws: Any, like: Tensor) -> Tensor:
+        """Weights of the rows themselves, float32 (count,), one draw each."""
+        drawn = draws.beta(self.alpha, self.alpha, count) if self.alpha else [1.0] * count
+        return torch.as_tensor(drawn, dtype=torch.float32).to(like.device)
+
+
+def pairs(batch: Batch, first: Any, second: Any, weight: Tensor) -> Batch:
+    """The rows at the positions `first` mixed with those at `second`; `weight` belongs to the first."""
+    places = [torch.as_tensor(one, dtype=torch.int64).to(batch.row.device) for one in (first, second)]
+    return mixed(batch.take(places[0]), batch.take(places[1]), weight)
+
+
+def mean_of_environments(losses: Tensor, environment: Tensor, environments: int) -> Tensor:
+    """The mean over environments with rows of their mean losses.
+
+    >>> mean_of_environments(torch.tensor([1.0, 3.0, 6.0]), torch.tensor([0, 0, 2]), 3)
+    tensor(4.)
+    """
+    found: EnvironmentMeans = environment_means(losses, environment, environments)
+    return found.mean.sum() / (found.count > 0).sum()

@@ -1,0 +1,104 @@
+"""What irm, vrex, coral, mmd and causirl share: a loss, a weighted penalty, and a weight that waits for some steps."""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from oochub.errors import OochubError
+from oochub.trainers.objective import (
+    EnvironmentMeans,
+    Objective,
+    checked_counts,
+    checked_environment,
+    environment_means,
+)
+from oochub.trainers.objectives._checks import check_not_negative
+
+
+class Penalized(Objective):
+    """L = loss + penalty_weight x penalty; a subclass computes the two in `_terms`.
+
+    How many environments there are, `prepare` says; without it, the largest number of a batch does.
+    """
+
+    needs_environments: ClassVar[bool] = True
+
+    def __init__(self, penalty_weight: float) -> None:
+        super().__init__()
+        check_not_negative("penalty_weight", penalty_weight)
+        self.penalty_weight = penalty_weight
+        self._environments = 0
+
+    def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
+        """Takes the number of environments; see `Objective.prepare`."""
+        self._environments = len(checked_counts(self, environment_counts))
+
+    def forward(
+        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
+    ) -> Tensor:
+        """The loss of a batch; see `Objective.forward`."""
+        loss, penalty = self._terms(logits, label, checked_environment(self, environment), features)
+        return loss + self._weighted(penalty)
+
+    def _terms(
+        self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError
+
+    def _weighted(self, penalty: Tensor) -> Tensor:
+        return self.penalty_weight * penalty
+
+    def _size(self, environment: Tensor) -> int:
+        if self._environments:
+            return self._environments
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            checked_counts(self, None)  # the processes would not agree: an error that names prepare()
+        return int(environment.max()) + 1
+
+    def _means(self, values: Tensor, environment: Tensor) -> EnvironmentMeans:
+        return environment_means(values, environment, self._size(environment))
+
+
+class Annealed(Penalized):
+    """A penalty with weight 1 in the first `anneal_steps` batches of training and `penalty_weight` from then on.
+
+    Attributes:
+        step: Batches seen in training mode, int64 (), a buffer.
+    """
+
+    step: Tensor
+
+    def __init__(self, penalty_weight: float, anneal_steps: int) -> None:
+        super().__init__(penalty_weight)
+        if not (anneal_steps >= 0 and float(anneal_steps).is_integer()):
+            raise OochubError(f"anneal_steps must be a number of steps, 0 or more, got {anneal_steps}.")
+        self.anneal_steps = anneal_steps
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def _weighted(self, penalty: Tensor) -> Tensor:
+        # not .item(): the device is not waited for
+        weight = torch.where(self.step < self.anneal_steps, 1.0, penalty.new_full((), self.penalty_weight))
+        if self.training:
+            self.step += 1
+        return weight * penalty
+
+
+def mean_over_present(risk: EnvironmentMeans) -> Tensor:
+    """The mean over the environments that have rows; the others' means are 0.
+
+    >>> mean_over_present(EnvironmentMeans(torch.tensor([2.0, 0.0, 5.0]), torch.tensor([4, 0, 1])))
+    tensor(3.5000)
+    """
+    return risk.mean.sum() / (risk.count > 0).sum()
+
+
+def position_in_environment(environment: Tensor, environments: int) -> Tensor:
+    """How many rows of its environment stand before each row, int64 (n,).
+
+    >>> position_in_environment(torch.tensor([0, 2, 0, 0, 2]), 3)
+    tensor([0, 0, 1, 2, 1])
+    """
+    seen = functional.one_hot(environment, environments).cumsum(0)
+    return seen.gather(1, environment[:, None])[:, 0] - 1
