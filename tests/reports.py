@@ -49,6 +49,15 @@ def set_gap(report: Report, inside: Sequence[float], gap: Sequence[float], out: 
     return report
 
 
+def set_matched_gap(report: Report, numbers: Sequence[float | None], *, column: str = "area", **more: Any) -> Report:
+    """The report with the matched gap (value, low, high) of a column, of which every row has a counterpart."""
+    n = report["gap"]["n_in"] + report["gap"]["n_out"]
+    report["matched_gap"] = {"column": column, "metric": report["gap"]["metric"], "share_out": 1.0, "strata": []}
+    report["matched_gap"] |= {"n_in": report["gap"]["n_in"], "n_out": report["gap"]["n_out"]}
+    report["matched_gap"] |= estimate(*numbers, n) | more
+    return report
+
+
 def _slice(rows: Rows, role: str, title: str, split: str, *, binary: bool) -> dict[str, Any]:
     measured = {"accuracy": accuracy, "error_rate": lambda r: 1 - accuracy(r), "nll": nll, "ece": ece}
     metrics = {

@@ -89,6 +89,64 @@ def test_numbers_against_scikit_learn(predictions, report):
     assert report.data["worst_group"]["accuracy"]["group"] == worst.idxmin()
 
 
+def test_sides_also_go_by_the_benchmarks_own_words(report):
+    """Every metric on hard, easy, hard positives, hard negatives and all; an alias adds no number of its own."""
+    metrics = ("auc", "accuracy", "error_rate", "nll", "ece")
+    for name, own in (("hard", "out_of_context"), ("easy", "in_context")):
+        for metric in metrics:
+            assert f"{name}/{metric}" in report
+            assert report[f"{name}/{metric}"] == report[f"{own}/{metric}"]
+            assert report[f"{name}/{metric}"].low == report[f"{own}/{metric}"].low
+        assert report.slice(name) is report.slice(own)
+    assert all(f"{name}/{metric}" in report for name in ("all", "hard_positive", "hard_negative") for metric in metrics)
+    assert not [key for key in report if key.startswith(("hard/", "easy/"))]
+    assert "hard/auc_hard" not in report and 3 not in report
+    with pytest.raises(oochub.OochubError, match=r"No slice in this report named .hrad.\. Did you mean .hard."):
+        report.slice("hrad")
+
+
+def test_a_name_is_not_hidden_by_a_title(report):
+    """A side that is titled like another slice keeps its own name only."""
+    data = json.loads(json.dumps(report.data))
+    next(part for part in data["slices"] if part["role"] == "in")["title"] = "validation"
+    assert Report(data)["validation/nll"] == report["validation/nll"] != report["in_context/nll"]
+
+
+def test_rows_of_a_slice_have_a_name(predictions, report):
+    """The same in any order, another when a label or the rows change."""
+    order = np.random.default_rng(1).permutation(len(predictions))
+    other = oochub.evaluate(Predictions(predictions.table.take(pa.array(order)), predictions.metadata), metrics=["nll"])
+    names = [part["examples"] for part in report.data["slices"]]
+    assert [part["examples"] for part in other.data["slices"]] == names and len(set(names)) == len(names)
+    flipped = predictions.label.copy()
+    flipped[-1] = 1 - flipped[-1]
+    table = predictions.table.set_column(2, "label", pa.array(flipped))
+    changed = oochub.evaluate(Predictions(table, predictions.metadata), metrics=["nll"])
+    assert changed.slice("all")["examples"] != names[0]
+    assert changed.slice("validation")["examples"] == report.slice("validation")["examples"]
+
+
+def test_gap_resamples_by_cluster():
+    """Every row four times, named as clusters: the gap's interval is that of the single rows, not half of it."""
+    import dataclasses
+
+    from oochub import gaps
+
+    nooch = dataclasses.replace(oochub.get("benchmark", "nooch"), cluster="of")
+    rng = np.random.default_rng(0)
+    n = 400
+    columns = {"label": rng.integers(0, 2, n), "of": np.arange(n)}
+    columns["score"] = columns["label"] + rng.normal(size=n)
+    masks = {"in": np.arange(n) < 250, "out": np.arange(n) >= 250}
+    fourfold = {name: np.repeat(array, 4) for name, array in columns.items()}
+    wide = {side: np.repeat(mask, 4) for side, mask in masks.items()}
+    single = gaps.gap_fields(nooch, masks, columns, {})
+    clustered = gaps.gap_fields(nooch, wide, fourfold, {})
+    assert clustered["value"] == pytest.approx(single["value"])
+    widths = [one["high"] - one["low"] for one in (single, clustered)]
+    assert widths[1] / widths[0] == pytest.approx(1, abs=0.1)
+
+
 def test_gap_is_out_minus_in_with_an_interval(report):
     gap = report["gap"]
     assert gap == pytest.approx(report["out_of_context/auc"] - report["in_context/auc"], abs=1e-12)

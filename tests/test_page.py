@@ -94,6 +94,19 @@ def test_head_says_verdict_numbers_and_notes(report):
     assert all(fact.answer in words for fact in said.facts)
 
 
+def test_head_says_the_matched_gap_beside_the_raw_one(report):
+    """A row of the head's table and a sentence; without it the page is as before."""
+    assert "at equal" not in render_page(report)
+    words = ParsedPage(render_page(reports.set_matched_gap(report, (-0.071, -0.082, -0.061), share_out=0.9))).words
+    head = words[: words.index("How much")]
+    size = "object size" if report["benchmark"]["object"] else "area"
+    assert f"gap, pointsat equal {size}−7.1−8.2 to −6.1" in head.replace("\n", "")
+    assert f"−7.1 remain at equal {size} (95% interval −8.2 to −6.1). It covers the 90.0% of" in head
+    undefined = reports.set_matched_gap(report, (None, None, None), reason="no rows of like values")
+    words = ParsedPage(render_page(undefined)).words
+    assert f"At equal {size} the gap could not be measured: no rows of like values." in words
+
+
 def test_every_number_of_the_slices_and_groups_is_printed_beside_its_interval(report):
     words = ParsedPage(render_page(report)).words
     estimates = [(e, report["metrics"][m]["unit"]) for p in report["slices"] for m, e in p["metrics"].items()]
@@ -170,6 +183,7 @@ def _attacked(report):
     if report["benchmark"]["object"]:
         report["benchmark"] |= {"object": ATTACK, "contexts": [ATTACK]}
     report["notes"] = [ATTACK]
+    reports.set_matched_gap(report, (None, None, None), column=ATTACK, reason=ATTACK)
     for metric in report["metrics"].values():
         metric["title"] = ATTACK
     for part in report["slices"]:

@@ -14,10 +14,11 @@ import oochub
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
+GUIDES = ["README.md", *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").glob("*.md"))]
 
 
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.S)
+def _blocks(guide: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / guide).read_text("utf-8"), flags=re.S)
 
 
 def _modules() -> list[str]:
@@ -44,32 +45,35 @@ def test_no_skip_directives():
             assert "doctest: +SKIP" not in file.read_text("utf-8"), file
 
 
-def test_readme_python_runs(coco, spawrious, tmp_path, monkeypatch):
-    """The blocks in order, in one namespace, with the toy folders where the README says RAW."""
-    monkeypatch.chdir(tmp_path)
-    blocks = _blocks("python")
-    assert blocks
-    Path("raw").mkdir()
-    Path("raw/spawrious").symlink_to(spawrious)
-    Path("raw/nooch").symlink_to(coco)
+@pytest.fixture(scope="module", params=[g for g in GUIDES if _blocks(g, "python") or _blocks(g, "bash")])
+def guide(request, coco, spawrious, tmp_path_factory):
+    """A guide, and a folder with the toy worlds where it says raw/."""
+    folder = tmp_path_factory.mktemp("guide")
+    (folder / "raw").mkdir()
+    (folder / "raw" / "spawrious").symlink_to(spawrious)
+    (folder / "raw" / "nooch").symlink_to(coco)
+    return request.param, folder
+
+
+def test_guide_python_runs(guide, monkeypatch):
+    """The blocks in order, in one namespace."""
+    name, folder = guide
+    monkeypatch.chdir(folder)
     namespace: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), namespace)  # noqa: S102  the README is ours
+    for block in _blocks(name, "python"):
+        exec(compile(block, name, "exec"), namespace)  # noqa: S102  the guides are ours
 
 
-def test_readme_shell_runs(coco, spawrious, tmp_path):
+def test_guide_shell_runs(guide):
     """Every line of the shell blocks that starts with oochub, with the installed command."""
-    lines = [line for block in _blocks("bash") for line in block.replace("\\\n", " ").splitlines()]
+    name, folder = guide
+    lines = [line for block in _blocks(name, "bash") for line in block.replace("\\\n", " ").splitlines()]
     ours = [line for line in lines if line.startswith("oochub ") and not line.startswith("oochub demo")]
-    assert len(ours) >= 4, lines
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / "spawrious").symlink_to(spawrious)
-    (tmp_path / "raw" / "nooch").symlink_to(coco)
-    folder = Path(os.sys.executable).parent
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"}
     for line in ours:
-        done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)  # noqa: S602
+        done = subprocess.run(line, shell=True, cwd=folder, env=environment, capture_output=True, text=True)  # noqa: S602
         assert done.returncode == 0, (line, done.stderr[-2000:])
+    assert len(ours) >= 4 or name != "README.md", ours
 
 
 def test_make_targets_named_in_readme_exist():

@@ -24,7 +24,19 @@ app = typer.Typer(
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 _INTERRUPTED = 130
-_IN_ORDER_OF_USE = ("list", "show", "build", "challenge", "push", "train", "sweep", "predict", "evaluate", "report")
+_IN_ORDER_OF_USE = (
+    "list",
+    "show",
+    "build",
+    "challenge",
+    "push",
+    "train",
+    "sweep",
+    "predict",
+    "evaluate",
+    "report",
+    "compare",
+)
 
 
 def _version(asked: bool) -> None:

@@ -1,5 +1,6 @@
 """Scores predictions: every metric on every slice with its interval, the gap, the groups, the worst mistakes."""
 
+import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,12 +14,14 @@ from oochub.benchmark import Benchmark
 from oochub.breakdown import calibration, groups, worst_groups
 from oochub.declaration import benchmark_fields, declaration
 from oochub.errors import OochubError, unknown_name
+from oochub.gaps import gap_fields, matched_gap_fields
+from oochub.matching import check_match
 from oochub.metric import MetricFacts, facts_of
 from oochub.mistakes import mistakes
 from oochub.predictions import Predictions, concatenate
 from oochub.provenance import provenance
 from oochub.report import SCHEMA_VERSION, Report
-from oochub.statistics import Estimate, estimate, gap
+from oochub.statistics import estimate
 
 _ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
 
@@ -40,6 +43,7 @@ def evaluate(
     detectors: Iterable[str] | None = None,
     reference: Predictions | str | Path | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
+    match: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Report:
@@ -51,15 +55,19 @@ def evaluate(
         detectors: Names of out-of-distribution detectors.
         reference: Predictions of the training split with features, to fit detectors on.
         pairs: Sets to pool for detectors.
+        match: A numeric auxiliary column, such as "area": the gap is also given with this column spread alike on both
+            sides (`report["matched_gap"]`, see `oochub.matching`).
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Seed of the bootstrap.
 
     Returns:
         A Report. `report["auc"]` is the metric on all rows of the benchmark's evaluation split;
-        `report["out_of_context/accuracy"]` that of a slice.
+        `report["out_of_context/accuracy"]` that of a slice, which also goes by the benchmark's own word for it:
+        `report["hard/accuracy"]` in NOOCH.
 
     Raises:
-        OochubError: Predictions that are broken, an unknown metric, or one whose columns the predictions lack.
+        OochubError: Predictions that are broken, an unknown metric or column to match on, or a metric whose columns
+            the predictions lack.
 
     >>> evaluate([])
     Traceback (most recent call last):
@@ -73,15 +81,25 @@ def evaluate(
     files = [Path(one).name for one in parts if not isinstance(one, Predictions)]
     loaded = concatenate([p if isinstance(p, Predictions) else Predictions.load(p) for p in parts])
     benchmark = declaration(loaded)
+    if "labels" in loaded.table.column_names and benchmark.task is not None:
+        raise OochubError(
+            f"{benchmark.name}/{loaded.metadata['config']} holds many tasks. Evaluate one: "
+            "oochub.evaluate(oochub.task(predictions, 'ce_car')), or `oochub evaluate ... --task ce_car` (or every)."
+        )
     chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
     columns = _columns(loaded)
     for name, metric in chosen.items():
         _check_columns(name, metric, columns)
+    if match is not None:
+        check_match(match, columns)
     slices = _slices(loaded, benchmark, columns)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    scored = [_score(one, chosen, columns, benchmark.cluster, sampling) for one in slices]
-    by_role = {one.role: one for one in slices}
-    both: dict[str, NDArray[np.bool_]] = {side: by_role[side].mask for side in ("in", "out") if side in by_role}
+    scored = [
+        _score(one, chosen, columns, benchmark.cluster, sampling) | {"examples": _examples(loaded, one.mask)}
+        for one in slices
+    ]
+    masks = {one.role: one.mask for one in slices}
+    both: dict[str, NDArray[np.bool_]] = {side: masks[side] for side in ("in", "out") if side in masks}
     main_split = next(one.split for one in slices if one.role == "all")
     data = {
         "schema_version": SCHEMA_VERSION,
@@ -90,11 +108,12 @@ def evaluate(
         "notes": _notes(loaded, columns),
         "slices": scored,
         "metrics": _metric_fields(chosen),
-        "gap": _gap(benchmark, by_role, columns, sampling),
+        "gap": gap_fields(benchmark, masks, columns, sampling),
+        **({"matched_gap": matched_gap_fields(benchmark, masks, columns, match, sampling)} if match else {}),
         "groups": groups(columns, loaded, benchmark, both, main_split),
         "worst_group": worst_groups(columns, main_split),
         "calibration": {side: calibration(columns, mask, sampling) for side, mask in both.items()},
-        "mistakes": mistakes(loaded, benchmark, columns, both.get("out", by_role["all"].mask), by_role["all"].mask),
+        "mistakes": mistakes(loaded, benchmark, columns, both.get("out", masks["all"]), masks["all"]),
         "provenance": provenance(
             seed=seed,
             resamples=resamples,
@@ -104,7 +123,7 @@ def evaluate(
                 "fingerprint": loaded.metadata.get("fingerprint", ""),
                 "sha256": loaded.digest,
             },
-            command=f"oochub evaluate {' '.join(files)} --out report.json" if files else "oochub.evaluate(predictions)",
+            command=_command(files, match),
             training=loaded.metadata.get("training"),
             prediction=loaded.metadata.get("provenance", {}),
         ),
@@ -194,28 +213,16 @@ def _score(
     }
 
 
-def _gap(
-    benchmark: Benchmark, by_role: Mapping[str, Slice], columns: Mapping[str, NDArray[Any]], sampling: Mapping[str, Any]
-) -> dict[str, Any]:
-    sizes = {role: int(one.mask.sum()) for role, one in by_role.items()}
-    smallest = min((sizes[part] for part in ("hard_positive", "hard_negative") if part in sizes), default=None)
-    found: Estimate = Estimate(
-        np.nan, n=0, method="none", reason="the predictions lack rows in context, out of context, or both"
-    )
-    if "in" in by_role and "out" in by_role:
-        metric = catalog.get("metric", benchmark.primary_metric)
-        inside, outside = (
-            {key: columns[key][by_role[side].mask] for key in _arguments(metric, required=False) if key in columns}
-            for side in ("in", "out")
-        )
-        found = gap(metric, inside, outside, **sampling)
-    return {
-        "metric": benchmark.primary_metric,
-        **found.to_dict(),
-        "n_in": sizes.get("in", 0),
-        "n_out": sizes.get("out", 0),
-        "n_out_smallest": sizes.get("out", 0) if smallest is None else smallest,
-    }
+def _examples(predictions: Predictions, mask: NDArray[np.bool_]) -> str:
+    """A name for the rows of a slice, whatever their order: equal where the same examples have the same labels."""
+    rows = zip(predictions.column("example_id")[mask].tolist(), predictions.label[mask].tolist(), strict=True)
+    return hashlib.sha256("\n".join(sorted(f"{label} {example}" for example, label in rows)).encode()).hexdigest()[:16]
+
+
+def _command(files: Sequence[str], match: str | None) -> str:
+    if not files:
+        return "oochub.evaluate(predictions)"
+    return f"oochub evaluate {' '.join(files)} --out report.json{f' --match {match}' if match else ''}"
 
 
 def _training_fields(predictions: Predictions) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from oochub import numbers, svg, theme, wording
 from oochub.errors import OochubError
 from oochub.headings import headings
+from oochub.matched_words import match_title, matched_words
 from oochub.verdict import Verdict, verdict
 
 _MATRIX_CELLS = 60
@@ -68,6 +69,8 @@ def _head(report: Mapping[str, Any], said: Verdict) -> Section:
             ("in", _selection(benchmark["in_context"]), inside, numbers.count(gap["n_in"])),
             ("out", _selection(benchmark["out_of_context"]), outside, wording.out_count(report)),
         ],
+        "matched": (match_title(report), report["matched_gap"]) if report.get("matched_gap") else None,
+        "matched_words": matched_words(report),
     }
 
 

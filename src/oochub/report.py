@@ -22,8 +22,9 @@ class Report:
     """What `oochub.evaluate` returns; `docs/report.md` describes every field of `data`.
 
     `report["auc_hard"]` is an `Estimate`, a float with `low`, `high`, `n` and `reason`, on all rows of the evaluation
-    split; `report["out_of_context/nll"]` is one of a slice; `report["worst_group"]` the worst group's accuracy;
-    `report["gap"]` the primary metric out of context minus in context.
+    split; `report["out_of_context/nll"]` is one of a slice, and so is `report["hard/nll"]` where the benchmark calls
+    these rows hard; `report["worst_group"]` the worst group's accuracy; `report["gap"]` the primary metric out of
+    context minus in context, and `report["matched_gap"]` the same at equal values of a column, if one was matched on.
 
     Attributes:
         data: The content of report.json, JSON types only.
@@ -61,16 +62,36 @@ class Report:
         return Path(path)
 
     def __getitem__(self, key: str) -> Estimate:
-        numbers = self._numbers()
-        if key not in numbers:
+        numbers, own = self._numbers(), self._own_name(key)
+        if own not in numbers:
             raise unknown_name("number in this report", key, numbers)
-        return Estimate.from_dict(numbers[key])
+        return Estimate.from_dict(numbers[own])
 
     def __contains__(self, key: object) -> bool:
-        return key in self._numbers()
+        return isinstance(key, str) and self._own_name(key) in self._numbers()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._numbers())
+
+    def slice(self, name: str) -> Mapping[str, Any]:
+        """The slice of that name, or of that title where it is a side of the comparison: "hard" is "out_of_context".
+
+        Raises:
+            OochubError: No such slice.
+        """
+        parts = self._slices()
+        if name not in parts:
+            raise unknown_name("slice in this report", name, parts)
+        return parts[name]
+
+    def _slices(self) -> dict[str, Mapping[str, Any]]:
+        parts = {part["title"]: part for part in self.data["slices"] if part["role"] in ("in", "out")}
+        return parts | {part["name"]: part for part in self.data["slices"]}
+
+    def _own_name(self, key: str) -> str:
+        name, _, metric = key.rpartition("/")
+        part = self._slices().get(name)
+        return key if part is None else f"{part['name']}/{metric}"
 
     def _numbers(self) -> dict[str, Mapping[str, Any]]:
         numbers: dict[str, Mapping[str, Any]] = {}
@@ -82,6 +103,8 @@ class Report:
                 numbers[f"{part['name']}/{metric}"] = fields
         gap = self.data["gap"]
         numbers["gap"] = {**gap, "n": gap["n_in"] + gap["n_out"]}
+        if self.data.get("matched_gap"):
+            numbers["matched_gap"] = self.data["matched_gap"]
         return numbers
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -9,15 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from oochub import numbers, theme, wording
+from oochub.markup import latex_row, latex_text, markdown_row, markdown_text
+from oochub.matched_words import matched_words
 from oochub.verdict import verdict
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {character: f"\\{character}" for character in "&%$#_"}
-_LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00d7": r"$\times$", "\u2212": "$-$", "\u2013": "--"}
-_LATEX |= {"\u202f": r"\,", "…": r"\ldots{}"}
 
 
 def terminal(report: Mapping[str, Any]) -> Group:
@@ -33,7 +30,8 @@ def terminal(report: Mapping[str, Any]) -> Group:
     parts: list[Any] = [Text(said.sentence, style="bold"), Text(said.lead), Text(), _sides_table(report), Text()]
     if _group_rows(report):
         parts += [_groups_table(report), Text()]
-    parts += [Text(fact.text) for fact in said.facts[1:]]
+    matched = matched_words(report)
+    parts += [Text(line) for line in ([matched] if matched else []) + [fact.text for fact in said.facts[1:]]]
     parts += [Text(f"Note: {note}") for note in _notes(report)]
     return Group(*parts)
 
@@ -49,12 +47,14 @@ def to_markdown(report: Mapping[str, Any]) -> str:
     """
     said = verdict(report)
     lines = [
-        f"**{_markdown(said.headline)}**{_markdown(f' {said.rest}' if said.rest else '')}",
+        f"**{markdown_text(said.headline)}**{markdown_text(f' {said.rest}' if said.rest else '')}",
         "",
-        _markdown(said.lead),
+        markdown_text(said.lead),
         "",
     ]
-    lines += [f"- {fact.title}: **{_markdown(fact.answer)}**{_markdown(fact.detail)}" for fact in said.facts] + [""]
+    lines += [f"- {fact.title}: **{markdown_text(fact.answer)}**{markdown_text(fact.detail)}" for fact in said.facts]
+    matched = matched_words(report)
+    lines += [f"- {markdown_text(matched)}", ""] if matched else [""]
     lines += _markdown_table(["Metric", "In context", "Out of context", "Gap, points"], _sides(report), join=" ")
     lines += ["", *_markdown_table(["Slice", *_heads(report), "n"], _slice_rows(report), join="<br>")]
     if _group_rows(report):
@@ -63,7 +63,7 @@ def to_markdown(report: Mapping[str, Any]) -> str:
             *_markdown_table(["Group", "Side", "Error % ↓", "95% interval", "n"], _group_rows(report), join=" "),
         ]
     lines += ["", "The numbers in brackets or under a value are its 95% interval."]
-    lines += [f"Note: {_markdown(note)}." for note in _notes(report)]
+    lines += [f"Note: {markdown_text(note)}." for note in _notes(report)]
     return "\n".join(lines) + "\n"
 
 
@@ -78,19 +78,19 @@ def to_latex(report: Mapping[str, Any]) -> str:
     """
     heads = _heads(report)
     lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{l{'r' * (len(heads) + 1)}}}", r"\toprule"]
-    lines += [_latex_row(["Slice", *heads, "n"]), r"\midrule"]
+    lines += [latex_row([latex_text(head) for head in ("Slice", *heads, "n")]), r"\midrule"]
     for cells in _slice_rows(report):
-        lines.append(_latex_row([cell.partition("\n")[0] for cell in cells], end=r"\\"))
+        lines.append(latex_row([latex_text(cell.partition("\n")[0]) for cell in cells]))
         below = [cell.partition("\n")[2] for cell in cells]
-        if not any(below):
-            continue
-        lines.append(" & ".join(rf"{{\footnotesize {_latex(cell)}}}" if cell else "" for cell in below) + r" \\")
+        if any(below):
+            lines.append(latex_row([rf"{{\footnotesize {latex_text(cell)}}}" if cell else "" for cell in below]))
     benchmark = report["benchmark"]
     task = f"{wording.name(benchmark['name'])}/{wording.name(benchmark['config'])}"
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in _notes(report))
     said = f"{wording.name(report['model']['id'])} on {task}. {verdict(report).sentence}"
-    caption = f"{said} Below each value its 95% interval.{notes}"
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_latex(caption)}}}", r"\end{table}"]
+    matched = f" {matched_words(report)}".rstrip()
+    caption = f"{said}{matched} Below each value its 95% interval.{notes}"
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(caption)}}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
 
@@ -102,13 +102,17 @@ def to_frame(report: Mapping[str, Any]) -> "pd.DataFrame":
 
     Returns:
         Columns slice, metric, value, low, high (float, nan where undefined), n (int), method and reason (str, missing
-        where there is none). The slice of the gap is "gap", that of a group "group split:name".
+        where there is none). The slice of the gap is "gap", that of the matched one "gap matched on area", that of a
+        group "group split:name".
     """
     import pandas as pd
 
     rows = [(part["name"], metric, one) for part in report["slices"] for metric, one in part["metrics"].items()]
     gap = report["gap"]
     rows.append(("gap", gap["metric"], gap | {"n": gap["n_in"] + gap["n_out"]}))
+    matched = report.get("matched_gap")
+    if matched:
+        rows.append((f"gap matched on {matched['column']}", matched["metric"], matched))
     for row in (report.get("groups") or {"rows": []})["rows"]:
         group = f"group {row['split']}:{row['group']}"
         rows += [(group, metric, row[metric]) for metric in ("accuracy", "error_rate", "nll") if metric in row]
@@ -218,27 +222,10 @@ def _two_lines(cell: str) -> list[tuple[str, str]]:
     return [(value, ""), *([(f"\n{below}", "dim")] if below else [])]
 
 
-def _markdown(text: str) -> str:
-    for character in "\\`*_[]<>|#":
-        text = text.replace(
-            character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character]
-        )
-    return text.replace("\n", " ")
-
-
 def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, join: str) -> list[str]:
     def cell(text: str) -> str:
-        value, _, below = text.partition("\n")
-        shown = f"{join}({_markdown(below)})" if below and join == " " else f"{join}{_markdown(below)}" if below else ""
-        return _markdown(value) + shown
+        value, _, below = map(markdown_text, text.partition("\n"))
+        return f"{value}{join}({below})" if below and join == " " else f"{value}{join}{below}" if below else value
 
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *[[cell(text) for text in row] for row in rows]]
-    return [f"| {' | '.join(line)} |" for line in lines]
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
-
-
-def _latex_row(cells: Sequence[str], end: str = r"\\") -> str:
-    return " & ".join(_latex(cell) for cell in cells) + f" {end}"
+    return [markdown_row(line) for line in lines]
