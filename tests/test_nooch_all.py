@@ -194,9 +194,9 @@ def test_areas_from_masks(coco, tmp_path):
     file.write_text(json.dumps(content))
     row = int(np.flatnonzero(field.image_id == first["image_id"])[0])
     column = list(CATEGORY_IDS.values()).index(first["category_id"])
-    once, size = field.area[row, column], first["area"] / (128 * 128)
+    once = field.area[row, column]
     by = {area: read_coco(folder, area=area) for area in ("field", "mask", "union")}
-    pixels = [image for image in content["images"] if image["id"] == first["image_id"]][0]
+    pixels = next(image for image in content["images"] if image["id"] == first["image_id"])
     size = first["area"] / (pixels["height"] * pixels["width"])
     assert by["field"].area[row, column] == pytest.approx(once + size)
     assert by["mask"].area[row, column] == pytest.approx(once + size)

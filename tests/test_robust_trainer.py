@@ -1,14 +1,11 @@
 """The trainer against a bare loop written from the formulas, under SIGKILL, and on every mistake of its user."""
 
-import io
 import json
 import os
 import random
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,57 +13,32 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from datasets import ClassLabel, Dataset, Features, Value, load_from_disk
+from datasets import Dataset, Value, load_from_disk
 from datasets import Image as ImageFeature
-from PIL import Image
 from safetensors.torch import load_file
-from transformers import (
-    AutoImageProcessor,
-    AutoModelForImageClassification,
-    ViTConfig,
-    ViTForImageClassification,
-    ViTImageProcessorPil,
+from trainings import (
+    CLASSES,
+    ENVIRONMENTS,
+    SIZE,
+    Stop,
+    artefacts,
+    bytes_of,
+    made_split,
+    stopped_after,
+    trainer_of,
+    with_dropout,
 )
+from transformers import AutoImageProcessor, AutoModelForImageClassification
 
 import oochub
 from oochub.errors import OochubError
 from oochub.preprocessing import Preprocessing, normalize
-from oochub.provenance import without_when_and_where
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.augmentation import augmentation
 from oochub.trainers.backbone import backbone
 from oochub.trainers.loop import Loop
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.samplers import UniformSampler
 from oochub.trainers.validation import Validation
-
-torch.set_num_threads(1)
-SIZE = 16
-CLASSES = ["no car", "car"]
-ENVIRONMENTS = ["road", "grass", "test"]
-
-
-def made_split(rows: int, seed: int) -> Dataset:
-    """Pictures whose color goes with the class and whose brightness goes with the environment, with noise."""
-    rng = np.random.default_rng(seed)
-    label, environment = rng.integers(0, 2, rows), rng.integers(0, 2, rows)
-    pictures = []
-    for y, e in zip(label, environment, strict=True):
-        picture = rng.normal(100 + 60 * e, 30, (SIZE, SIZE, 3))
-        picture[..., 0] += 50 * y
-        file = io.BytesIO()
-        Image.fromarray(picture.clip(0, 255).astype(np.uint8)).save(file, "PNG")
-        pictures.append({"bytes": file.getvalue(), "path": None})
-    features = Features(
-        {
-            "example_id": Value("string"),
-            "image": ImageFeature(),
-            "label": ClassLabel(names=CLASSES),
-            "environment": ClassLabel(names=ENVIRONMENTS),
-        }
-    )
-    columns = {"example_id": [f"{seed}/{i}" for i in range(rows)], "image": pictures}
-    return Dataset.from_dict(columns | {"label": label, "environment": environment}, features)
 
 
 @pytest.fixture(scope="module")
@@ -86,45 +58,6 @@ def train(folder: Path) -> Dataset:
 @pytest.fixture(scope="module")
 def validation(folder: Path) -> Dataset:
     return load_from_disk(folder / "validation")
-
-
-def arguments(out: Path, **changed: Any) -> RobustTrainingArguments:
-    settings = {"num_train_epochs": 2, "per_device_train_batch_size": 16, "cache_dir": out.parent / "pixels"}
-    return RobustTrainingArguments(output_dir=out, **(settings | changed))
-
-
-def with_dropout(probability: float = 0.2) -> tuple[Any, Any]:
-    """A model that draws random numbers in training, and has no BatchNorm."""
-    torch.manual_seed(0)
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    config = ViTConfig(image_size=SIZE, patch_size=8, hidden_dropout_prob=probability, **shape)
-    return ViTForImageClassification(config), ViTImageProcessorPil(size={"height": SIZE, "width": SIZE})
-
-
-def trainer_of(
-    out: Path, train: Any, validation: Any = None, *, objective: str = "erm", model: Any = None, **changed: Any
-) -> RobustTrainer:
-    own = {key: changed.pop(key) for key in ("metrics", "environment_column") if key in changed}
-    network, processor = model or backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
-    return RobustTrainer(
-        network,
-        arguments(out, **changed),
-        train_dataset=train,
-        eval_dataset=validation,
-        objective=oochub.get("objective", objective)(),
-        image_processor=processor,
-        **own,
-    )
-
-
-def bytes_of(out: Path) -> bytes:
-    return (out / "model.safetensors").read_bytes()
-
-
-def artefacts(out: Path) -> dict[str, Any]:
-    """Every file of a finished run; the recipe without the fields that may differ between two equal runs."""
-    files = {file.name: file.read_bytes() for file in out.iterdir()}
-    return files | {"recipe.json": without_when_and_where(json.loads(files["recipe.json"]))}
 
 
 @pytest.mark.parametrize(("objective", "accumulate"), [("erm", 1), ("group_dro", 1), ("erm", 2)])
@@ -211,25 +144,7 @@ def test_a_finished_run_is_returned_at_once(tmp_path: Path, train: Dataset, monk
     )
 
 
-class Stop(BaseException):
-    """Ends a run from within, as a signal would."""
-
-
-def stopped_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Makes the loop stop before its step number `steps`; the list fills with the batch numbers that were run."""
-    real, seen = Loop._seed, []
-
-    def counting(self: Loop, draws: Any, progress: Any) -> None:
-        if len(seen) == steps:
-            raise Stop
-        seen.append(progress.step)
-        real(self, draws, progress)
-
-    monkeypatch.setattr(Loop, "_seed", counting)
-    return seen
-
-
-@pytest.mark.parametrize(("stop", "continues_at"), [(3, 2), (5, 0), (6, 2), (7, 2), (1, 0)])
+@pytest.mark.parametrize(("stop", "continues_at"), [(3, 2), (5, 4), (6, 6), (7, 6), (1, 0)])
 def test_goes_on_within_an_epoch_bit_for_bit(
     tmp_path: Path, train: Dataset, validation: Dataset, monkeypatch: pytest.MonkeyPatch, stop: int, continues_at: int
 ) -> None:
@@ -250,7 +165,9 @@ def test_goes_on_within_an_epoch_bit_for_bit(
     def made(out: Path) -> RobustTrainer:
         return trainer_of(out, train, validation, **(settings | {"model": with_dropout()}))
 
-    made(tmp_path / "straight").train()
+    with monkeypatch.context() as patch:
+        order = stopped_after(100, patch)
+        made(tmp_path / "straight").train()
     with monkeypatch.context() as patch:
         stopped_after(stop, patch)
         with pytest.raises(Stop):
@@ -258,7 +175,7 @@ def test_goes_on_within_an_epoch_bit_for_bit(
     with monkeypatch.context() as patch:
         seen = stopped_after(100, patch)
         made(tmp_path / "run").train()
-    assert seen[0] == continues_at
+    assert seen == order[continues_at:]
     assert artefacts(tmp_path / "run") == artefacts(tmp_path / "straight")
 
 
@@ -416,7 +333,7 @@ def out_of_range(train: Dataset) -> Dataset:
     [
         ({"train": out_of_range}, r"labels of the train set are not one of 0\.\.1, first -1"),
         ({"train": lambda d: d.select([])}, "The train set is empty"),
-        ({"train": lambda d: d.remove_columns("label")}, "no column 'label', only example_id, image, environment"),
+        ({"train": lambda d: d.remove_columns("label")}, "no column 'label' .* only example_id, image, environment"),
         ({"train": lambda d: d.to_iterable_dataset()}, "load without streaming=True"),
         ({"environment_column": "place"}, "no column 'place'"),
         ({"train": lambda d: d.remove_columns("environment"), "objective": "group_dro"}, "Set environment_column"),
@@ -442,7 +359,7 @@ def test_a_mistake_is_named_before_anything_is_written(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"optim": "adam"}, "No optim named 'adam'. Did you mean 'adamw'"),
+        ({"optim": "adagrad"}, "No optim named 'adagrad'"),
         ({"learning_rate": 0}, "learning_rate must be a number, above 0 and finite, got 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be a number"),
         ({"weight_decay": -1}, "weight_decay must be a number, 0 or larger and finite, got -1"),
@@ -484,76 +401,3 @@ def test_backbones(tmp_path: Path, train: Dataset) -> None:
         backbone(str(tmp_path / "nothing" / "here"), class_names=CLASSES)
     with pytest.raises(OochubError, match="two classes or more"):
         backbone("resnet-tiny", class_names=["a"])
-
-
-def test_samplers_are_a_function_of_seed_and_epoch() -> None:
-    def order(seed: int, epoch: int) -> list[int]:
-        sampler = UniformSampler(100, seed=seed)
-        sampler.set_epoch(epoch)
-        return list(sampler)
-
-    assert order(0, 3) == order(0, 3)
-    assert len({tuple(order(seed, epoch)) for seed in range(3) for epoch in range(3)}) == 9
-    assert sorted(order(2, 1)) == list(range(100))
-
-
-@pytest.mark.parametrize("kind", ["flip", "flip_shift"])
-def test_augmentation_is_a_flip_and_a_shift_of_each_picture(kind: str) -> None:
-    """Reference: numpy's flip and edge padding, over all 2 x 81 possibilities; each picture is exactly one of them."""
-    rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (300, 12, 10, 3), np.uint8)
-    found = augmentation(torch.tensor(pixels), kind, generator=torch.Generator().manual_seed(1)).numpy()
-    again = augmentation(torch.tensor(pixels), kind, generator=torch.Generator().manual_seed(1)).numpy()
-    assert np.array_equal(found, again)
-    drawn = []
-    for before, after in zip(pixels, found, strict=True):
-        for mirrored in (False, True):
-            padded = np.pad(before, ((4, 4), (4, 4), (0, 0)), mode="edge")
-            for dy in range(-4, 5) if kind == "flip_shift" else [0]:
-                for dx in range(-4, 5) if kind == "flip_shift" else [0]:
-                    moved = padded[4 + dy : 16 + dy, 4 + dx : 14 + dx]
-                    # the mirror comes first, so the border that is repeated is the mirrored one
-                    candidate = moved[:, ::-1] if mirrored else moved
-                    if np.array_equal(candidate, after):
-                        drawn.append((mirrored, dy, dx))
-    assert len(drawn) == 300
-    assert 0.4 < np.mean([mirrored for mirrored, _, _ in drawn]) < 0.6
-    if kind == "flip_shift":
-        assert {dy for _, dy, _ in drawn} == {dx for _, _, dx in drawn} == set(range(-4, 5))
-
-
-SCRIPT = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-import test_robust_trainer as t
-folder, out, size = Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
-split = t.load_from_disk(folder / "train").select(range(48))
-t.trainer_of(out, split, t.load_from_disk(folder / "validation"), objective="group_dro",
-             model=t.with_dropout(0.0), per_device_train_batch_size=size, optim="sgd", metrics=("accuracy",)).train()
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_equal_one(tmp_path: Path, folder: Path) -> None:
-    """Under torchrun, 2 processes of 8 rows against 1 of 16: weights and history agree to rounding.
-
-    `accelerate launch --cpu --num_processes 2` would run one process; the recipe's number of processes shows it.
-    """
-    here, runs = str(Path(__file__).parent), {}
-    for processes, size in ((1, 16), (2, 8)):
-        out = tmp_path / str(processes)
-        launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
-        (tmp_path / "run.py").write_text(SCRIPT)
-        command = [*launch, str(tmp_path / "run.py"), here, str(folder), str(out), str(size)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=os.environ | {"ACCELERATE_USE_CPU": "1"}
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        runs[processes] = (load_file(out / "model.safetensors"), json.loads((out / "training_log.json").read_text()))
-        assert json.loads((out / "recipe.json").read_text())["settings"]["processes"] == processes
-    for name, tensor in runs[1][0].items():
-        assert torch.allclose(tensor, runs[2][0][name], atol=1e-6), name
-    for one, two in zip(runs[1][1], runs[2][1], strict=True):
-        assert one["eval_accuracy"] == two["eval_accuracy"]
-        assert one["loss_by_environment"]["road"] == pytest.approx(two["loss_by_environment"]["road"], abs=1e-4)

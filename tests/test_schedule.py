@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.schedule import optimizer_and_schedule
+from oochub.trainers.schedule import Schedule, optimizer_of
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.5])
@@ -12,10 +12,12 @@ def test_onecycle_of_any_length_rises_and_falls(warmup):
     """Seen to fail at 9 steps and warmup .1: torch's phase of rise * steps - 1 = 0 steps."""
     for steps in range(1, 40):
         arguments = RobustTrainingArguments(output_dir="x", lr_scheduler_type="onecycle", warmup_ratio=warmup)
-        optimizer, schedule = optimizer_and_schedule(torch.nn.Linear(1, 1), arguments, total_steps=steps)
+        optimizer = optimizer_of(torch.nn.Linear(1, 1), arguments)
+        schedule = Schedule(optimizer, arguments)
+        schedule.begin(steps)
         rates = []
         for _ in range(steps):
-            rates += schedule.get_last_lr()
+            rates.append(schedule.rate)
             optimizer.step()
             schedule.step()
         peak = rates.index(max(rates))

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, unknown_name
+from oochub.trainers.augmentation import parts_of
+from oochub.trainers.samplers import SAMPLERS
 
 _CHOICES = {
-    "optim": ("adamw", "sgd"),
+    "optim": ("adamw", "adam", "sgd"),
     "lr_scheduler_type": ("constant", "linear", "cosine", "onecycle"),
     "mixed_precision": ("no", "bf16", "fp16"),
-    "augment": ("none", "flip", "flip_shift"),
+    "sampler": SAMPLERS,
+    "forward": ("joint", "per_environment"),
     "cache": ("uint8", "none"),
 }
 _WHOLE_FROM = {  # whole numbers and the smallest that is allowed
@@ -20,6 +23,7 @@ _WHOLE_FROM = {  # whole numbers and the smallest that is allowed
     "per_device_eval_batch_size": 1,
     "gradient_accumulation_steps": 1,
     "early_stopping_patience": 0,
+    "environments_per_batch": 0,
     "save_steps": 0,
     "dataloader_num_workers": 0,
     "seed": 0,
@@ -42,23 +46,35 @@ class RobustTrainingArguments:
         num_train_epochs: Passes over the training set, at most.
         max_steps: Optimizer steps, at most; -1 for no limit other than the epochs.
         early_stopping_patience: Epochs without a better `metric_for_best_model` before training stops; 0 never stops.
-        metric_for_best_model: What chooses the epoch whose weights are kept: "loss", the mean cross entropy on the
-            validation split, or a metric of the hub; a number of a metric with several is "worst_group.accuracy".
+        metric_for_best_model: What chooses the epoch whose weights are kept, and stops early: "loss", the mean loss on
+            the validation split; "hard_loss", the larger of its means over hard positives and hard negatives (NOOCH's
+            rule); another number of `Validation`, or a metric of the hub; of one with several, "worst_group.nll".
         greater_is_better: Its direction; None takes the metric's own.
 
     Batches:
         per_device_train_batch_size: Rows of a training batch in one process.
         per_device_eval_batch_size: Rows of a validation batch in one process.
         gradient_accumulation_steps: Batches whose gradients are averaged into one optimizer step.
+        sampler: "uniform", every row once an epoch. With replacement, as many draws as rows: "class_balanced",
+            "environment_balanced", "group_balanced" (by pairs of class and environment). "environments": equally many
+            rows of `environments_per_batch` environments in each batch.
+        sampler_power: Of the balanced ones: a row's probability is proportional to (1 / share of its kind)^power.
+        environments_per_batch: Of the sampler "environments"; 0 for all.
+        forward: "joint", one forward pass a batch; "per_environment", one for each of its environments, as DomainBed
+            does: BatchNorm then normalizes by the rows of one environment. In one process only.
         environment_column: Column of the training environments; None takes "environment" where there is one.
-        augment: "none", "flip" (mirrored left to right with probability 1/2) or "flip_shift" (also moved by up to 4
-            pixels each way), drawn for each picture.
+
+    Pictures:
+        normalize: Subtract the image processor's mean and divide by its deviation; False leaves pixels in [0, 1].
+        augment: "none", or of "flip", "shift", "crop" and "color" those wanted, joined: "flip_crop_color"; drawn for
+            each picture, see `augmentation`.
 
     Optimizer:
-        optim: "adamw", or "sgd" with momentum.
+        optim: "adamw", "adam", or "sgd" with momentum.
         learning_rate: The largest learning rate of the schedule.
-        weight_decay: Of every parameter, decoupled in adamw, L2 in sgd.
+        weight_decay: Of every parameter, decoupled in adamw, L2 in adam and sgd.
         momentum: Of sgd.
+        dropout: Of the features that the model's last layer sees.
         max_grad_norm: Gradients are clipped to this norm; 0 does not clip.
         lr_scheduler_type: "constant", "linear" or "cosine" (to zero), or "onecycle".
         warmup_ratio: Fraction of all steps in which the rate rises from zero; in onecycle, to its peak (0 is 0.3).
@@ -74,10 +90,10 @@ class RobustTrainingArguments:
     Raises:
         OochubError: A value that is not allowed; it says which are.
 
-    >>> RobustTrainingArguments(output_dir="runs/x", optim="adam")
+    >>> RobustTrainingArguments(output_dir="runs/x", optim="adamax")
     Traceback (most recent call last):
     ...
-    oochub.errors.OochubError: No optim named 'adam'. Did you mean 'adamw'? Allowed: adamw, sgd.
+    oochub.errors.OochubError: No optim named 'adamax'. Did you mean 'adam' or 'adamw'? Allowed: adam, adamw, sgd.
     """
 
     output_dir: str | Path
@@ -94,13 +110,20 @@ class RobustTrainingArguments:
     per_device_train_batch_size: int = 64
     per_device_eval_batch_size: int = 256
     gradient_accumulation_steps: int = 1
+    sampler: str = "uniform"
+    sampler_power: float = 1.0
+    environments_per_batch: int = 0
+    forward: str = "joint"
     environment_column: str | None = None
+
+    normalize: bool = True
     augment: str = "none"
 
     optim: str = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
     momentum: float = 0.9
+    dropout: float = 0.0
     max_grad_norm: float = 0.0
     lr_scheduler_type: str = "constant"
     warmup_ratio: float = 0.0
@@ -134,8 +157,18 @@ class RobustTrainingArguments:
         self._check_number("learning_rate", above=0.0)
         self._check_number("weight_decay")
         self._check_number("max_grad_norm")
+        self._check_number("sampler_power")
         self._check_number("momentum", below=1.0)
+        self._check_number("dropout", below=1.0)
         self._check_number("warmup_ratio", below=1.0)
+        parts_of(self.augment)
+        if not isinstance(self.normalize, bool):
+            raise OochubError(f"normalize must be True or False, got {self.normalize!r}.")
+        if self.environments_per_batch and self.sampler != "environments":
+            raise OochubError(
+                f"environments_per_batch={self.environments_per_batch} is for sampler='environments', got "
+                f"sampler={self.sampler!r}. Set that sampler, or leave it out."
+            )
         if not str(self.output_dir):
             raise OochubError("output_dir is empty. Name the folder of the run, for example runs/erm.")
 

@@ -4,19 +4,20 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+
+from oochub.trainers.batch import Mixed, mixed_losses
 
 
 class MeanLosses(NamedTuple):
-    """Means of an epoch: of the objective over batches, of the cross entropy over rows and those of an environment."""
+    """Means of an epoch, None without a row: the objective over batches, the loss over rows and by environment."""
 
-    objective: float
-    loss: float
+    objective: float | None
+    loss: float | None
     by_environment: list[float | None]
 
 
 class EpochLosses:
-    """Sums and counts of the objective and of the rows' cross entropies by environment.
+    """Sums and counts of the objective and of the rows' losses by environment.
 
     Args:
         environments: How many environments there are.
@@ -35,10 +36,10 @@ class EpochLosses:
         zeros = torch.zeros(2, 1 + environments, device=device)
         self.sums = zeros if sums is None else torch.tensor(sums, dtype=torch.float32, device=device)
 
-    def count(self, objective: Tensor, logits: Tensor, label: Tensor, environment: Tensor) -> None:
-        """Adds a batch: its scalar objective, logits (n, c), label and environment (n,)."""
+    def count(self, objective: Tensor, logits: Tensor, label: Tensor | Mixed, environment: Tensor) -> None:
+        """Adds a batch: its scalar objective, logits (n, k), label and environment (n,)."""
         with torch.no_grad():
-            losses = functional.cross_entropy(logits.float(), label, reduction="none")
+            losses = mixed_losses(logits.float(), label)
             self.sums[:, 0] += torch.stack([objective.float(), torch.ones_like(objective, dtype=torch.float32)])
             self.sums.index_add_(1, environment + 1, torch.stack([losses, torch.ones_like(losses)]))
 
@@ -46,4 +47,5 @@ class EpochLosses:
         """The means of `sums`, which are `self.sums` added up over all processes."""
         (total, *by_environment), (batches, *counts) = sums.tolist()
         means = [each / count if count else None for each, count in zip(by_environment, counts, strict=True)]
-        return MeanLosses(total / batches, sum(by_environment) / sum(counts), means)
+        rows = sum(counts)
+        return MeanLosses(total / batches if batches else None, sum(by_environment) / rows if rows else None, means)

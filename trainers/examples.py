@@ -11,22 +11,23 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from oochub.errors import OochubError
-from oochub.images import Pictures, uint8_cache
-from oochub.preprocessing import Preprocessing
+from oochub.trainers.inputs import Fetch, Inputs
+from oochub.trainers.labels import Task, targets
 
 
 class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
-    """Pixels, labels and environments of a split, by lists of row numbers.
+    """Inputs, labels and environments of a split, by lists of row numbers.
 
     Args:
-        dataset: A `datasets.Dataset` with the columns `image` and `label`.
-        preprocessing: What to do with each picture.
+        dataset: A `datasets.Dataset` with the columns of `inputs` and `task`.
+        inputs: How a row becomes the model's input.
         split: What an error calls the split.
-        class_names: Names of the model's classes in order.
+        task: What is predicted.
+        names: Names of the model's outputs in order.
         environment_column: Column of the environments, None for none.
 
     Attributes:
-        label: int64 (n,).
+        label: int64 (n,), float32 (n, k) or float32 (n,), see `targets`.
         environment: int64 (n,), all 0 without a column.
         environment_names: Names of the environments by number.
 
@@ -37,24 +38,23 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
     def __init__(
         self,
         dataset: Any,
-        preprocessing: Preprocessing,
+        inputs: Inputs,
         *,
         split: str,
-        class_names: Sequence[str],
+        task: Task,
+        names: Sequence[str],
         environment_column: str | None = None,
     ) -> None:
-        _check_form(dataset, split, ["image", "label", *([environment_column] if environment_column else [])])
-        _check_classes(dataset, split, class_names)
-        self.dataset, self.preprocessing = dataset, preprocessing
-        self.label = torch.from_numpy(_labels(dataset, split, len(class_names)))
-        codes, names = _environments(dataset, split, environment_column)
-        self.environment, self.environment_names = torch.from_numpy(codes), names
-        self._pixels: NDArray[np.uint8] | None = None
-        self._pictures = Pictures(dataset.select_columns(_present(dataset, ["example_id", "image"])), preprocessing)
+        _check_form(dataset, split, [inputs.column, task.column, *([environment_column] if environment_column else [])])
+        self.dataset, self.inputs = dataset, inputs
+        self.label = targets(dataset, task, split=split, names=names)
+        codes, self.environment_names = _environments(dataset, split, environment_column)
+        self.environment = torch.from_numpy(codes)
+        self._fetch: Fetch | None = None
 
-    def decode_once(self, cache_dir: str | Path) -> None:
-        """Reads pixels from a file in `cache_dir` from now on, made first where it does not exist."""
-        self._pixels = uint8_cache(self.dataset, self.preprocessing, cache_dir=cache_dir)
+    def open(self, cache_dir: Path | None) -> None:
+        """Gets the rows ready to be read; with a folder, what is slow is done once and kept there."""
+        self._fetch = self.inputs.fetch(self.dataset, cache_dir)
 
     def counts(self, of: torch.Tensor, number: int) -> list[int]:
         """Rows of each of `number` classes or environments."""
@@ -64,15 +64,12 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
         return len(self.label)
 
     def __getitems__(self, rows: list[int]) -> dict[str, torch.Tensor] | OochubError:
-        """A batch: pixels uint8 (b, height, width, 3), label and environment int64 (b,); or a picture's error."""
-        if self._pixels is not None:
-            pixels = torch.from_numpy(self._pixels[rows])
-        else:
-            batch = self._pictures[rows]
-            if isinstance(batch, OochubError):
-                return batch
-            pixels = batch.pixels
-        return {"pixels": pixels, "label": self.label[rows], "environment": self.environment[rows]}
+        """What `inputs` reads of a batch, with its label, environment and row (b,); or what is wrong with a row."""
+        assert self._fetch is not None  # noqa: S101  open() comes first
+        found = self._fetch(rows)
+        if isinstance(found, OochubError):
+            return found
+        return found | {"label": self.label[rows], "environment": self.environment[rows], "row": torch.tensor(rows)}
 
 
 def column(dataset: Any, name: str) -> NDArray[Any]:
@@ -85,10 +82,6 @@ def column(dataset: Any, name: str) -> NDArray[Any]:
     values = np.asarray(dataset.select_columns([name]).with_format("numpy")[:][name])
     feature = dataset.features[name]
     return np.array([*feature.names, None], object)[values] if isinstance(feature, datasets.ClassLabel) else values
-
-
-def _present(dataset: Any, names: list[str]) -> list[str]:
-    return [name for name in names if name in dataset.column_names]
 
 
 def _check_form(dataset: Any, split: str, needed: list[str]) -> None:
@@ -105,30 +98,6 @@ def _check_form(dataset: Any, split: str, needed: list[str]) -> None:
         )
     if not len(dataset):
         raise OochubError(f"The {split} set is empty. Check the split and any filter.")
-
-
-def _check_classes(dataset: Any, split: str, class_names: Sequence[str]) -> None:
-    feature = dataset.features["label"]
-    if isinstance(feature, datasets.ClassLabel) and feature.num_classes != len(class_names):
-        raise OochubError(
-            f"The model has {len(class_names)} classes and the {split} set {feature.num_classes} "
-            f"({', '.join(feature.names[:10])}). Make the model with num_labels={feature.num_classes}."
-        )
-
-
-def _labels(dataset: Any, split: str, classes: int) -> NDArray[np.int64]:
-    values = np.asarray(dataset.select_columns(["label"]).with_format("numpy")[:]["label"])
-    if values.dtype.kind not in "iu" or values.ndim != 1:
-        raise OochubError(
-            f"Labels of the {split} set must be class numbers, got {values.dtype} of shape {values.shape}."
-        )
-    wrong = (values < 0) | (values >= classes)
-    if wrong.any():
-        raise OochubError(
-            f"{wrong.sum()} labels of the {split} set are not one of 0..{classes - 1}, first {values[wrong][0]} in row "
-            f"{int(np.argmax(wrong))}. Drop such rows, for example dataset.filter(lambda row: row['label'] >= 0)."
-        )
-    return values.astype(np.int64)
 
 
 def _environments(dataset: Any, split: str, name: str | None) -> tuple[NDArray[np.int64], list[str]]:

@@ -1,29 +1,40 @@
-"""The training loop itself, on Accelerate: batches, losses, steps, validation and checkpoints."""
+"""The training loop itself, on Accelerate: stages, batches, steps, validation and checkpoints."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from accelerate import Accelerator, skip_first_batches
 from datasets import config as datasets_config
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.preprocessing import Normalizer
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.augmentation import augmentation
+from oochub.trainers.batch import Batch
 from oochub.trainers.deterministic import deterministic
 from oochub.trainers.epoch_losses import EpochLosses
 from oochub.trainers.examples import Examples
-from oochub.trainers.objective import Objective
+from oochub.trainers.fitting import sampler_of
+from oochub.trainers.learner import Learner
+from oochub.trainers.objective import CleanPass, Objective
 from oochub.trainers.run_folder import Progress, RunFolder
-from oochub.trainers.samplers import UniformSampler
-from oochub.trainers.schedule import optimizer_and_schedule
+from oochub.trainers.samplers import EpochSampler
+from oochub.trainers.schedule import Schedule, optimizer_of
+from oochub.trainers.stages import stage_steps
 from oochub.trainers.validation import Validation
+
+
+class Data(NamedTuple):
+    """The training rows; the validation rows and what is computed on them, None for no validation."""
+
+    train: Examples
+    evaluation: Examples | None
+    validation: Validation | None
 
 
 class Loop:
@@ -33,9 +44,9 @@ class Loop:
         model: The classifier.
         objective: Prepared with the counts of the training set.
         args: The settings.
-        train: The training rows.
-        evaluation: The validation rows and what is computed on them; None for no validation.
+        data: See `Data`.
         folder: Where checkpoints go, and come from.
+        head: The model's last layers, where their inputs are wanted.
     """
 
     def __init__(
@@ -44,12 +55,11 @@ class Loop:
         objective: Objective,
         args: RobustTrainingArguments,
         *,
-        train: Examples,
-        evaluation: tuple[Examples, Validation] | None,
+        data: Data,
         folder: RunFolder,
+        head: Sequence[nn.Module] = (),
     ) -> None:
-        self._objective, self._args, self._folder = objective, args, folder
-        self._environment_names, self._normalize = train.environment_names, Normalizer(train.preprocessing)
+        self._objective, self._args, self._folder, self._data = objective, args, folder, data
         self._accelerator = accelerator = Accelerator(
             mixed_precision=args.mixed_precision,
             gradient_accumulation_steps=args.gradient_accumulation_steps,
@@ -58,20 +68,24 @@ class Loop:
         )
         if accelerator.is_main_process:
             folder.begin()
-        sampler = UniformSampler(len(train), seed=args.seed)
-        loader = self._loader(train, args.per_device_train_batch_size, sampler)
-        steps = math.ceil(math.ceil(len(loader) / accelerator.num_processes) / args.gradient_accumulation_steps)
-        self._total = args.num_train_epochs * steps
-        if args.max_steps > 0:
-            self._total = min(args.max_steps, self._total)
-        self._epochs = math.ceil(self._total / steps)
-        optimizer, self._schedule = optimizer_and_schedule(model, args, total_steps=self._total)
-        self._model, self._optimizer, self._batches = accelerator.prepare(model, optimizer, loader)
-        self._validation = None
-        if evaluation is not None:
-            self._validation = evaluation[1]
-            eval_loader = self._loader(evaluation[0], args.per_device_eval_batch_size, None)
-            self._eval_batches = accelerator.prepare(eval_loader)
+        for examples in (data.train, data.evaluation):
+            if examples is not None:
+                examples.open(self._cache_dir)
+        self._last_stage = len(objective.shares) - 1
+        optimizer = optimizer_of(model, args)
+        self._schedule = Schedule(optimizer, args)
+        self._model, optimizer = accelerator.prepare(model, optimizer)
+        self._learner = Learner(
+            accelerator,
+            self._model,
+            optimizer,
+            head=head,
+            dropout=args.dropout,
+            separate=args.forward == "per_environment",
+            max_grad_norm=args.max_grad_norm,
+            keep_first=self._last_stage > 0,
+        )
+        self._eval_batches = data.evaluation and self._loader(data.evaluation, args.per_device_eval_batch_size)
         objective.to(accelerator.device)
         accelerator.register_for_checkpointing(self._schedule, objective)
         accelerator.init_trackers("oochub", config=args.settings)
@@ -81,10 +95,18 @@ class Loop:
         with deterministic(self._args.full_determinism), torch.random.fork_rng(devices=[]):
             progress = self._resumed()
             quiet = None if self._accelerator.is_main_process else True
-            with tqdm(total=self._total, initial=progress.global_step, unit="step", disable=quiet) as bar:
-                while not self._done(progress):
-                    bar.set_description(f"epoch {progress.epoch + 1} of {self._epochs}")
-                    self._run_epoch(progress, bar)
+            with tqdm(initial=progress.global_step, unit="step", disable=quiet) as bar:
+                while True:
+                    if not self._stage_done(progress):
+                        bar.total = progress.stage_began + progress.stage_steps
+                        bar.set_description(f"epoch {progress.epoch + 1}")
+                        self._run_epoch(progress, bar)
+                    elif progress.stage == self._last_stage:
+                        break
+                    else:
+                        self._next_stage(progress)
+                        if progress.stage_steps:
+                            continue
                     bar.set_postfix(self._close_epoch(progress))
         if progress.best_epoch != progress.epoch:
             self._accelerator.load_state(str(self._folder.of_epoch(progress.best_epoch)))
@@ -102,82 +124,135 @@ class Loop:
         """Waits until every process is here."""
         self._accelerator.wait_for_everyone()
 
-    def _loader(self, examples: Examples, batch_size: int, sampler: UniformSampler | None) -> Any:
-        if self._args.cache == "uint8":
-            examples.decode_once(self._args.cache_dir or Path(datasets_config.HF_DATASETS_CACHE) / "oochub" / "pixels")
+    @property
+    def _cache_dir(self) -> Path | None:
+        if self._args.cache == "none":
+            return None
+        return Path(self._args.cache_dir or Path(datasets_config.HF_DATASETS_CACHE) / "oochub" / "pixels")
+
+    def _loader(self, examples: Examples, batch_size: int, sampler: EpochSampler | None = None) -> Any:
         workers = 0 if self._args.cache == "uint8" else self._args.dataloader_num_workers
-        return DataLoader(examples, batch_size, sampler=sampler, num_workers=workers, collate_fn=_as_it_is)
+        loader = DataLoader(examples, batch_size, sampler=sampler, num_workers=workers, collate_fn=_as_it_is)
+        return self._accelerator.prepare(loader)
+
+    def _training_batches(self) -> Any:
+        """The loader of a stage."""
+        args, train = self._args, self._data.train
+        own = self._objective.sampler(train.label, train.environment, seed=args.seed)
+        sampler = own or sampler_of(args, train, processes=self._accelerator.num_processes)
+        return self._loader(train, args.per_device_train_batch_size, sampler)
 
     def _resumed(self) -> Progress:
         self._accelerator.wait_for_everyone()
         checkpoint = self._folder.last()
         if checkpoint is None:
-            return Progress()
+            self._begin_stage(progress := Progress())
+            return progress
+        self._schedule.begin(checkpoint.progress.stage_steps)  # as long as the saved one
         self._accelerator.load_state(str(checkpoint.folder))
+        self._batches = self._training_batches()
         return checkpoint.progress
 
-    def _done(self, progress: Progress) -> bool:
+    def _begin_stage(self, progress: Progress) -> None:
+        args = self._args
+        self._batches = self._training_batches()
+        progress.stage_began, progress.stage_steps = (
+            progress.global_step,
+            stage_steps(
+                self._objective.shares,
+                progress.stage,
+                epochs=args.num_train_epochs,
+                max_steps=args.max_steps,
+                steps_per_epoch=math.ceil(len(self._batches) / args.gradient_accumulation_steps),
+                began=progress.global_step,
+            ),
+        )
+        self._schedule.begin(progress.stage_steps)
+        self._losses = EpochLosses(len(self._data.train.environment_names), self._accelerator.device)
+
+    def _next_stage(self, progress: Progress) -> None:
+        """A clean pass over the training rows, what the objective makes of it, and a new beginning."""
+        train = self._data.train
+        batches = self._loader(train, self._args.per_device_eval_batch_size)
+        logits, features = self._learner.outputs_of_all(batches, train.inputs)
+        self._objective.next_stage(CleanPass(logits, features, train.label, train.environment), self._learner)
+        self._learner.forget()
+        progress.stage += 1
+        progress.best_epoch, progress.best_value, progress.bad_epochs = 0, None, 0
+        self._begin_stage(progress)
+
+    def _stage_done(self, progress: Progress) -> bool:
         patience = self._args.early_stopping_patience
-        return progress.global_step >= self._total or 0 < patience <= progress.bad_epochs
+        spent = progress.stage == self._last_stage and 0 < patience <= progress.bad_epochs
+        return spent or progress.global_step >= progress.stage_began + progress.stage_steps
 
     def _run_epoch(self, progress: Progress, bar: Any) -> None:
-        """The loop: a batch, its loss, a step; `progress` is the position in it at any moment."""
-        accelerator, objective, draws = self._accelerator, self._objective.train(), torch.Generator()
+        """The loop: a batch, a step; `progress` is the position in it at any moment."""
+        accelerator, objective, learner = self._accelerator, self._objective.train(), self._learner
+        inputs, args = self._data.train.inputs, self._args
         self._model.train()
         batches = skip_first_batches(self._batches, progress.step) if progress.step else self._batches
         # through the loader to the sampler: else Accelerate sets the epochs since this process's start
         batches.set_epoch(progress.epoch)
         sums = progress.sums if accelerator.is_main_process else None
-        self._losses = EpochLosses(len(self._environment_names), accelerator.device, sums)
-        for batch in batches:
-            if isinstance(batch, OochubError):
-                raise batch
-            self._seed(draws, progress)
+        self._losses = EpochLosses(len(self._data.train.environment_names), accelerator.device, sums)
+        for rows in batches:
+            if isinstance(rows, OochubError):
+                raise rows
+            generator = self._seed(progress)
+            if progress.batches == objective.anneal_steps:
+                learner.forget()
             with accelerator.accumulate(self._model):
-                pixels = augmentation(batch["pixels"], self._args.augment, generator=draws)
-                logits = self._model(pixel_values=self._normalize(pixels)).logits
-                loss = objective(logits, batch["label"], batch["environment"])
-                accelerator.backward(loss)
-                if self._args.max_grad_norm and accelerator.sync_gradients:
-                    accelerator.clip_grad_norm_(self._model.parameters(), self._args.max_grad_norm)
-                self._optimizer.step()
-                self._optimizer.zero_grad()
-            self._losses.count(loss, logits, batch["label"], batch["environment"])
+                ready = inputs.ready(rows, augment=args.augment, generator=generator)
+                batch = Batch(ready, rows["label"], rows["environment"], rows["row"])
+                loss, logits, batch = objective.take_step(objective.change(batch, learner.draws), learner)
+            self._losses.count(loss.detach(), logits, batch.label, batch.environment)
             progress.step += 1
+            progress.batches += 1
             if accelerator.sync_gradients:
                 progress.global_step += 1
                 self._schedule.step()
                 bar.update()
-                if progress.global_step == self._total:
+                if self._stage_done(progress):
                     break
-                if self._args.save_steps and progress.global_step % self._args.save_steps == 0:
+                if args.save_steps and progress.global_step % args.save_steps == 0:
                     self._save_within_epoch(progress)
 
-    def _seed(self, draws: torch.Generator, progress: Progress) -> None:
-        """Makes the draws of a step, of augmentation and of dropout, a function of its place in the run."""
-        place = [self._args.seed, progress.epoch, progress.step, self._accelerator.process_index]
-        seed = int(np.random.SeedSequence(place).generate_state(1)[0])
-        torch.manual_seed(seed)
-        draws.manual_seed(seed)
+    def _seed(self, progress: Progress) -> torch.Generator:
+        """Makes the draws of a step, of augmentation, dropout and objective, a function of its place in the run."""
+        place, learner = [self._args.seed, progress.epoch, progress.step], self._learner
+        own = np.random.SeedSequence([*place, self._accelerator.process_index])
+        seed = int(own.generate_state(1)[0])
+        # torch.manual_seed asks every kind of device, which takes a fifth of a millisecond
+        (torch.default_generator if self._accelerator.device.type == "cpu" else torch).manual_seed(seed)
+        learner.draws, learner.shared_draws = np.random.default_rng(own), np.random.default_rng(place)
+        learner.done = (progress.global_step - progress.stage_began) / progress.stage_steps
+        return torch.Generator().manual_seed(seed)
 
     def _close_epoch(self, progress: Progress) -> dict[str, float]:
         """Validates, decides whether the epoch is the best so far, writes a checkpoint; returns what the bar shows."""
         means = self._losses.means(self._accelerator.reduce(self._losses.sums))
         progress.epoch, progress.step, progress.sums = progress.epoch + 1, 0, None
-        if not math.isfinite(means.objective):
+        if means.objective is not None and not math.isfinite(means.objective):
             raise OochubError(
                 f"The loss of epoch {progress.epoch} is {means.objective}: training diverged. "
                 f"Lower learning_rate (it is {self._args.learning_rate:g})."
             )
-        numbers = self._evaluated()
+        names, numbers, by_environment = self._data.train.environment_names, {}, None
+        validation = self._data.validation
+        if self._eval_batches is not None and validation is not None:
+            logits = self._learner.outputs_of_all(self._eval_batches, self._data.train.inputs).logits.numpy()
+            numbers, by_environment = validation.measure(logits), validation.by_environment(logits)
         record = {
             "epoch": progress.epoch,
+            "stage": progress.stage + 1,
             "global_step": progress.global_step,
-            "learning_rate": self._schedule.get_last_lr()[0],
+            "learning_rate": self._schedule.rate,
             "objective": means.objective,
             "loss": means.loss,
-            "loss_by_environment": dict(zip(self._environment_names, means.by_environment, strict=True)),
+            "loss_by_environment": dict(zip(names, means.by_environment, strict=True)),
             **{f"eval_{name}": value for name, value in numbers.items()},
+            **({"eval_accuracy_by_environment": by_environment} if by_environment else {}),
         }
         progress.history.append(record)
         self._select(progress, numbers)
@@ -186,29 +261,17 @@ class Loop:
         self._accelerator.log(shown, step=progress.global_step)
         return {key: round(value, 4) for key, value in shown.items() if key in ("loss", "eval_loss")}
 
-    def _evaluated(self) -> dict[str, float]:
-        if self._validation is None:
-            return {}
-        self._model.eval()
-        parts = []
-        with torch.no_grad():
-            for batch in self._eval_batches:
-                if isinstance(batch, OochubError):
-                    raise batch
-                logits = self._model(pixel_values=self._normalize(batch["pixels"])).logits
-                parts.append(self._accelerator.gather_for_metrics(logits).float().cpu())
-        return self._validation.measure(torch.cat(parts).numpy())
-
     def _select(self, progress: Progress, numbers: dict[str, float]) -> None:
-        if self._validation is None:
+        validation = self._data.validation
+        if validation is None:
             progress.best_epoch = progress.epoch
             return
-        value = numbers[self._validation.selection.metric]
+        value = numbers[validation.selection.metric]
         if math.isnan(value):
             raise OochubError(
                 f"{self._args.metric_for_best_model} is undefined on the validation split. Choose another."
             )
-        if self._validation.selection.better(value, progress.best_value):
+        if validation.selection.better(value, progress.best_value):
             progress.best_epoch, progress.best_value, progress.bad_epochs = progress.epoch, value, 0
         else:
             progress.bad_epochs += 1

@@ -16,8 +16,9 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
     ...     "arguments": {"seed": 0},
     ...     "model": {"architecture": "ResNetForImageClassification"},
     ...     "data": {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "notes": [], "rows": {"train": 9},
-    ...              "classes": ["no car", "car"], "environment_column": None, "environments": {}},
-    ...     "selection": {"rule": "the last epoch, 3"},
+    ...              "classes": ["no car", "car"], "problem_type": "single_label_classification",
+    ...              "environment_column": None, "environments": {}},
+    ...     "selection": {"rule": "the last epoch, 3", "numbers": {}},
     ...     "provenance": {"oochub": "0.1.0", "packages": {}},
     ... }
     >>> print(model_card(recipe).splitlines()[7])
@@ -27,11 +28,13 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
     name = f"{data['benchmark']}/{data['config']}" if data["benchmark"] else "a data set of its user's"
     rows = ", ".join(f"{split} {count:,} rows" for split, count in data["rows"].items())
     environments = ", ".join(f"{each} ({count:,})" for each, count in data["environments"].items() if count)
+    kind = "text" if "Sequence" in model["architecture"] else "image"
+    results = {name: f"{value:.4g}" for name, value in _flat(recipe["selection"]["numbers"]).items()}
     given = [citation for citation in citations if citation]
     lines = [
         "---",
         "library_name: transformers",
-        "pipeline_tag: image-classification",
+        f"pipeline_tag: {kind}-classification",
         "tags:",
         "- oochub",
         f"- {objective['name']}",
@@ -39,7 +42,7 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
         f"# {model['architecture']} trained with {objective['name']} on {name}",
         "",
         "## Data",
-        f"{name}, version {data['version']}: {rows}. Classes: {', '.join(data['classes'])}.",
+        f"{name}, version {data['version']}: {rows}. {_labels(data)}",
         *(f"Note: {note}." for note in data["notes"]),
         *([f"Training environments, column `{data['environment_column']}`: {environments}."] if environments else []),
         "",
@@ -48,6 +51,7 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
         "",
         f"The kept weights are those of {recipe['selection']['rule']}.",
         "",
+        *(["## Results", "On the validation split.", "", _table(results, head="number"), ""] if results else []),
         "## Versions",
         ", ".join(["oochub " + recipe["provenance"]["oochub"], *_versions(recipe["provenance"]["packages"])]) + ".",
     ]
@@ -56,8 +60,28 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
     return "\n".join(lines) + "\n"
 
 
-def _table(values: Mapping[str, Any]) -> str:
-    return "\n".join(["| setting | value |", "|---|---|", *(f"| {key} | {value} |" for key, value in values.items())])
+def _labels(data: Mapping[str, Any]) -> str:
+    names, kind = data["classes"], data["problem_type"]
+    if kind == "regression":
+        return "It predicts a number."
+    shown = f"{', '.join(names[:20])}{f' and {len(names) - 20} more' if len(names) > 20 else ''}"
+    return f"Labels, of which a row may have several: {shown}." if kind.startswith("multi") else f"Classes: {shown}."
+
+
+def _flat(numbers: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers with those of each environment one by one."""
+    found: dict[str, float] = {}
+    for name, value in numbers.items():
+        found |= (
+            {f"{name}, {key}": each for key, each in sorted(value.items())}
+            if isinstance(value, Mapping)
+            else {name: value}
+        )
+    return found
+
+
+def _table(values: Mapping[str, Any], *, head: str = "setting") -> str:
+    return "\n".join([f"| {head} | value |", "|---|---|", *(f"| {key} | {value} |" for key, value in values.items())])
 
 
 def _versions(packages: Mapping[str, str]) -> list[str]:

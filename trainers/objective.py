@@ -1,12 +1,43 @@
 """The form of a training objective, and the sums over environments that most of them are made of."""
 
+from collections.abc import Mapping
 from inspect import signature
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from oochub.errors import OochubError
+from oochub.trainers.batch import Batch
+from oochub.trainers.samplers import EpochSampler
+
+if TYPE_CHECKING:
+    from oochub.trainers.learner import Learner
+
+
+class Step(NamedTuple):
+    """What a step did: its scalar loss, and the batch that was trained on with its logits (n, k)."""
+
+    loss: Tensor
+    logits: Tensor
+    batch: Batch
+
+
+class CleanPass(NamedTuple):
+    """What the model says of all training rows in evaluation mode, without augmentation, in their order, on the CPU.
+
+    Attributes:
+        logits: float (n, k).
+        features: float (n, d), what the model's last layer sees; None unless the objective needs features.
+        label: See `Objective.forward`.
+        environment: int64 (n,).
+    """
+
+    logits: Tensor
+    features: Tensor | None
+    label: Tensor
+    environment: Tensor
 
 
 class Objective(nn.Module):  # type: ignore[misc]
@@ -17,15 +48,27 @@ class Objective(nn.Module):  # type: ignore[misc]
     step to the next is a registered buffer, so that its `state_dict` resumes it. In `eval()` mode it computes the same
     loss and remembers nothing.
 
+    An objective that is more than a loss overrides a hook of the `RobustTrainer`: `examine` refuses a model or data
+    that it cannot serve, `sampler` says which rows an epoch visits, `change` alters a batch before it meets the model,
+    `take_step` is a step of the run, `shares` and `next_stage` divide the run.
+
     Attributes:
-        needs_environments: Whether `forward` must be given `environment`.
-        citation: Who proposed it, for the card of a model trained with it.
+        needs_environments: Whether `forward` must be given `environment`; there are then two or more in training.
+        needs_features: Whether `forward` must be given `features`.
+        needs_classes: Whether labels must be class numbers; else they may be several a row, or numbers.
+        accumulates: Whether gradients of several batches may be averaged into one step.
         order_free: Whether the loss of a batch is the same in any order of its rows.
+        citation: Who proposed it, for the card of a model trained with it.
+        anneal_steps: Batches after which the loss changes by a jump: the optimizer's moments are then set to zero.
     """
 
     needs_environments: ClassVar[bool] = False
+    needs_features: ClassVar[bool] = False
+    needs_classes: ClassVar[bool] = False
+    accumulates: ClassVar[bool] = True
     order_free: ClassVar[bool] = True
     citation: ClassVar[str] = ""
+    anneal_steps: int = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +83,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         """What the objective must know of the training set, before the first batch.
 
         Args:
-            class_counts: Training rows of each class, int (classes,).
+            class_counts: Training rows of each class, int (classes,); None where labels are not classes.
             environment_counts: Training rows of each environment, int (environments,); 0 for one that is only in
                 other splits.
         """
@@ -52,7 +95,8 @@ class Objective(nn.Module):  # type: ignore[misc]
 
         Args:
             logits: float (n, classes).
-            label: int64 (n,), class numbers.
+            label: int64 (n,), class numbers; float (n, k), several labels a row; float (n,), numbers: the loss of each
+                row is that of `oochub.trainers.losses.example_losses`.
             environment: int64 (n,), environment numbers below `len(environment_counts)`.
             features: float (n, d), what the model's last layer sees.
 
@@ -63,6 +107,48 @@ class Objective(nn.Module):  # type: ignore[misc]
             OochubError: The objective needs `environment` and has None.
         """
         raise NotImplementedError
+
+    def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
+        """Looks at the model and the training set before training.
+
+        Args:
+            model: The classifier.
+            probe: Inputs of two rows of noise, to call it with.
+            label: Of all training rows, see `forward`.
+            environment: Of all training rows, int64 (n,).
+
+        Raises:
+            OochubError: The objective cannot train such a model, or on such rows.
+        """
+
+    def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
+        """Which rows an epoch visits, at the start of each stage; None leaves that to the run's arguments.
+
+        Args:
+            label: Of all training rows, see `forward`.
+            environment: Of all training rows, int64 (n,).
+            seed: Of the run.
+        """
+        return None
+
+    def change(self, batch: Batch, draws: np.random.Generator) -> Batch:
+        """The batch as the model gets it; `draws` are this step's random numbers."""
+        return batch
+
+    def take_step(self, batch: Batch, learner: "Learner") -> Step:
+        """One step of the run: the model's outputs, their loss, an update."""
+        logits, features = learner.outputs(batch.inputs, batch.environment)
+        loss = self(logits, batch.label, batch.environment, features)
+        learner.update(loss)
+        return Step(loss, logits, batch)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The stages of the run as shares of its epochs, which sum to 1; the first may be all and the last 0."""
+        return (1.0,)
+
+    def next_stage(self, found: CleanPass, learner: "Learner") -> None:
+        """What happens between two stages; the optimizer's moments are zero and the schedule begins anew after it."""
 
 
 class EnvironmentMeans(NamedTuple):

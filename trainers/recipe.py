@@ -1,7 +1,6 @@
 """The record of a training run: what the weights depend on, and how they were chosen."""
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,17 +12,18 @@ from oochub.benchmark import BuildRecord
 from oochub.fingerprint import fingerprint
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.inputs import Inputs
 from oochub.trainers.objective import Objective
 
 
 def settings(
-    model: Any, image_processor: Any, objective: Objective, args: RobustTrainingArguments, splits: Mapping[str, Any]
+    model: Any, inputs: Inputs, objective: Objective, args: RobustTrainingArguments, splits: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What two runs must have in common to be the same run; JSON types only.
 
     Args:
         model: The model before its first step; a digest of its weights enters.
-        image_processor: Of the model.
+        inputs: What the model is called with.
         objective: With its hyperparameters.
         args: Of the run.
         splits: The data sets by the name of their split, "train" first.
@@ -32,7 +32,7 @@ def settings(
         "objective": {"name": objective_name(objective), "hyperparameters": objective.hyperparameters},
         "arguments": args.settings,
         "model": {"architecture": type(model).__name__, "initial_weights": _digest(model.state_dict())},
-        "image_processor": json.loads(image_processor.to_json_string()),
+        **inputs.settings(),
         "data": {split: {"fingerprint": fingerprint(data), "rows": len(data)} for split, data in splits.items()},
         "processes": int(os.environ.get("WORLD_SIZE", "1")),
     }
@@ -44,7 +44,8 @@ def recipe(
     args: RobustTrainingArguments,
     splits: Mapping[str, Any],
     *,
-    classes: Sequence[str],
+    names: Sequence[str],
+    problem_type: str,
     environment_column: str | None,
     environments: Mapping[str, int],
     selection: Mapping[str, Any],
@@ -56,10 +57,11 @@ def recipe(
         objective: See `settings`.
         args: See `settings`.
         splits: See `settings`.
-        classes: Names of the classes in order.
+        names: Of the model's outputs in order.
+        problem_type: What the labels are, see `Task`.
         environment_column: Column of the environments.
         environments: Training rows of each environment.
-        selection: How the kept weights were chosen.
+        selection: How the kept weights were chosen, and their numbers on the validation split.
     """
     train = next(iter(splits.values()))
     build = BuildRecord.of(train.info.description)
@@ -80,7 +82,8 @@ def recipe(
             "notes": list(build.notes) if build else [],
             "rows": {split: len(data) for split, data in splits.items()},
             "fingerprints": {split: fingerprint(data) for split, data in splits.items()},
-            "classes": list(classes),
+            "classes": list(names),
+            "problem_type": problem_type,
             "environment_column": environment_column,
             "environments": dict(environments),
         },

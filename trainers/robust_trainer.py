@@ -1,34 +1,37 @@
 """RobustTrainer: trains a classifier of transformers with an objective that sees the environments."""
 
+import copy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
-from datasets import ClassLabel
 
 from oochub.errors import OochubError, unknown_name
-from oochub.preprocessing import Preprocessing
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.examples import Examples
-from oochub.trainers.loop import Loop
+from oochub.trainers.fitting import check_objective, head_of
+from oochub.trainers.inputs import Inputs, PictureInputs, TextInputs
+from oochub.trainers.labels import CLASSES, task_of
+from oochub.trainers.loop import Data, Loop
 from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import recipe, settings
 from oochub.trainers.run_folder import Progress, RunFolder
-from oochub.trainers.validation import Validation
+from oochub.trainers.validation import RULES, Validation
 
 
 class TrainResult(NamedTuple):
     """What a run gave.
 
     Attributes:
-        output_dir: The folder, which AutoModelForImageClassification and AutoImageProcessor open.
+        output_dir: The folder, which the Auto classes of transformers open.
         best_epoch: The epoch, from 1, whose weights were kept.
         best_value: Its `metric_for_best_model`; None without a validation split.
         global_step: Optimizer steps in all.
-        history: One record per epoch: loss and loss_by_environment (mean cross entropy of the batches as they were
-            trained on, nats; None without a row), objective, learning_rate, and eval_<number> of the validation split.
+        history: One record per epoch: loss and loss_by_environment (mean loss of the batches as they were trained on;
+            None without a row), objective, learning_rate, stage, and eval_<number> of the validation split, see
+            `Validation`, with eval_accuracy_by_environment.
     """
 
     output_dir: Path
@@ -39,19 +42,23 @@ class TrainResult(NamedTuple):
 
 
 class RobustTrainer:
-    """Trains an image classifier of transformers with an objective of the hub.
+    """Trains a classifier of transformers, of pictures or texts, with an objective of the hub.
 
     Devices, mixed precision, several processes and trackers are Accelerate's; start several processes with `torchrun`.
     The order of rows, augmentation and dropout are functions of (seed, epoch, step), so a run that was killed goes on,
     when `train` is called again, to the same weights bit for bit.
 
+    Labels are one class a row (column `label`), a number (`label`, float), or several labels (`labels`, a List of
+    ClassLabel); the model's config says which, as transformers does (`problem_type`).
+
     Args:
-        model: An image classifier; `backbone` makes one.
+        model: A classifier; `backbone` makes one.
         args: The settings.
-        train_dataset: A `datasets.Dataset` with `image`, `label` and the environment column.
+        train_dataset: A `datasets.Dataset` with `image` or `text`, labels and the environment column.
         eval_dataset: The validation split; without one the last epoch is kept.
         objective: An Objective of the catalogue, made with its hyperparameters.
-        image_processor: The processor of the model.
+        image_processor: The processor of the model, for pictures.
+        tokenizer: The tokenizer of the model, for texts.
         environment_column: As in the arguments, over which it wins.
         metrics: Names of metrics computed on the validation split after each epoch.
 
@@ -70,27 +77,35 @@ class RobustTrainer:
         train_dataset: Any,
         eval_dataset: Any = None,
         objective: Objective,
-        image_processor: Any,
+        image_processor: Any = None,
+        tokenizer: Any = None,
         environment_column: str | None = None,
         metrics: Iterable[str] = (),
     ) -> None:
         _check_tracker(args.report_to)
-        self.model, self.args, self.objective, self.image_processor = model, args, objective, image_processor
-        self._preprocessing = Preprocessing.from_processor(image_processor)
-        self._column = _environment_column(environment_column or args.environment_column, train_dataset, objective)
+        self.model, self.args, self.objective = model, args, objective
+        self._inputs = _inputs(image_processor, tokenizer, args)
+        self._column = environment_column or args.environment_column or _environment_column(train_dataset)
         self._splits = {"train": train_dataset} | ({} if eval_dataset is None else {"validation": eval_dataset})
-        self._classes = _class_names(model, train_dataset)
+        self._task = task_of(train_dataset)
+        self._names = _names(model, self._task.names)
         self._train = self._examples("train", self._column)
-        model.config.id2label = dict(enumerate(self._classes))
-        model.config.label2id = {name: number for number, name in enumerate(self._classes)}
-        self._eval = None if eval_dataset is None else self._examples("validation", None)
-        self._validation = self._validated_by(tuple(metrics))
+        model.config.problem_type = self._task.problem_type
+        model.config.id2label = dict(enumerate(self._names))
+        model.config.label2id = {name: number for number, name in enumerate(self._names)}
+        evaluation = None if eval_dataset is None else self._examples("validation", None)
+        self._data = Data(self._train, evaluation, self._validated_by(evaluation, tuple(metrics)))
         self._environments = self._train.counts(self._train.environment, len(self._train.environment_names))
+        classes = self._task.problem_type == CLASSES
         objective.prepare(
-            class_counts=self._train.counts(self._train.label, len(self._classes)),
+            class_counts=self._train.counts(self._train.label, len(self._names)) if classes else None,
             environment_counts=self._environments,
         )
-        run = settings(model, image_processor, objective, args, self._splits)
+        device = next(model.parameters()).device
+        probe = {name: values.to(device) for name, values in self._inputs.probe().items()}
+        self._head = head_of(model, probe) if objective.needs_features or args.dropout else ()
+        check_objective(objective, model, args, probe=probe, train=self._train, problem_type=self._task.problem_type)
+        run = settings(model, self._inputs, objective, args, self._splits)
         run |= {"environment_column": self._column, "metrics": list(metrics)}
         self._folder = RunFolder(args.output_dir, run, overwrite=args.overwrite_output_dir)
 
@@ -98,12 +113,11 @@ class RobustTrainer:
         """Trains, or goes on from the last complete checkpoint, or returns the finished run in `output_dir`.
 
         Raises:
-            OochubError: A picture that cannot be read, a loss that is not finite, or a folder that cannot be written.
+            OochubError: A row that cannot be read, a loss that is not finite, or a folder that cannot be written.
         """
         folder = self._folder
         if not folder.finished:
-            evaluation = (self._eval, self._validation) if self._eval and self._validation else None
-            loop = Loop(self.model, self.objective, self.args, train=self._train, evaluation=evaluation, folder=folder)
+            loop = Loop(self.model, self.objective, self.args, data=self._data, folder=folder, head=self._head)
             progress = loop.run()
             self.model, state, writes = loop.trained()
             if writes:
@@ -118,9 +132,9 @@ class RobustTrainer:
         )
 
     def save_model(self, folder: str | Path) -> Path:
-        """Writes the model as it is now and its image processor, as transformers does; returns the folder."""
+        """Writes the model as it is now and its processor or tokenizer, as transformers does; returns the folder."""
         self.model.save_pretrained(folder)
-        self.image_processor.save_pretrained(folder)
+        self._inputs.processor.save_pretrained(folder)
         return Path(folder)
 
     def _write(self, progress: Progress, state: Mapping[str, Any]) -> None:
@@ -130,70 +144,88 @@ class RobustTrainer:
             self.objective,
             self.args,
             self._splits,
-            classes=self._classes,
+            names=self._names,
+            problem_type=self._task.problem_type,
             environment_column=self._column,
             environments=dict(zip(names, self._environments, strict=True)) if self._column else {},
             selection=self._selection(progress),
         )
         with self._folder.finish(made, progress.history) as draft:
             self.model.save_pretrained(draft, state_dict=state)
-            self.image_processor.save_pretrained(draft)
+            self._inputs.processor.save_pretrained(draft)
             citations = [self._splits["train"].info.citation, self.objective.citation]
             (draft / "README.md").write_text(model_card(made, citations=citations), "utf-8")
         self._folder.clear()
 
     def _selection(self, progress: Progress) -> dict[str, Any]:
+        """How the kept weights were chosen, and their numbers on the validation split."""
         chosen: dict[str, Any] = {"metric": None, "greater_is_better": None}
         rule = f"the last epoch, {progress.epoch}"
-        if self._validation is not None:
-            metric, greater = self._validation.selection
+        if self._data.validation is not None:
+            metric, greater = self._data.validation.selection
             chosen = {"metric": metric, "greater_is_better": greater}
+            meaning = f", {RULES[metric]}," if metric in RULES and metric != "loss" else ""
             rule = (
                 f"epoch {progress.best_epoch} of {progress.epoch}, which has the {'highest' if greater else 'lowest'} "
-                f"{metric} on the validation split ({progress.best_value:.4g})"
+                f"{metric}{meaning} on the validation split ({progress.best_value:.4g})"
             )
-        return chosen | {"rule": rule, "best_epoch": progress.best_epoch, "value": progress.best_value}
+        kept = progress.history[progress.best_epoch - 1]
+        numbers = {name[5:]: value for name, value in sorted(kept.items()) if name.startswith("eval_")}
+        return chosen | {
+            "rule": rule,
+            "best_epoch": progress.best_epoch,
+            "value": progress.best_value,
+            "numbers": numbers,
+        }
 
     def _examples(self, split: str, environment_column: str | None) -> Examples:
         return Examples(
             self._splits[split],
-            self._preprocessing,
+            self._inputs,
             split=split,
-            class_names=self._classes,
+            task=self._task,
+            names=self._names,
             environment_column=environment_column,
         )
 
-    def _validated_by(self, metrics: tuple[str, ...]) -> Validation | None:
+    def _validated_by(self, evaluation: Examples | None, metrics: tuple[str, ...]) -> Validation | None:
         args = self.args
-        if self._eval is not None:
+        if evaluation is not None:
             return Validation(
-                self._splits["validation"],
-                self._eval.label.numpy(),
-                classes=len(self._classes),
+                evaluation,
+                problem_type=self._task.problem_type,
+                classes=len(self._names),
                 metrics=metrics,
                 metric_for_best_model=args.metric_for_best_model,
                 greater_is_better=args.greater_is_better,
-                group_column=self._column,
+                environment_column=self._column,
             )
         if args.early_stopping_patience or args.metric_for_best_model != "loss" or metrics:
             raise OochubError("Metrics and early stopping need a validation split. Pass eval_dataset.")
         return None
 
 
-def _environment_column(wanted: str | None, dataset: Any, objective: Objective) -> str | None:
-    column = wanted or ("environment" if "environment" in dataset.column_names else None)
-    if column is None and objective.needs_environments:
-        raise OochubError(
-            f"{type(objective).__name__} needs environments, and the training set has no column 'environment', only "
-            f"{', '.join(dataset.column_names)}. Set environment_column to one of them."
-        )
-    return column
+def _inputs(image_processor: Any, tokenizer: Any, args: RobustTrainingArguments) -> Inputs:
+    if (image_processor is None) == (tokenizer is None):
+        raise OochubError("Pass image_processor=, for a model of pictures, or tokenizer=, for a model of texts.")
+    if tokenizer is not None:
+        if args.augment != "none":
+            raise OochubError(f"augment={args.augment!r} is for pictures. Leave it out for texts.")
+        return TextInputs(tokenizer)
+    if not args.normalize:
+        image_processor = copy.deepcopy(image_processor)
+        image_processor.do_normalize = False
+    return PictureInputs(image_processor)
 
 
-def _class_names(model: Any, dataset: Any) -> list[str]:
-    feature = dataset.features.get("label")
-    if isinstance(feature, ClassLabel) and feature.num_classes == model.config.num_labels:
-        return list(feature.names)
+def _environment_column(dataset: Any) -> str | None:
+    return "environment" if "environment" in (dataset.column_names or []) else None
+
+
+def _names(model: Any, names: list[str] | None) -> list[str]:
+    """The data set's names where the model has as many outputs, else the model's own."""
+    if names is not None and len(names) == model.config.num_labels:
+        return names
     return [str(model.config.id2label[number]) for number in range(model.config.num_labels)]
 
 

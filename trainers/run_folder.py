@@ -25,6 +25,10 @@ class Progress:
         epoch: Finished epochs.
         step: Batches seen in the epoch after those.
         global_step: Optimizer steps in all.
+        batches: Batches in all.
+        stage: Which stage of the run this is, from 0.
+        stage_began: Optimizer steps before it.
+        stage_steps: Optimizer steps that it has; 0 until they are known.
         best_epoch: The epoch, from 1, whose weights are the best so far; 0 before the first.
         best_value: Its number on the validation split.
         bad_epochs: Epochs since.
@@ -35,6 +39,10 @@ class Progress:
     epoch: int = 0
     step: int = 0
     global_step: int = 0
+    batches: int = 0
+    stage: int = 0
+    stage_began: int = 0
+    stage_steps: int = 0
     best_epoch: int = 0
     best_value: float | None = None
     bad_epochs: int = 0

@@ -11,38 +11,92 @@ from oochub.trainers.arguments import RobustTrainingArguments
 _ONECYCLE_RISE = 0.3  # torch's default fraction of steps up to the peak
 
 
-def optimizer_and_schedule(
-    model: Any, args: RobustTrainingArguments, *, total_steps: int
-) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
-    """Weight decay acts on every parameter, as in DomainBed, WILDS and group_DRO.
+def optimizer_of(model: Any, args: RobustTrainingArguments) -> torch.optim.Optimizer:
+    """The optimizer; weight decay acts on every parameter, as in DomainBed, WILDS and group_DRO.
+
+    >>> args = RobustTrainingArguments(output_dir="x", optim="adam", learning_rate=0.1)
+    >>> type(optimizer_of(torch.nn.Linear(1, 1), args)).__name__
+    'Adam'
+    """
+    shared: dict[str, Any] = {"lr": args.learning_rate, "weight_decay": args.weight_decay}
+    if args.optim == "sgd":
+        return torch.optim.SGD(model.parameters(), momentum=args.momentum, **shared)
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[args.optim]
+    return kind(model.parameters(), **shared)
+
+
+def forget(optimizer: Any) -> None:
+    """Sets the moments and step counts of an optimizer to zero in place: whoever holds it goes on holding it.
+
+    >>> layer = torch.nn.Linear(1, 1)
+    >>> optimizer = torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
+    >>> layer(torch.ones(1, 1)).sum().backward()
+    >>> optimizer.step()
+    >>> forget(optimizer)
+    >>> optimizer.state[layer.weight]["momentum_buffer"].item()
+    0.0
+    """
+    for moments in optimizer.state.values():
+        for value in moments.values():
+            if isinstance(value, torch.Tensor):
+                value.zero_()
+
+
+class Schedule:
+    """The learning rate over the steps of a stage; saved and loaded with a checkpoint.
 
     Args:
-        model: Its parameters are trained.
-        args: Names of optimizer and schedule, rates.
-        total_steps: Optimizer steps of the whole run.
+        optimizer: Whose rate it sets.
+        args: Name of the schedule, rates.
 
     >>> args = RobustTrainingArguments(output_dir="x", lr_scheduler_type="linear", learning_rate=1.0)
-    >>> optimizer, schedule = optimizer_and_schedule(torch.nn.Linear(1, 1), args, total_steps=4)
-    >>> rates = []
+    >>> optimizer = optimizer_of(torch.nn.Linear(1, 1), args)
+    >>> schedule, rates = Schedule(optimizer, args), []
+    >>> schedule.begin(4)
     >>> for _ in range(4):
-    ...     rates += schedule.get_last_lr()
+    ...     rates.append(schedule.rate)
     ...     optimizer.step()
     ...     schedule.step()
     >>> rates
     [1.0, 0.75, 0.5, 0.25]
     """
-    shared: dict[str, Any] = {"lr": args.learning_rate, "weight_decay": args.weight_decay}
-    optimizer: torch.optim.Optimizer
-    if args.optim == "sgd":
-        optimizer = torch.optim.SGD(model.parameters(), momentum=args.momentum, **shared)
-    else:
-        optimizer = torch.optim.AdamW(model.parameters(), **shared)
-    if args.lr_scheduler_type == "onecycle":
-        steps = max(total_steps, 3) + 1  # one more: torch raises when the schedule is advanced past its last step
-        rise = max(args.warmup_ratio or _ONECYCLE_RISE, 2 / steps)  # torch divides by rise * steps - 1
-        return optimizer, torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, args.learning_rate, total_steps=steps, pct_start=rise
-        )
-    name = "constant_with_warmup" if args.lr_scheduler_type == "constant" else args.lr_scheduler_type
-    warmup = math.ceil(args.warmup_ratio * total_steps)
-    return optimizer, get_scheduler(name, optimizer, num_warmup_steps=warmup, num_training_steps=total_steps)
+
+    def __init__(self, optimizer: torch.optim.Optimizer, args: RobustTrainingArguments) -> None:
+        self._optimizer, self._args = optimizer, args
+        self._schedule: Any = None
+
+    def begin(self, steps: int) -> None:
+        """Starts anew, for a stage of `steps` optimizer steps."""
+        args, optimizer = self._args, self._optimizer
+        for group in optimizer.param_groups:
+            group.pop("initial_lr", None)
+            group["lr"] = args.learning_rate
+        if args.lr_scheduler_type == "onecycle":
+            length = max(steps, 3) + 1  # one more: torch raises when the schedule is advanced past its last step
+            rise = max(args.warmup_ratio or _ONECYCLE_RISE, 2 / length)  # torch divides by rise * length - 1
+            self._schedule = torch.optim.lr_scheduler.OneCycleLR(
+                optimizer, args.learning_rate, total_steps=length, pct_start=rise
+            )
+            return
+        name = "constant_with_warmup" if args.lr_scheduler_type == "constant" else args.lr_scheduler_type
+        warmup = math.ceil(args.warmup_ratio * steps)
+        self._schedule = get_scheduler(name, optimizer, num_warmup_steps=warmup, num_training_steps=steps)
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        rate: float = self._schedule.get_last_lr()[0]
+        return rate
+
+    def step(self) -> None:
+        """Goes on to the next step's rate."""
+        self._schedule.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place in the schedule."""
+        state: dict[str, Any] = self._schedule.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Takes up the place of a saved schedule of the same length."""
+        self._schedule.load_state_dict(state)

@@ -1,4 +1,4 @@
-"""What a model is worth on the validation split: its loss and metrics of the hub, and which epoch is the best."""
+"""What a model is worth on the validation split: its losses, metrics of the hub, and which epoch is the best."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -6,12 +6,25 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
-from oochub.trainers.examples import column
+from oochub.trainers.examples import Examples, column
+from oochub.trainers.labels import CLASSES, LABELS
+from oochub.trainers.losses import example_losses
+
+RULES: Mapping[str, str] = {
+    "loss": "the mean loss",
+    "hard_loss": "the larger of the mean losses of hard positives and hard negatives: NOOCH's rule, Section 6",
+    "worst_group.accuracy": "the accuracy of the worst group",
+}
+"""What a record says of these rules of selection."""
+
+_HIGHER = {"accuracy": True, "worst_group.accuracy": True}
+_HARD = ("hard_positive", "hard_negative", "hard")
 
 
 class Selection(NamedTuple):
@@ -28,20 +41,26 @@ class Selection(NamedTuple):
 
 
 class Validation:
-    """Computes "loss", the mean cross entropy in nats, and every named metric from the logits of a split.
+    """Computes the numbers of a split from its logits, those that every rule of selection needs among them.
 
-    A metric gets those of its arguments by name that the split has: label, prediction, probability, score (of class 1,
-    for two classes), group (column "group", else the environments), challenge. A number of a metric with several is
+    Always "loss", the mean loss of `example_losses`; where the column `challenge` has such rows,
+    "hard_positive_loss", "hard_negative_loss" and "hard_loss", the larger of the two; for classes "accuracy", and with
+    a column "group" or environments "worst_group.accuracy". Then every named metric: it gets those of its arguments by
+    name that the split has: label, prediction, probability, score (of class 1, for two classes; of each label, where a
+    row has several), group (column "group", else the environments), challenge. A number of a metric with several is
     called "<metric>.<key>". All is tried once on equal logits, so that a metric that cannot be computed says so now.
 
     Args:
-        dataset: The validation split.
-        label: Its labels, int (n,).
-        classes: How many classes there are.
+        examples: The validation split.
+        problem_type: What its labels are, see `Task`.
+        classes: How many outputs the model has.
         metrics: Names of metrics of the hub.
-        metric_for_best_model: "loss", or the name of one of the numbers; its metric need not stand in `metrics`.
+        metric_for_best_model: One of the numbers; its metric need not stand in `metrics`.
         greater_is_better: Direction of that number; None takes the metric's own.
-        group_column: Used as `group` where the split has no column "group".
+        environment_column: Its accuracies are `by_environment`; used as `group` where there is no column "group".
+
+    Attributes:
+        selection: How an epoch is chosen.
 
     Raises:
         OochubError: An unknown metric or number, a metric that lacks an array, or one without a direction.
@@ -49,55 +68,118 @@ class Validation:
 
     def __init__(
         self,
-        dataset: Any,
-        label: NDArray[np.int64],
+        examples: Examples,
         *,
+        problem_type: str = CLASSES,
         classes: int,
         metrics: Iterable[str] = (),
         metric_for_best_model: str = "loss",
         greater_is_better: bool | None = None,
-        group_column: str | None = None,
+        environment_column: str | None = None,
     ) -> None:
-        chosen = metric_for_best_model.partition(".")[0]
-        names = [*dict.fromkeys([*metrics, *([chosen] if chosen != "loss" else [])])]
-        self._metrics = {name: catalog.get("metric", name) for name in names}
-        self._columns: dict[str, Any] = {"label": label}
-        self._binary = classes == 2
-        for argument, source in (("group", "group"), ("group", group_column), ("challenge", "challenge")):
+        dataset, self._label, self._type = examples.dataset, examples.label, problem_type
+        self._binary = problem_type == CLASSES and classes == 2
+        self._columns: dict[str, Any] = {"label": self._label.numpy()}
+        for argument, source in (("group", "group"), ("group", environment_column), ("challenge", "challenge")):
             if source and source in dataset.column_names and argument not in self._columns:
                 self._columns[argument] = column(dataset, source)
-        numbers = self.measure(np.zeros((len(label), classes), np.float32))
+        self._hard = {kind: np.flatnonzero(self._columns.get("challenge", np.array([])) == kind) for kind in _HARD}
+        self._groups = _coded(self._columns.get("group"))
+        known = environment_column if environment_column in dataset.column_names else None
+        self._environments = _coded(column(dataset, known) if known else None)
+        own = self._own(np.zeros((len(self._label), classes), np.float32))
+        chosen = metric_for_best_model.partition(".")[0]
+        names = [*dict.fromkeys([*metrics, *([] if metric_for_best_model in own else [chosen])])]
+        if chosen == "hard_loss" and chosen not in own:
+            raise OochubError(
+                "metric_for_best_model='hard_loss' needs hard rows in the validation split: a column 'challenge' with "
+                "hard_positive or hard_negative. Choose another, for example 'loss'."
+            )
+        self._metrics = {name: catalog.get("metric", name) for name in names}
+        numbers = self.measure(np.zeros((len(self._label), classes), np.float32))
         if metric_for_best_model not in numbers:
             raise unknown_name("number for metric_for_best_model", metric_for_best_model, numbers)
         self.selection = Selection(metric_for_best_model, self._direction(metric_for_best_model, greater_is_better))
 
     def measure(self, logits: NDArray[np.float32]) -> dict[str, float]:
         """The numbers of the split, "loss" first; `logits` (n, classes) in the order of its rows."""
-        shifted = logits.astype(np.float64) - logits.max(axis=1, keepdims=True)
-        exponents = np.exp(shifted)
-        sums = exponents.sum(axis=1, keepdims=True)
-        label = self._columns["label"]
-        arrays = self._columns | {"prediction": logits.argmax(axis=1), "probability": exponents / sums}
-        if self._binary:
-            arrays["score"] = arrays["probability"][:, 1]
-        found = {"loss": float((np.log(sums[:, 0]) - shifted[np.arange(len(label)), label]).mean())}
+        found, arrays = self._own(logits), self._columns | self._predicted(logits)
         for name, metric in self._metrics.items():
-            value = metric(**_arguments(name, metric, arrays))
+            try:
+                value = metric(**_arguments(name, metric, arrays))
+            except OochubError as error:
+                if self._type == CLASSES:
+                    raise
+                raise OochubError(
+                    f"The metric {name!r} cannot be computed: labels here are of the kind {self._type}. {error}"
+                ) from error
             if isinstance(value, Mapping):
                 found |= {f"{name}.{key}": float(value[key]) for key in _keys(metric, value)}
             else:
                 found[name] = float(value)
         return found
 
+    def by_environment(self, logits: NDArray[np.float32]) -> dict[str, float] | None:
+        """The accuracy of each environment that the split has; None without environments or classes."""
+        if self._environments is None or self._type != CLASSES:
+            return None
+        codes, names = self._environments
+        return dict(zip(map(str, names), _means(self._correct(logits), codes).tolist(), strict=True))
+
+    def _own(self, logits: NDArray[np.float32]) -> dict[str, float]:
+        """The numbers that need no metric of the hub."""
+        losses = example_losses(torch.from_numpy(logits).double(), _double(self._label)).numpy()
+        found = {"loss": float(losses.mean())}
+        hard = {f"{kind}_loss": float(losses[rows].mean()) for kind, rows in self._hard.items() if len(rows)}
+        if hard:
+            found |= {**hard, "hard_loss": max(hard.values())}
+        if self._type == CLASSES:
+            correct = self._correct(logits)
+            found["accuracy"] = float(correct.mean())
+            if self._groups is not None:
+                found["worst_group.accuracy"] = float(_means(correct, self._groups[0]).min())
+        return found
+
+    def _correct(self, logits: NDArray[np.float32]) -> NDArray[np.bool_]:
+        return np.asarray(logits.argmax(axis=1) == self._columns["label"])
+
+    def _predicted(self, logits: NDArray[np.float32]) -> dict[str, Any]:
+        """What metrics compare with the labels."""
+        doubles = torch.from_numpy(logits).double()
+        if self._type == LABELS:
+            return {"prediction": logits > 0, "probability": doubles.sigmoid().numpy(), "score": logits}
+        if self._type != CLASSES:
+            return {"prediction": logits[:, 0]}
+        found = {"prediction": logits.argmax(axis=1), "probability": doubles.softmax(1).numpy()}
+        return found | ({"score": found["probability"][:, 1]} if self._binary else {})
+
     def _direction(self, name: str, given: bool | None) -> bool:
-        if given is not None or name == "loss":
+        if given is not None or (name.endswith("loss") and name not in self._metrics):
             return bool(given)
+        if name in _HIGHER:
+            return _HIGHER[name]
         metric, _, key = name.partition(".")
         facts = facts_of(self._metrics[metric])
         facts = facts.keys.get(key, facts) if facts else None
         if facts is None or facts.direction == "none":
             raise OochubError(f"The hub does not know in which direction {name!r} is better. Say greater_is_better.")
         return facts.direction == "higher"
+
+
+def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
+    """Codes of the values and their names; no value is a value of its own."""
+    if values is None:
+        return None
+    names, codes = np.unique(np.asarray(values).astype(str), return_inverse=True)
+    return codes.ravel(), names
+
+
+def _means(values: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    return np.bincount(codes, values) / np.bincount(codes)
+
+
+def _double(label: torch.Tensor) -> torch.Tensor:
+    return label.double() if label.is_floating_point() else label
 
 
 def _keys(metric: Any, value: Mapping[str, Any]) -> list[str]:

@@ -20,8 +20,12 @@ from oochub.builders.sources.nooch_task import NoochTask
 from oochub.errors import OochubError
 
 _SIDES = ("hard_positive", "hard_negative")
-_FIG_10 = (("tasks with a context", 0.05, 1, 70), ("tasks with three contexts or more", 0.05, 3, 15),
-           ("tasks with three contexts or more", 0.0, 3, 50), ("tasks with five contexts or more", 0.0, 5, 30))  # fmt: skip
+_FIG_10 = (
+    ("tasks with a context", 0.05, 1, 70),
+    ("tasks with three contexts or more", 0.05, 3, 15),
+    ("tasks with three contexts or more", 0.0, 3, 50),
+    ("tasks with five contexts or more", 0.0, 5, 30),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

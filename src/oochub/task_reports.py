@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
 from oochub.errors import OochubError
@@ -52,8 +53,8 @@ def _every(predictions: Predictions) -> list[str]:
     split = predictions.split
     scenes = Scenes.of(predictions, "test" if "test" in split else str(split[-1]))
     criteria = ("ce", "gist") if scenes.similarity is not None else ("ce",)
-    able = scenes.contexts(scenes.alpha).any(axis=1)
-    shown = [name for name, has_context in zip(scenes.names, able, strict=True) if has_context]
+    with_context = set(np.argwhere(scenes.contexts(scenes.alpha))[:, 0].tolist())
+    shown = [scenes.names[number] for number in sorted(with_context)]
     if not shown:
         raise OochubError(f"At alpha = {scenes.alpha:g} no class has a context, so there is no task to evaluate.")
     return [f"{criterion}_{name}" for criterion in criteria for name in shown]

@@ -33,6 +33,7 @@ def train(
     environments: str | None = None,
     arguments: Mapping[str, Any] | None = None,
     image_size: int | None = None,
+    pretrained: bool = True,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     overwrite: bool = False,
@@ -45,15 +46,17 @@ def train(
         objective: A name of `oochub list objective`.
         hyperparameters: Of the objective.
         model: A folder, a Hub id, or "resnet-tiny", a small network from scratch.
-        environments: Column of the training environments; None takes the benchmark's own.
+        environments: Column of the training environments; None takes the benchmark's own, and none where its rows
+            have none and the objective needs none.
         arguments: Fields of RobustTrainingArguments, over `DEFAULTS`.
-        image_size: Pixels, only for "resnet-tiny".
+        image_size: Pixels to whose square whole pictures are squeezed; None leaves that to the model's processor.
+        pretrained: Load the weights of `model`; False takes its architecture alone.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder.
         overwrite: Replace another run in `out`.
 
     Returns:
-        run (the folder), best_epoch, best_value (its validation loss) and global_step, JSON types only.
+        run (the folder), best_epoch, best_value (its `metric_for_best_model`) and global_step, JSON types only.
 
     Raises:
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
@@ -62,23 +65,38 @@ def train(
     check_writable(Path(out) / "config.json")
     declared = catalog.get("benchmark", split_name(benchmark)[0])
     column = environments or declared.environments
-    settings = _arguments(out, {**DEFAULTS, **(arguments or {})}, column, overwrite)
+    _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
     from oochub.trainers.backbone import backbone
+    from oochub.trainers.labels import task_of
     from oochub.trainers.robust_trainer import RobustTrainer
 
     data = load(benchmark, data_dir=data_dir, options=options)
-    if column not in data["train"].column_names:
-        raise unknown_name(f"column of {benchmark}", column, data["train"].column_names)
-    names = data["train"].features["label"].names
-    network, processor = backbone(model, class_names=names, image_size=image_size, seed=settings.seed)
+    train, text = data["train"], "image" not in data["train"].column_names
+    if column not in train.column_names:
+        if environments or made.needs_environments:
+            raise unknown_name(f"column of {benchmark}", column, train.column_names)
+        column = None
+    defaults = {**DEFAULTS, "augment": "none"} if text else DEFAULTS
+    settings = _arguments(out, {**defaults, **(arguments or {})}, overwrite)
+    task = task_of(train)
+    network, processor = backbone(
+        model,
+        class_names=task.names or [],
+        problem_type=task.problem_type,
+        image_size=image_size,
+        pretrained=pretrained,
+        text=text,
+        seed=settings.seed,
+    )
     trainer = RobustTrainer(
         network,
         settings,
-        train_dataset=data["train"],
-        eval_dataset=data["validation"],
+        train_dataset=train,
+        eval_dataset=next((data[split] for split in ("validation", "val") if split in data), None),
         objective=made,
-        image_processor=processor,
+        environment_column=column,
+        **{"tokenizer" if text else "image_processor": processor},
     )
     result = trainer.train()
     return {
@@ -103,11 +121,11 @@ def _objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
         ) from error
 
 
-def _arguments(out: str | Path, given: Mapping[str, Any], column: str, overwrite: bool) -> Any:
+def _arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) -> Any:
     from oochub.trainers.arguments import RobustTrainingArguments
 
     allowed = [field.name for field in fields(RobustTrainingArguments)]
     for name in given:
         if name not in allowed:
             raise unknown_name("training argument", name, allowed)
-    return RobustTrainingArguments(output_dir=out, overwrite_output_dir=overwrite, environment_column=column, **given)
+    return RobustTrainingArguments(output_dir=out, overwrite_output_dir=overwrite, **given)

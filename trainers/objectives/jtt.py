@@ -112,7 +112,7 @@ class Jtt(Objective):
 
     def take_step(self, batch: Batch, learner: Learner) -> Step:
         """A step with the weights of the batch's rows; see `Objective.take_step`."""
-        logits, features = learner.outputs(batch.inputs)
+        logits, features = learner.outputs(batch.inputs, batch.environment)
         wrong = self.errors[batch.row] if len(self.errors) and self.mode == "loss_weight" else None
         loss = self(logits, batch.label, batch.environment, features, wrong=wrong)
         learner.update(loss)

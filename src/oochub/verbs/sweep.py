@@ -1,0 +1,74 @@
+"""The verb `oochub sweep`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.verbs._options import AsJson, DataDir, done, out_console
+
+
+def sweep(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A .toml file, or a recipe of the hub by name.")],
+    out: Annotated[Path | None, typer.Option(help="The folder of the sweep; not needed with --dry-run.")] = None,
+    data_dir: DataDir = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
+    jobs: Annotated[int, typer.Option(help="Runs side by side, each a process with one thread.")] = 1,
+    only: Annotated[list[str] | None, typer.Option(help="A task or a method to keep; repeatable.")] = None,
+    override: Annotated[
+        list[str] | None, typer.Option("--set", help="A key of the recipe or a training argument, key=value.")
+    ] = None,
+    features: Annotated[
+        bool, typer.Option("--features", help="Linear heads on features extracted once: a track of its own.")
+    ] = False,
+    variant: Annotated[str | None, typer.Option(help="One of the recipe's variants.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
+    from oochub.errors import OochubError
+    from oochub.loading import parse_options
+    from oochub.trainers.sweep_listing import listing, terminal
+    from oochub.trainers.sweep_recipe import read_recipe
+    from oochub.trainers.sweep_runs import stages
+
+    read = read_recipe(recipe, variant=variant, overrides=parse_options(override or []))
+    if dry_run:
+        told = listing(read, stages(read, only=only or ()))
+        if as_json:
+            out_console.print_json(json.dumps(told))
+        else:
+            out_console.print(terminal(told))
+        return
+    if out is None:
+        raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
+    from functools import partial
+
+    import pandas as pd
+    from rich.table import Column, Table
+
+    from oochub.measurement import check_raw_folders, measure
+    from oochub.trainers.sweep import feature_sweep
+    from oochub.trainers.sweep import sweep as run
+    from oochub.trainers.sweep_table import SELECTION_HEADS, selection_rows
+
+    check_raw_folders(() if read.missing_benchmarks else read.tasks, data_dir)
+    if features:
+        from oochub.feature_measurement import measure_on_features
+        from oochub.verbs._options import without_weight_bars
+
+        without_weight_bars()
+        result = feature_sweep(read, out, measure=partial(measure_on_features, data_dir=data_dir), only=only or ())
+    else:
+        result = run(read, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only or ())
+    if not as_json:
+        table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
+        for row in selection_rows(pd.read_parquet(result.selected)):
+            table.add_row(*row)
+        out_console.print(table)
+    done({key: str(one) if isinstance(one, Path) else one for key, one in result._asdict().items()}, as_json)
+    if result.failed:
+        raise OochubError(
+            f"{result.failed} of {result.runs} runs failed; {result.page} lists their errors. "
+            "The same command tries them again."
+        )

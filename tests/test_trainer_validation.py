@@ -1,0 +1,137 @@
+"""The numbers of the validation split against the hub's metrics and plain NumPy, and the rules that choose an epoch."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from datasets import ClassLabel, Dataset
+from trainings import CLASSES, ENVIRONMENTS, made_split, trainer_of, with_group_norm
+
+import oochub
+from oochub.errors import OochubError
+from oochub.trainers.examples import Examples
+from oochub.trainers.inputs import PictureInputs
+from oochub.trainers.labels import task_of
+from oochub.trainers.validation import Validation
+
+CHALLENGES = ["easy", "hard_positive", "hard_negative"]
+KINDS = np.random.default_rng(8).integers(0, 3, 40)
+
+
+def split(**columns: Any) -> Dataset:
+    return made_split(40, 2, **columns)
+
+
+def validation(dataset: Dataset, **options: Any) -> Validation:
+    examples = Examples(
+        dataset, PictureInputs(with_group_norm()[1]), split="validation", task=task_of(dataset), names=CLASSES
+    )
+    return Validation(examples, classes=2, **{"environment_column": "environment", **options})
+
+
+def row_losses(logits: np.ndarray, label: np.ndarray) -> np.ndarray:
+    logits = logits.astype(float)
+    return np.array([np.log(np.exp(z).sum()) - z[y] for z, y in zip(logits, label, strict=True)])
+
+
+def test_the_numbers_that_rules_of_selection_need() -> None:
+    """Against loops, and the hub's accuracy and worst_group. Planted: hard_loss as the mean over all hard rows."""
+    dataset = split(challenge=(ClassLabel(names=CHALLENGES), KINDS))
+    logits = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    measured = validation(dataset, metrics=("accuracy", "worst_group"))
+    found, label = measured.measure(logits), np.array(dataset["label"])
+    losses, right = row_losses(logits, label), logits.argmax(1) == label
+    assert found["loss"] == pytest.approx(losses.mean())
+    hard = [losses[KINDS == k].mean() for k in (1, 2)]
+    assert [found["hard_positive_loss"], found["hard_negative_loss"]] == pytest.approx(hard)
+    assert found["hard_loss"] == pytest.approx(max(hard))
+    own = validation(dataset).measure(logits)
+    environment = np.array(dataset["environment"])
+    expected = {ENVIRONMENTS[e]: right[environment == e].mean() for e in (0, 1)}
+    assert measured.by_environment(logits) == pytest.approx(expected)
+    assert own["accuracy"] == found["accuracy"] == pytest.approx(right.mean())
+    assert own["worst_group.accuracy"] == found["worst_group.accuracy"] == pytest.approx(min(expected.values()))
+
+
+def test_groups_come_before_environments() -> None:
+    """With a column `group`, the worst one of its groups; the accuracies by environment stay those of environments."""
+    group = np.arange(40) % 4
+    dataset = split(group=(ClassLabel(names=list("abcd")), group))
+    logits = np.random.default_rng(1).normal(size=(40, 2)).astype(np.float32)
+    right = logits.argmax(1) == np.array(dataset["label"])
+    measured = validation(dataset)
+    worst = min(right[group == g].mean() for g in range(4))
+    assert measured.measure(logits)["worst_group.accuracy"] == pytest.approx(worst)
+    assert set(measured.by_environment(logits)) == {"road", "grass"}
+    reference = oochub.get("metric", "worst_group")
+    label = np.array(dataset["label"])
+    assert reference(label=label, prediction=logits.argmax(1), group=group)["accuracy"] == pytest.approx(worst)
+
+
+def test_where_there_are_no_hard_rows_or_groups() -> None:
+    plain = validation(split(environment=None), environment_column=None)
+    logits = np.zeros((40, 2), np.float32)
+    assert set(plain.measure(logits)) == {"loss", "accuracy"} and plain.by_environment(logits) is None
+    with pytest.raises(OochubError, match="'hard_loss' needs hard rows in the validation split"):
+        validation(split(), metric_for_best_model="hard_loss")
+    easy = split(challenge=(ClassLabel(names=CHALLENGES), np.zeros(40, int)))
+    with pytest.raises(OochubError, match="'hard_loss' needs hard rows"):
+        validation(easy, metric_for_best_model="hard_loss")
+
+
+@pytest.mark.parametrize(
+    ("rule", "greater"),
+    [("loss", False), ("hard_loss", False), ("accuracy", True), ("worst_group.accuracy", True), ("auc", True)],
+)
+def test_directions(rule: str, greater: bool) -> None:
+    dataset = split(challenge=(ClassLabel(names=CHALLENGES), KINDS))
+    assert validation(dataset, metric_for_best_model=rule).selection == (rule, greater)
+    assert validation(dataset, metric_for_best_model=rule, greater_is_better=not greater).selection[1] is not greater
+
+
+def test_the_nooch_rule_chooses_the_epoch_and_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three epochs whose losses fall, and whose larger hard loss is smallest in the second. Planted: the mean of both.
+
+    The kept weights, their numbers in recipe.json, the words of the rule on the card.
+    """
+    numbers = iter(
+        [
+            {"loss": 0.9, "hard_positive_loss": 1.0, "hard_negative_loss": 2.0, "hard_loss": 2.0},
+            {"loss": 0.8, "hard_positive_loss": 1.6, "hard_negative_loss": 1.5, "hard_loss": 1.6},
+            {"loss": 0.7, "hard_positive_loss": 0.1, "hard_negative_loss": 1.8, "hard_loss": 1.8},
+        ]
+    )
+    dataset = split(challenge=(ClassLabel(names=CHALLENGES), KINDS))
+    trainer = trainer_of(
+        tmp_path / "run", made_split(30, 1), dataset, metric_for_best_model="hard_loss", num_train_epochs=3
+    )
+    monkeypatch.setattr(Validation, "measure", lambda self, logits: next(numbers))
+    result = trainer.train()
+    assert (result.best_epoch, result.best_value) == (2, 1.6)
+    chosen = json.loads((result.output_dir / "recipe.json").read_text())["selection"]
+    assert chosen["metric"] == "hard_loss" and chosen["numbers"]["hard_positive_loss"] == 1.6
+    assert set(chosen["numbers"]["accuracy_by_environment"]) == {"road", "grass"}
+    card = (result.output_dir / "README.md").read_text()
+    assert "lowest hard_loss, the larger of the mean losses of hard positives and hard negatives: NOOCH's rule" in card
+    assert "| hard_loss | 1.6 |" in card and "| accuracy_by_environment, grass |" in card
+
+
+def test_a_run_records_them_in_every_epoch(tmp_path: Path) -> None:
+    dataset = split(challenge=(ClassLabel(names=CHALLENGES), KINDS))
+    result = trainer_of(tmp_path / "run", made_split(30, 1), dataset).train()
+    for record in result.history:
+        assert {"eval_loss", "eval_hard_positive_loss", "eval_hard_negative_loss", "eval_hard_loss"} < set(record)
+        assert {"eval_accuracy", "eval_worst_group.accuracy", "eval_accuracy_by_environment"} < set(record)
+
+
+def test_logits_far_from_zero() -> None:
+    """No overflow: logits of 1e4 cost 1e4 where they are wrong."""
+    dataset = split()
+    label = np.array(dataset["label"])
+    logits = np.stack([1e4 * (label == 1), np.zeros(40)], 1).astype(np.float32)
+    expected = np.log(2) * (label == 0).mean()
+    assert validation(dataset).measure(logits)["loss"] == pytest.approx(1e4 * (label == 1).mean() + expected)
+    assert torch.isfinite(torch.tensor(validation(dataset).measure(-logits)["loss"]))

@@ -1,0 +1,130 @@
+"""Whether an objective, a model, data and arguments go together, looked at before training."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from oochub.errors import OochubError
+from oochub.heads import find_head
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.examples import Examples
+from oochub.trainers.labels import CLASSES
+from oochub.trainers.objective import Objective
+from oochub.trainers.samplers import EpochSampler, UniformSampler, sampler_by_name
+from oochub.trainers.stages import stage_epochs
+
+
+def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
+    """The model's last layers, whose inputs are its features.
+
+    Args:
+        model: A classifier; its mode is as before afterwards.
+        probe: Inputs of two different rows.
+
+    Raises:
+        OochubError: There is no linear last layer.
+
+    >>> from oochub.trainers.backbone import backbone
+    >>> model, _ = backbone("resnet-tiny", class_names=["cat", "dog"])
+    >>> head_of(model, {"pixel_values": torch.randn(2, 3, 48, 48)})
+    (Linear(in_features=128, out_features=2, bias=True),)
+    """
+    training = model.training
+    model.eval()
+    try:
+        return find_head(_Called(model, probe), probe[next(iter(probe))]).layers
+    finally:
+        model.train(training)
+
+
+def sampler_of(args: RobustTrainingArguments, train: Examples, *, processes: int) -> EpochSampler:
+    """The sampler that the arguments name.
+
+    Args:
+        args: The settings.
+        train: The training rows.
+        processes: How many there are.
+
+    Raises:
+        OochubError: See `sampler_by_name`.
+    """
+    return sampler_by_name(
+        args.sampler,
+        label=train.label,
+        environment=train.environment,
+        batch_size=args.per_device_train_batch_size * processes,
+        seed=args.seed,
+        power=args.sampler_power,
+        environments_per_batch=args.environments_per_batch,
+    )
+
+
+class _Called(nn.Module):  # type: ignore[misc]
+    """A model that takes its inputs from the probe, whatever they are called."""
+
+    def __init__(self, model: Any, probe: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self.model, self._probe = model, probe
+
+    def forward(self, pixel_values: Tensor) -> Any:
+        return self.model(**self._probe)
+
+
+def check_objective(
+    objective: Objective,
+    model: Any,
+    args: RobustTrainingArguments,
+    *,
+    probe: Mapping[str, Tensor],
+    train: Examples,
+    problem_type: str,
+) -> None:
+    """Tries everything that an objective may refuse, on the first two rows and two rows of noise.
+
+    Args:
+        objective: Prepared.
+        model: The classifier.
+        args: The settings.
+        probe: Inputs of two different rows.
+        train: The training rows.
+        problem_type: Of the labels, see `Task`.
+
+    Raises:
+        OochubError: What does not go together.
+    """
+    name = type(objective).__name__
+    if objective.needs_classes and problem_type != CLASSES:
+        raise OochubError(f"{name} needs one class a row; the labels here are of the kind {problem_type}. Take erm.")
+    present = train.environment.unique().numel()
+    if present < 2 and (objective.needs_environments or args.sampler in ("environments", "environment_balanced")):
+        asks = name if objective.needs_environments else f"sampler={args.sampler!r}"
+        raise OochubError(
+            f"{asks} compares environments, and the training set has {present} "
+            f"({', '.join(train.environment_names[:5])}). Set environment_column to a column with several, among "
+            f"{', '.join(train.dataset.column_names)}."
+        )
+    if args.gradient_accumulation_steps > 1 and not objective.accumulates:
+        raise OochubError(f"{name} updates the model several times a step. Set gradient_accumulation_steps to 1.")
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if args.forward != "joint" and processes > 1:
+        raise OochubError(f"forward={args.forward!r} runs in one process, and there are {processes}. Take 'joint'.")
+    chosen = sampler_of(args, train, processes=processes)
+    own = objective.sampler(train.label, train.environment, seed=args.seed)
+    if not isinstance(chosen, UniformSampler) and own is not None:
+        raise OochubError(f"{name} chooses its rows itself, so sampler={args.sampler!r} does nothing. Leave it out.")
+    stage_epochs(objective.shares, args.num_train_epochs)
+    objective.examine(model, probe, label=train.label, environment=train.environment)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return  # sums over processes would need tensors on their devices
+    rows = slice(0, 2)
+    label, environment = train.label[rows], train.environment[rows]
+    features = torch.zeros(len(label), 1) if objective.needs_features else None
+    try:
+        objective.eval()(torch.zeros(len(label), model.config.num_labels), label, environment, features)
+    except OochubError:
+        raise
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise OochubError(f"{name} cannot serve labels of the kind {problem_type} ({error}). Take erm.") from error

@@ -1,0 +1,140 @@
+"""What the labels of a data set are, classes, several labels a row or numbers, and the targets they make."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+
+CLASSES, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+
+
+class Task(NamedTuple):
+    """What a model has to say of a row.
+
+    Attributes:
+        problem_type: As in a config of transformers: "single_label_classification", "multi_label_classification" or
+            "regression".
+        column: "label", or "labels" where a row has several.
+        names: Of the classes or labels, in order; of the number, its column. None: whole numbers without names.
+    """
+
+    problem_type: str
+    column: str
+    names: list[str] | None
+
+
+def task_of(dataset: Any) -> Task:
+    """The task of a data set, by its features.
+
+    Args:
+        dataset: With `label`, a ClassLabel or whole numbers (one class a row) or a float (a number), or with `labels`,
+            a List of ClassLabel: the labels that hold.
+
+    Raises:
+        OochubError: Neither column, or one of another type.
+
+    >>> labels = datasets.List(datasets.ClassLabel(names=["dog", "car"]))
+    >>> task_of(datasets.Dataset.from_dict({"labels": [[1], [0, 1]]}, datasets.Features({"labels": labels})))
+    Task(problem_type='multi_label_classification', column='labels', names=['dog', 'car'])
+    """
+    features = dataset.features or {}
+    if "label" in features:
+        feature = features["label"]
+        if isinstance(feature, datasets.ClassLabel):
+            return Task(CLASSES, "label", list(feature.names))
+        if isinstance(feature, datasets.Value) and feature.dtype.startswith(("int", "uint")):
+            return Task(CLASSES, "label", None)
+        if isinstance(feature, datasets.Value) and feature.dtype.startswith("float"):
+            return Task(NUMBER, "label", ["label"])
+        raise OochubError(f"The column 'label' must hold classes or numbers, got {feature}. Cast it with cast_column.")
+    if "labels" in features:
+        feature = features["labels"]
+        inner = getattr(feature, "feature", None)
+        if isinstance(inner, datasets.ClassLabel):
+            return Task(LABELS, "labels", list(inner.names))
+        raise OochubError(
+            f"The column 'labels' must be a List of ClassLabel, got {feature}. Cast it with cast_column('labels', "
+            "List(ClassLabel(names=[...])))."
+        )
+    raise OochubError(
+        f"The data set has no column 'label' (one class or number a row) or 'labels' (several), only "
+        f"{', '.join(features)}. Rename a column with dataset.rename_column."
+    )
+
+
+def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> torch.Tensor:
+    """What `example_losses` compares the logits with.
+
+    Args:
+        dataset: See `task_of`.
+        task: Of the training set.
+        split: What an error calls the split.
+        names: Names of the model's outputs.
+
+    Returns:
+        int64 (n,) classes; float32 (n, k), 1 where a label holds and 0 elsewhere; or float32 (n,) numbers.
+
+    Raises:
+        OochubError: Labels that are not the model's classes, or numbers that are not finite.
+
+    >>> data = datasets.Dataset.from_dict({"label": [0.5, 2.0]})
+    >>> targets(data, task_of(data), split="train", names=["label"])
+    tensor([0.5000, 2.0000])
+    """
+    own = task_of(dataset)
+    if own.problem_type != task.problem_type:
+        raise OochubError(
+            f"The {split} set has another kind of label ({own.problem_type}) than the training set "
+            f"({task.problem_type}). Use splits of one data set."
+        )
+    if own.problem_type != NUMBER and own.names is not None and len(own.names) != len(names):
+        raise OochubError(
+            f"The model has {len(names)} classes and the {split} set {len(own.names)} "
+            f"({', '.join(own.names[:10])}). Make the model with num_labels={len(own.names)}."
+        )
+    if task.problem_type == NUMBER and len(names) != 1:
+        raise OochubError(f"A number needs one output, and the model has {len(names)}. Make it with num_labels=1.")
+    if task.problem_type == LABELS:
+        return torch.from_numpy(_multi_hot(dataset, split, len(names)))
+    values = np.asarray(dataset.select_columns(["label"]).with_format("numpy")[:]["label"])
+    if task.problem_type == NUMBER:
+        if not np.isfinite(values).all():
+            raise OochubError(f"Labels of the {split} set must be finite numbers. Drop the rows without one.")
+        return torch.from_numpy(values.astype(np.float32))
+    return torch.from_numpy(_classes(values, split, len(names)))
+
+
+def _classes(values: NDArray[Any], split: str, classes: int) -> NDArray[np.int64]:
+    if values.dtype.kind not in "iu" or values.ndim != 1:
+        raise OochubError(
+            f"Labels of the {split} set must be class numbers, got {values.dtype} of shape {values.shape}."
+        )
+    wrong = (values < 0) | (values >= classes)
+    if wrong.any():
+        raise OochubError(
+            f"{wrong.sum()} labels of the {split} set are not one of 0..{classes - 1}, first {values[wrong][0]} in row "
+            f"{int(np.argmax(wrong))}. Drop such rows, for example dataset.filter(lambda row: row['label'] >= 0)."
+        )
+    return values.astype(np.int64)
+
+
+def _multi_hot(dataset: Any, split: str, labels: int) -> NDArray[np.float32]:
+    column = dataset.select_columns(["labels"]).with_format("arrow")[:]["labels"]
+    lists = pa.chunked_array(column).combine_chunks()
+    if lists.null_count:
+        raise OochubError(
+            f"Some rows of the {split} set have no 'labels'. Drop them; an empty list says that none holds."
+        )
+    numbers = lists.flatten().to_numpy(zero_copy_only=False)
+    wrong = ~((numbers >= 0) & (numbers < labels))
+    if wrong.any():
+        raise OochubError(f"'labels' of the {split} set must be one of 0..{labels - 1}, got {numbers[wrong][0]}.")
+    hot = np.zeros((len(lists), labels), np.float32)
+    hot[np.repeat(np.arange(len(lists)), lists.value_lengths().to_numpy()), numbers.astype(np.intp)] = 1
+    return hot

@@ -1,0 +1,151 @@
+"""The model in training as the step of an objective sees it: asked for outputs, updated with a loss."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from oochub.errors import OochubError
+from oochub.trainers.inputs import Inputs
+from oochub.trainers.schedule import forget
+
+
+class Outputs(NamedTuple):
+    """What a model says of inputs: logits (n, k), and with a known head the features (n, d) that it sees."""
+
+    logits: Tensor
+    features: Tensor | None
+
+
+class Learner:
+    """Asks the model, and updates it, on Accelerate.
+
+    Args:
+        accelerator: That prepared the others.
+        model: The prepared model.
+        optimizer: The prepared optimizer.
+        head: The model's last layers, whose inputs are its features; none leaves the features out.
+        dropout: Of the features, in training.
+        separate: Whether `outputs` takes the rows of each environment as a batch of their own.
+        max_grad_norm: Gradients are clipped to it; 0 does not clip.
+        keep_first: Whether `start_over` will be called: a copy of the weights is kept for it.
+
+    Attributes:
+        module: The model itself, without what Accelerate wraps around it.
+        draws: Random numbers of this step and process.
+        shared_draws: Random numbers of this step, equal in all processes.
+        done: The share of the stage's steps that are done, 0 to 1.
+
+    >>> from oochub.trainers.backbone import backbone
+    >>> model, _ = backbone("resnet-tiny", class_names=["cat", "dog"])
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> learner = Learner(Accelerator(), model.cpu(), optimizer, head=[model.classifier[1]])
+    >>> learner.outputs({"pixel_values": torch.zeros(2, 3, 48, 48)}).features.shape
+    torch.Size([2, 128])
+    """
+
+    def __init__(
+        self,
+        accelerator: Accelerator,
+        model: Any,
+        optimizer: Any,
+        *,
+        head: Sequence[nn.Module] = (),
+        dropout: float = 0.0,
+        separate: bool = False,
+        max_grad_norm: float = 0.0,
+        keep_first: bool = False,
+    ) -> None:
+        self._accelerator, self._model, self._optimizer = accelerator, model, optimizer
+        self._head, self._dropout, self._max_grad_norm = tuple(head), dropout, max_grad_norm
+        self._separate = separate
+        self.module = accelerator.unwrap_model(model)
+        self.draws = self.shared_draws = np.random.default_rng(0)
+        self.done = 0.0
+        state = self.module.state_dict() if keep_first else {}
+        self._first = {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
+
+    def outputs(self, inputs: Mapping[str, Tensor], environment: Tensor | None = None) -> Outputs:
+        """What the model says of a batch's inputs; gradients reach the weights through both.
+
+        Args:
+            inputs: What the model is called with.
+            environment: Of the rows (n,): with `separate`, each environment's rows are a batch of their own.
+        """
+        if environment is None or not self._separate:
+            with self._features() as seen:
+                logits = self._model(**inputs).logits
+            return Outputs(logits, torch.cat([seen[layer] for layer in self._head], 1) if self._head else None)
+        rows = [(environment == one).nonzero()[:, 0] for one in environment.unique()]
+        found = [self.outputs({name: values[part] for name, values in inputs.items()}) for part in rows]
+        order = torch.cat(rows).argsort()
+        logits, features = (
+            torch.cat(each)[order] if each[0] is not None else None for each in zip(*found, strict=True)
+        )
+        return Outputs(logits, features)
+
+    def outputs_of_all(self, batches: Any, inputs: Inputs) -> Outputs:
+        """What the model says of all rows of a loader, in evaluation mode, from all processes, on the CPU.
+
+        Args:
+            batches: A prepared loader of `Examples`.
+            inputs: Of the examples.
+
+        Raises:
+            OochubError: A row that cannot be read.
+        """
+        self._model.eval()
+        parts, still, gather = [], torch.Generator(), self._accelerator.gather_for_metrics
+        with torch.no_grad():
+            for rows in batches:
+                if isinstance(rows, OochubError):
+                    raise rows
+                found = self.outputs(inputs.ready(rows, augment="none", generator=still))
+                parts.append([gather(each).float().cpu() for each in found if each is not None])
+        logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
+        return Outputs(logits, features[0] if features else None)
+
+    def update(self, loss: Tensor) -> None:
+        """One step of the optimizer down a scalar loss (with gradient accumulation, when its last batch is here)."""
+        self._accelerator.backward(loss)
+        if self._max_grad_norm and self._accelerator.sync_gradients:
+            self._accelerator.clip_grad_norm_(self._model.parameters(), self._max_grad_norm)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+
+    def start_over(self) -> None:
+        """Back to the weights of before the first step."""
+        self.module.load_state_dict(self._first)
+
+    def replace_head(self, weight: Tensor, bias: Tensor) -> None:
+        """Gives the model's last layer this weight (k, d) and bias (k,)."""
+        (layer,) = self._head
+        with torch.no_grad():
+            for parameter, values in ((layer.weight, weight), (layer.bias, bias)):
+                parameter.copy_(values.view_as(parameter))
+
+    def forget(self) -> None:
+        """Sets the optimizer's moments and step counts to zero, in place."""
+        forget(self._optimizer)
+
+    @contextmanager
+    def _features(self) -> Iterator[dict[nn.Module, Tensor]]:
+        """Fills a dict with the inputs of the head's layers, after dropout, while the block runs."""
+        seen: dict[nn.Module, Tensor] = {}
+
+        def see(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+            first = functional.dropout(inputs[0], self._dropout, training=layer.training)
+            seen[layer] = first.flatten(1).float()
+            return (first, *inputs[1:])
+
+        handles = [layer.register_forward_pre_hook(see) for layer in self._head]
+        try:
+            yield seen
+        finally:
+            for handle in handles:
+                handle.remove()

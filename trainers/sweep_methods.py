@@ -1,0 +1,138 @@
+"""The methods of a sweep: an objective with its settings, a grid of values or seeded random draws."""
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from inspect import signature
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from oochub import catalog
+from oochub.errors import OochubError, unknown_name
+from oochub.trainers.arguments import RobustTrainingArguments
+
+_OF_THE_SWEEP = {"output_dir", "overwrite_output_dir", "seed", "environment_column"}
+ARGUMENTS = [one.name for one in fields(RobustTrainingArguments) if one.name not in _OF_THE_SWEEP]
+"""The training arguments that a recipe may set, sweep or draw."""
+
+_KEYS: Mapping[str, type] = {"objective": str, "fixed": dict, "grid": dict, "random": dict, "draws": int}
+_DISTRIBUTIONS: Mapping[str, Callable[[Any, float], Any]] = {  # of the range or list of the recipe, and u in [0, 1)
+    "uniform": lambda ends, u: _short(ends[0] + (ends[1] - ends[0]) * u),
+    "loguniform": lambda ends, u: _short(ends[0] * (ends[1] / ends[0]) ** u),
+    "whole_loguniform": lambda ends, u: int(ends[0] * (ends[1] / ends[0]) ** u),
+    "choice": lambda among, u: among[int(len(among) * u)],
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """An objective with the settings that a sweep tries.
+
+    Attributes:
+        title: Its name in tables ("GDRO").
+        objective: Its name in the catalogue ("group_dro").
+        fixed: Hyperparameters of the objective and training arguments that all its runs have.
+        settings: What varies, one mapping a setting; one empty mapping where nothing does.
+    """
+
+    title: str
+    objective: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    settings: tuple[Mapping[str, Any], ...] = ({},)
+
+
+def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> Method:
+    """A method from its table in a recipe.
+
+    Args:
+        title: Its name in tables.
+        table: `objective` (the title where it is left out) and `fixed`; to sweep, either `grid`, lists of values of
+            which all combinations are tried, or `random` and `draws`, how many settings are drawn. `random` gives each
+            name one of {uniform = [low, high]}, {loguniform = [low, high]}, {whole_loguniform = [low, high]} (rounded
+            down to whole numbers) or {choice = [...]}. Numbers are drawn to four digits.
+        draw_seed: Of the draws. Each name of each method has a stream of its own, so that neither the order in the
+            file nor another name changes them, and more draws begin with the same ones.
+
+    Raises:
+        OochubError: An unknown key, objective, hyperparameter or distribution, or a range that is none.
+
+    >>> method = read_method("GDRO", {"objective": "group_dro", "grid": {"adjustment": [5, 30], "form": ["nooch"]}})
+    >>> method.settings
+    ({'adjustment': 5, 'form': 'nooch'}, {'adjustment': 30, 'form': 'nooch'})
+    >>> drawn = {"objective": "group_dro", "random": {"step_size": {"loguniform": [1e-3, 1e-1]}}, "draws": 3}
+    >>> [setting["step_size"] for setting in read_method("GroupDRO", drawn).settings]
+    [0.01117, 0.002188, 0.01189]
+    """
+    where = f"the method {title}"
+    check_table(table, _KEYS, where)
+    fixed, grid, random = (table.get(part, {}) for part in ("fixed", "grid", "random"))
+    if grid and random:
+        raise OochubError(f"{where} has both a grid and random draws. Keep one of them.")
+    if bool(random) != ("draws" in table) or table.get("draws", 1) < 1:
+        raise OochubError(f"{where} needs `random` and `draws`, 1 or more, together; got draws={table.get('draws')}.")
+    objective = table.get("objective", title)
+    check_names(objective, [*fixed, *grid, *random], where)
+    if twice := [name for name in fixed if name in grid or name in random]:
+        raise OochubError(f"{where} both fixes and sweeps {', '.join(twice)}. Keep one of them.")
+    settings: Iterable[dict[str, Any]]
+    if random:
+        drawn = {name: _drawn(title, name, one, table["draws"], draw_seed) for name, one in random.items()}
+        settings = (dict(zip(drawn, values, strict=True)) for values in zip(*drawn.values(), strict=True))
+    else:
+        if wrong := [name for name, values in grid.items() if not isinstance(values, list) or not values]:
+            raise OochubError(f"The grid of {where} needs a list of values of {wrong[0]}, got {grid[wrong[0]]!r}.")
+        settings = (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
+    return Method(title=title, objective=objective, fixed=fixed, settings=tuple(settings))
+
+
+def check_names(objective: str, names: Iterable[str], where: str) -> None:
+    """Checks that each name is a hyperparameter of the objective or a training argument.
+
+    Raises:
+        OochubError: An unknown objective or name.
+
+    >>> check_names("group_dro", ["adjustment", "learning_rate"], "the method GDRO")
+    """
+    own = list(signature(catalog.get("objective", objective)).parameters)
+    for name in names:
+        if name not in own and name not in ARGUMENTS:
+            raise unknown_name(f"hyperparameter of {objective} or training argument in {where}", name, own + ARGUMENTS)
+
+
+def check_table(table: Any, allowed: Mapping[str, type], where: str) -> None:
+    """Checks that a table of TOML has only allowed keys, each with a value of its type.
+
+    Raises:
+        OochubError: Not a table, an unknown key or another type.
+
+    >>> check_table({"seeds": [0]}, {"seeds": list}, "the recipe")
+    """
+    if not isinstance(table, Mapping):
+        raise OochubError(f"{where} must be a table of TOML, got {table!r}.")
+    words = {str: "a text", int: "a whole number", bool: "true or false", dict: "a table", list: "a list"}
+    for key, value in table.items():
+        if key not in allowed:
+            raise unknown_name(f"key in {where}", key, allowed)
+        if not isinstance(value, allowed[key]) or isinstance(value, bool) != (allowed[key] is bool):
+            raise OochubError(f"{key} in {where} must be {words[allowed[key]]}, got {value!r}.")
+
+
+def _drawn(title: str, name: str, table: Any, draws: int, seed: int) -> list[Any]:
+    where = f"random of {name} in the method {title}"
+    check_table(table, dict.fromkeys(_DISTRIBUTIONS, list), where)
+    kind, ends = next(iter(table.items()), ("", []))
+    if len(table) != 1 or (kind == "choice" and not ends):
+        raise OochubError(f"{where} must be one distribution, for example {{uniform = [0, 1]}}, got {table!r}.")
+    if kind != "choice":
+        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
+        if len(ends) != 2 or not numbers or not ends[0] < ends[1] or ("log" in kind and ends[0] <= 0):
+            least = ", both above 0" if "log" in kind else ""
+            raise OochubError(f"{kind} in {where} needs [low, high] with low < high{least}, got {ends!r}.")
+    stream = np.random.default_rng([seed, zlib.crc32(f"{title}/{name}".encode())])
+    return [_DISTRIBUTIONS[kind](ends, float(u)) for u in stream.random(draws)]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
