@@ -57,12 +57,12 @@ def list_pictures(config: str, place: Path, file_list: Path | None) -> Listing:
         found = [stored._replace(wnid=truth.get(PurePosixPath(stored.name).stem, stored.wnid)) for stored in found]
     if environment == "imagenet_c":
         found = [stored for stored in found if _is_corrupted(stored)]
-    return _of_known_classes(environment, place, found, f"{published:,} images")
+    return _of_known_classes(environment, place, found, published, "images")
 
 
 def list_training_pictures(place: Path) -> Listing:
     """The pictures of ImageNet-1K's split `train`."""
-    return _of_known_classes("imagenet_1k", place, stored_pictures(place), f"{1_281_167:,} training images")
+    return _of_known_classes("imagenet_1k", place, stored_pictures(place), 1_281_167, "training images")
 
 
 def _is_corrupted(stored: Stored) -> bool:
@@ -70,7 +70,7 @@ def _is_corrupted(stored: Stored) -> bool:
     return len(parts) > 3 and parts[-4] in CORRUPTIONS and parts[-3] in SEVERITIES
 
 
-def _of_known_classes(environment: str, place: Path, found: Iterable[Stored], published: str) -> Listing:
+def _of_known_classes(environment: str, place: Path, found: Iterable[Stored], images: int, what: str) -> Listing:
     named = _by_name(environment, place, found)
     unknown = [stored.name for stored in named.values() if stored.wnid not in LABELS]
     if unknown:
@@ -79,9 +79,11 @@ def _of_known_classes(environment: str, place: Path, found: Iterable[Stored], pu
             "a folder named like its class, n01440764/. Move the others away."
         )
     pictures = [named[name] for name in sorted(named)]
-    classes = len({stored.wnid for stored in pictures})
-    counts = ((classes, f"{SETS[environment].classes:,} classes"), (len(pictures), published))
-    return Listing(pictures, [f"partial: {n:,} of {of}" for n, of in counts if f"{n:,}" != of.partition(" ")[0]])
+    counts = (
+        (len({stored.wnid for stored in pictures}), SETS[environment].classes, "classes"),
+        (len(pictures), images, what),
+    )
+    return Listing(pictures, [f"partial: {n:,} of {of:,} {what}" for n, of, what in counts if n != of])
 
 
 def _imagenet_ood(place: Path, file_list: Path | None) -> Listing:
@@ -113,6 +115,8 @@ def _as_listed(listed: Sequence[str], named: dict[str, Stored], published: int, 
     gaps = [] if len(listed) == published else [f"partial: {len(listed):,} of {published:,} images"]
     if missing:
         gaps.append(f"{len(missing):,} of the {len(listed):,} files listed are missing: {_shortened(missing)}")
+    if len(missing) == len(listed):
+        raise OochubError(f"None of the {len(listed):,} files listed is there: {_shortened(missing)}.")
     return Listing([named[name] for name in listed if name in named], gaps, tuple(remarks), missing)
 
 

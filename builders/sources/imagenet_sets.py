@@ -3,7 +3,7 @@
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from oochub.builders.sources.imagenet import WNID, Enter, Stored, codec_and_size
+from oochub.builders.sources.imagenet import Enter, Stored, codec_and_size
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_wnids import LABELS

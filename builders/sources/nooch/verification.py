@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.builders.sources.nooch_ids import nooch_ids
-from oochub.builders.sources.nooch_images import FULL, NoochImages
-from oochub.builders.sources.nooch_suite import (
+from oochub.builders.sources.nooch.ids import nooch_ids
+from oochub.builders.sources.nooch.images import FULL, NoochImages
+from oochub.builders.sources.nooch.suite import (
     OTHER_PUBLISHED_CONTEXTS,
     PAPER_ENCODER,
     PUBLISHED_CONTEXTS,
     TABLE_2,
 )
-from oochub.builders.sources.nooch_task import NoochTask
+from oochub.builders.sources.nooch.task import NoochTask
 from oochub.errors import OochubError
 
 _SIDES = ("hard_positive", "hard_negative")

@@ -14,10 +14,10 @@ from oochub.builders.sources.coco_captions import read_captions
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.context_table import ContextTable
 from oochub.builders.sources.gist_similarity import gist_similarity
-from oochub.builders.sources.nooch_ids import nooch_ids
-from oochub.builders.sources.nooch_split import nooch_split
-from oochub.builders.sources.nooch_suite import PUBLISHED_CONTEXTS
-from oochub.builders.sources.nooch_task import NoochTask, published_challenge
+from oochub.builders.sources.nooch.ids import nooch_ids
+from oochub.builders.sources.nooch.split import nooch_split
+from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
+from oochub.builders.sources.nooch.task import NoochTask, published_challenge
 from oochub.builders.sources.sentence_embeddings import Embeddings, image_embeddings
 from oochub.errors import OochubError
 
