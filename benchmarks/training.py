@@ -1,10 +1,12 @@
 """A training step of the trainer beside a bare loop of the same loss: `python benchmarks/training.py`.
 
 Both run interleaved in one process and one thread, on the default backbone; the median of the rounds' ratios counts.
+Objectives may be named: `python benchmarks/training.py erm irm`.
 """
 
 import os
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +22,9 @@ import oochub
 from oochub.preprocessing import Preprocessing, normalize
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
+from oochub.trainers.batch import Batch
+from oochub.trainers.learner import Outputs
+from oochub.trainers.loop import Loop
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.run_folder import Progress
 
@@ -43,6 +48,28 @@ def examples(folder: Path) -> Dataset:
     return Dataset.from_dict({"image": pictures} | columns, features)
 
 
+class Plain:
+    """What an objective's step asks of a model, in plain torch."""
+
+    def __init__(self, model: Any, optimizer: torch.optim.Optimizer) -> None:
+        self.module, self._optimizer = model, optimizer
+        self.draws = self.shared_draws = np.random.default_rng(0)
+        self.done = 0.0
+        model.classifier[1].register_forward_pre_hook(self._see)
+
+    def outputs(self, inputs: Any, environment: Any = None) -> Outputs:
+        logits = self.module(**inputs).logits
+        return Outputs(logits, self._seen)
+
+    def update(self, loss: torch.Tensor) -> None:
+        loss.backward()
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+
+    def _see(self, layer: Any, inputs: Any) -> None:
+        self._seen = inputs[0]
+
+
 class Bare:
     """The same steps with nothing around them."""
 
@@ -52,25 +79,24 @@ class Bare:
         self.pixels = torch.tensor(np.stack([np.asarray(picture) for picture in data["image"]]))
         self.label, self.environment = torch.tensor(data["label"][:]), torch.tensor(data["environment"][:])
         self.objective = oochub.get("objective", objective)()
-        self.objective.prepare(environment_counts=torch.bincount(self.environment).tolist())
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=1e-4)
+        counts = {name: torch.bincount(getattr(self, name)).tolist() for name in ("label", "environment")}
+        self.objective.prepare(class_counts=counts["label"], environment_counts=counts["environment"])
+        self.learner = Plain(self.model, torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=1e-4))
+        probe = {"pixel_values": torch.randn(2, 3, SIZE, SIZE)}
+        self.objective.examine(self.model, probe, label=self.label, environment=self.environment)
 
     def epoch(self) -> None:
         self.model.train()
         for rows in torch.randperm(ROWS).split(BATCH):
-            logits = self.model(pixel_values=normalize(self.pixels[rows], self.preprocessing)).logits
-            loss = self.objective(logits, self.label[rows], self.environment[rows])
-            loss.backward()
-            self.optimizer.step()
-            self.optimizer.zero_grad()
+            pixels = {"pixel_values": normalize(self.pixels[rows], self.preprocessing)}
+            batch = Batch(pixels, self.label[rows], self.environment[rows], rows)
+            self.objective.take_step(self.objective.change(batch, self.learner.draws), self.learner)
 
 
 class Ours:
     """The trainer's own loop over an epoch, without validation and checkpoint."""
 
     def __init__(self, objective: str, data: Dataset, folder: Path) -> None:
-        from oochub.trainers import loop
-
         model, processor = backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
         args = RobustTrainingArguments(
             output_dir=folder / objective, cache_dir=folder / "pixels", per_device_train_batch_size=BATCH
@@ -82,12 +108,12 @@ class Ours:
             objective=oochub.get("objective", objective)(),
             image_processor=processor,
         )
-        self.loop = loop.Loop(
-            model, trainer.objective, args, train=trainer._train, evaluation=None, folder=trainer._folder
-        )
+        self.loop = Loop(model, trainer.objective, args, data=trainer._data, folder=trainer._folder, head=trainer._head)
 
     def epoch(self) -> None:
-        self.loop._run_epoch(Progress(), _Quiet())
+        progress = Progress()
+        self.loop._begin_stage(progress)
+        self.loop._run_epoch(progress, _Quiet())
 
 
 class _Quiet:
@@ -113,7 +139,7 @@ def main() -> None:
     print("| what | ratio | bound | holds |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         data = examples(Path(folder))
-        for objective in oochub.names("objective"):
+        for objective in sys.argv[1:] or oochub.names("objective"):
             ours, bare = Ours(objective, data, Path(folder)), Bare(objective, data)
             ours.epoch(), bare.epoch()  # warm
             value = statistics.median(ratio(ours, bare))

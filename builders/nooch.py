@@ -9,10 +9,10 @@ import datasets
 from oochub.benchmark import Benchmark, RawFile, Selection
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
-from oochub.builders.sources.nooch_images import FULL, NoochImages
-from oochub.builders.sources.nooch_suite import PAPER_ENCODER, PUBLISHED_CONTEXTS
-from oochub.builders.sources.nooch_task import NoochTask, Tau, nooch_task_of_all
-from oochub.builders.sources.nooch_verification import verify_nooch
+from oochub.builders.sources.nooch.images import FULL, NoochImages
+from oochub.builders.sources.nooch.suite import PAPER_ENCODER, PUBLISHED_CONTEXTS
+from oochub.builders.sources.nooch.task import NoochTask, Tau, nooch_task_of_all
+from oochub.builders.sources.nooch.verification import verify_nooch
 from oochub.errors import OochubError, unknown_name
 
 _ANNOTATIONS: dict[str, Any] = dict(

@@ -10,8 +10,8 @@ def write_cards(folder: Path = Path(__file__).parent) -> list[Path]:
     """Writes the cards and returns their paths.
 
     >>> import tempfile
-    >>> [path.name for path in write_cards(Path(tempfile.mkdtemp()))][:1]
-    ['nooch.md']
+    >>> "nooch.md" in [path.name for path in write_cards(Path(tempfile.mkdtemp()))]
+    True
     """
     paths = []
     for name in names("benchmark"):

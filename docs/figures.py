@@ -26,7 +26,7 @@ from tqdm import tqdm
 import oochub
 from oochub import theme
 from oochub.benchmark import BuildRecord
-from oochub.builders.sources.nooch_suite import PUBLISHED_CONTEXTS
+from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.predictions import Predictions
 from oochub.scenes import Scenes

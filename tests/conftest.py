@@ -41,6 +41,14 @@ def spawrious(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def imagenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small raw folder of ImageNet and the sets beside it."""
+    from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
+
+    return toy_imagenet(tmp_path_factory.mktemp("raw") / "imagenet_ood", size="small")
+
+
+@pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of real data; a test that needs it is skipped where it is absent."""
     folder = Path(os.environ.get("OOCHUB_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -11,7 +11,7 @@ import oochub
 from oochub.benchmark import BuildRecord
 
 # A benchmark joins the laws by naming a config and a toy world here or in a test of its own package.
-_CONFIGS = {"nooch": "ce_car", "spawrious": "o2o_hard"}
+_CONFIGS = {"nooch": "ce_car", "spawrious": "o2o_hard", "imagenet_ood": "imagenet_1k"}
 _BENCHMARKS = oochub.names("benchmark")
 
 
@@ -22,7 +22,7 @@ def benchmark(request):
 
 @pytest.fixture
 def raw(benchmark, request):
-    fixture = {"nooch": "coco", "spawrious": "spawrious"}[benchmark]
+    fixture = {"nooch": "coco", "spawrious": "spawrious", "imagenet_ood": "imagenet"}[benchmark]
     return request.getfixturevalue(fixture)
 
 
@@ -35,6 +35,15 @@ def _digest(split) -> str:
         digest.update(repr({k: v for k, v in row.items() if k != "image"}).encode())
         digest.update(row["image"]["bytes"])
     return digest.hexdigest()
+
+
+def _source(raw, benchmark):
+    """The file whose bytes are the first test picture's."""
+    from datasets import Image
+
+    data = load_dataset(benchmark, _CONFIGS[benchmark], data_dir=raw)
+    picture = data["test"].cast_column("image", Image(decode=False))[0]["image"]
+    return next(path for path in raw.rglob(picture["path"]) if path.read_bytes() == picture["bytes"])
 
 
 def test_every_benchmark_is_covered():
@@ -79,12 +88,7 @@ def test_same_rows_again_with_two_processes_and_streamed(benchmark, raw, tmp_pat
 
 
 def test_pictures_are_the_source_bytes(benchmark, raw):
-    from datasets import Image
-
-    data = load_dataset(benchmark, _CONFIGS[benchmark], data_dir=raw)
-    row = data["test"].cast_column("image", Image(decode=False))[0]
-    source = next(path for path in raw.rglob(row["image"]["path"]) if path.read_bytes() == row["image"]["bytes"])
-    assert source.is_file()
+    assert _source(raw, benchmark).is_file()
 
 
 def test_environment_variable_gives_the_folder(benchmark, raw, monkeypatch, tmp_path):
@@ -104,7 +108,7 @@ def test_changed_raw_data_are_built_again(benchmark, raw, tmp_path):
     shutil.copytree(raw, copy)
     before = load_dataset_builder(benchmark, _CONFIGS[benchmark], data_dir=copy).cache_dir
     assert load_dataset_builder(benchmark, _CONFIGS[benchmark], data_dir=copy).cache_dir == before
-    added = next(path for path in copy.rglob("*.*g")).parent / "one_more.png"
+    added = copy / _source(raw, benchmark).relative_to(raw).with_name("one_more.png")
     added.write_bytes(b"x")
     assert load_dataset_builder(benchmark, _CONFIGS[benchmark], data_dir=copy).cache_dir != before
 

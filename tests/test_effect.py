@@ -1,6 +1,7 @@
 """The effect is real: the whole table of docs/effect.md, three seeds, with floors and both controls."""
 
 import json
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from oochub.effect import main
 
 pytestmark = pytest.mark.slow
-SEEDS = 3
+SEEDS = int(os.environ.get("OOCHUB_EFFECT_SEEDS", "3"))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from datasets import load_dataset
 from tiny_encoder import tiny_encoder
 
 import oochub
-from oochub.builders.sources.nooch_suite import PUBLISHED_CONTEXTS
+from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.task_losses import task_losses
 from oochub.training import train

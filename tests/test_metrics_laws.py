@@ -132,8 +132,8 @@ def law_lengths(metric: Subject) -> None:
 def law_one_class(metric: Subject) -> None:
     """What ranks two classes has no value on one; what averages rows keeps within its bounds."""
     columns = random_columns(metric.arrays, 40, 0)
-    truth = columns["label"] if "label" in columns else columns["is_ood"]
-    for kept in (truth == 0, truth == 1):
+    truth = columns["label"] if "label" in columns else np.where(columns["is_ood"], 2, columns.get("correct", 0))
+    for kept in (truth == one for one in np.unique(truth)):
         try:
             found = numbers(metric, metric({name: column[kept] for name, column in columns.items()}))
         except OochubError:

@@ -12,11 +12,11 @@ from tiny_encoder import tiny_encoder
 import oochub
 from oochub.benchmark import BuildRecord
 from oochub.builders.sources.coco_categories import CATEGORY_IDS, STUFF, THINGS
-from oochub.builders.sources.nooch_ids import nooch_ids
-from oochub.builders.sources.nooch_images import NoochImages
-from oochub.builders.sources.nooch_suite import PUBLISHED_CONTEXTS, TABLE_2
-from oochub.builders.sources.nooch_task import NoochTask
-from oochub.builders.sources.nooch_verification import verify_nooch
+from oochub.builders.sources.nooch.ids import nooch_ids
+from oochub.builders.sources.nooch.images import NoochImages
+from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS, TABLE_2
+from oochub.builders.sources.nooch.task import NoochTask
+from oochub.builders.sources.nooch.verification import verify_nooch
 from oochub.cli import main
 
 _SPLITS = {"validation": "valid", "test": "test"}

@@ -168,7 +168,7 @@ def models() -> dict[str, Any]:
 def test_the_map_of_real_architectures(name: str, size: int, shape: tuple[int, ...], first: int) -> None:
     """The map's shape; the rest of the model gives the logits back from it, and a zero map gives others.
 
-    Planted: the last of all maps, behind which only the class token matters (vit), gives a step that hides nothing.
+    Planted: the last of all maps (vit, dino): behind it only the class token matters, hiding a patch changes nothing.
     """
     model = models()[name].eval()
     inputs = {"pixel_values": torch.randn(2, 3, size, size)}
@@ -179,6 +179,9 @@ def test_the_map_of_real_architectures(name: str, size: int, shape: tuple[int, .
     assert tail.first_tokens(inputs) == first
     assert torch.allclose(tail(inputs, tail.map), logits, atol=1e-6)
     assert not torch.allclose(tail(inputs, torch.zeros_like(tail.map)), logits, atol=1e-4)
+    without = tail.map.clone()
+    without[(slice(None), first) if without.ndim == 3 else (slice(None), slice(None), 0, 0)] = 0  # one patch
+    assert not torch.allclose(tail(inputs, without), logits, atol=1e-7)
     assert torch.allclose(model(**inputs).logits, logits)  # nothing of it stays
     batch = batch_of(inputs["pixel_values"].repeat(4, 1, 1, 1), [0, 1] * 4)
     objective = oochub.get("objective", "w2d")(batch_share=0.5)

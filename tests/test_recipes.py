@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from itertools import pairwise
 
 import pytest
@@ -9,11 +10,13 @@ from scipy import stats
 
 import oochub
 from oochub.errors import OochubError
+from oochub.trainers import sweep_recipe
 from oochub.trainers.sweep import sweep
 from oochub.trainers.sweep_listing import listing
 from oochub.trainers.sweep_methods import read_method
-from oochub.trainers.sweep_recipe import read_recipe, recipe_names
+from oochub.trainers.sweep_recipe import FOLDER, read_recipe, recipe_names
 from oochub.trainers.sweep_runs import Run, stages
+from oochub.trainers.sweep_selection import RULES
 
 SUITE = "car bowl boat fire_hydrant airplane cow backpack cup surfboard tie sports_ball kite".split()
 TABLE_8 = {  # NOOCH, Table 8, with the names of Table 3
@@ -297,3 +300,13 @@ def test_wrong_names_of_recipes_and_variants(recipe_of, tmp_path):
 def test_recipes_lie_in_the_package():
     assert all(first < second for first, second in pairwise(recipe_names()))
     assert {"nooch_all_tasks", "nooch_suite", "spawrious", "wilds"} <= set(recipe_names())
+
+
+def test_the_readme_shows_a_recipe_that_can_be_read(recipe_of):
+    """And names every selection rule and every key."""
+    text = (FOLDER / "README.md").read_text("utf-8")
+    block = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
+    recipe = recipe_of(block[1])
+    assert [len(method.settings) for method in recipe.methods] == [20, 2] and len(all_runs(recipe)) == 66
+    for name in (*RULES, *sweep_recipe._KEYS, *sweep_recipe._TASK_KEYS, *sweep_recipe._TUNING_KEYS):
+        assert re.search(rf"\b{name}\b", text) or name == "source", name

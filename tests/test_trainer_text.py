@@ -73,7 +73,7 @@ def trainer_of(out: Path, train: Dataset, validation: Any = None, *, objective: 
 
 @pytest.mark.parametrize("objective", ["erm", "group_dro"])
 def test_equals_a_bare_loop(tmp_path: Path, objective: str) -> None:
-    """Batches in the sampler's order, padded by the tokenizer. Planted: no attention mask; padding with [UNK]."""
+    """Batches in the sampler's order, padded by the tokenizer. Planted: no attention mask."""
     train = texts(40, 1)
     trainer = trainer_of(tmp_path / "run", train, objective=objective)
     trainer.train()

@@ -68,9 +68,6 @@ class Schedule:
     def begin(self, steps: int) -> None:
         """Starts anew, for a stage of `steps` optimizer steps."""
         args, optimizer = self._args, self._optimizer
-        for group in optimizer.param_groups:
-            group.pop("initial_lr", None)
-            group["lr"] = args.learning_rate
         if args.lr_scheduler_type == "onecycle":
             length = max(steps, 3) + 1  # one more: torch raises when the schedule is advanced past its last step
             rise = max(args.warmup_ratio or _ONECYCLE_RISE, 2 / length)  # torch divides by rise * length - 1

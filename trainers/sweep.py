@@ -111,18 +111,21 @@ def _swept(
 ) -> SweepResult:
     planned = stages(recipe, only=only)
     known: list[Run] = []
+    rows: dict[str, Mapping[str, Any]] = {}
     table = pd.DataFrame()
     with tqdm(total=sum(map(len, planned)), desc=recipe.name, unit="run", disable=None) as bar:
         for stage in planned:
             settled = [_settled(run, table) for run in stage]
             known += settled
-            todo = [run for run in settled if not run.follows and _row(folder, run).get("status") != "finished"]
+            rows |= {run.id: _row(folder, run) for run in settled}
+            todo = [run for run in settled if not run.follows and rows[run.id].get("status") != "finished"]
             bar.update(len(stage) - len(todo))
-            table = _write(recipe, folder, known, track)
+            table = _write(recipe, folder, [(run, rows[run.id]) for run in known], track)
             for run, row in do(todo) if todo else ():
                 with written_whole(folder / "rows" / f"{run.id}.json") as draft:
                     draft.write_text(json.dumps(row, indent=1) + "\n", "utf-8")
-                table = _write(recipe, folder, known, track)
+                rows[run.id] = row
+                table = _write(recipe, folder, [(run, rows[run.id]) for run in known], track)
                 bar.update()
     stem = "oracle" if recipe.select == "oracle" else "selected"
     write_table(selection_table(table), folder / f"{stem}.parquet", recipe)
@@ -150,7 +153,9 @@ def _row(folder: Path, run: Run) -> dict[str, Any]:
     return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else {}
 
 
-def _write(recipe: SweepRecipe, folder: Path, runs: list[Run], track: str) -> pd.DataFrame:
-    table = run_table(recipe, [(run, row) for run in runs if (row := _row(folder, run))], track=track)
+def _write(
+    recipe: SweepRecipe, folder: Path, rows: Iterable[tuple[Run, Mapping[str, Any]]], track: str
+) -> pd.DataFrame:
+    table = run_table(recipe, [(run, row) for run, row in rows if row], track=track)
     write_table(table, folder / "runs.parquet", recipe)
     return table

@@ -82,7 +82,9 @@ def failure(error: Exception | str) -> dict[str, Any]:
 
 
 def _work(pipe: Any, measure: Measure, folder: Path) -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported
+    import torch
+
+    torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         run = pipe.recv()

@@ -103,6 +103,8 @@ class Benchmark:
         task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
             columns, the facts of its build record and the task's config name; see `oochub.task`.
         verify: Recomputes what the authors published from the raw folder, and compares; see `oochub verify`.
+        audit: Says of each class that could be in it whether it is and what removed it, a row a class, from the
+            keywords order, candidates and wordnet; see `oochub build --audit`.
         describe_context: Names the context of a row (of which only `group` is sure to be there) for a reader, given
             the facts of the build record.
     """
@@ -129,6 +131,7 @@ class Benchmark:
         None
     )
     verify: Callable[..., Any] | None = None
+    audit: Callable[..., Any] | None = None
     describe_context: Callable[[Mapping[str, Any], Mapping[str, Any]], str] = context_of_group
 
     @property

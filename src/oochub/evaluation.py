@@ -52,9 +52,11 @@ def evaluate(
     Args:
         predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits.
         metrics: Names of metrics; None takes those that the benchmark declares.
-        detectors: Names of out-of-distribution detectors.
+        detectors: Names of out-of-distribution detectors, or detectors; `predictions` may then be of several configs,
+            the one in distribution first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one number.
         reference: Predictions of the training split with features, to fit detectors on.
-        pairs: Sets to pool for detectors.
+        pairs: Configs to set against each other, (in distribution, out of it); None takes every pair. Sets are never
+            pooled.
         match: A numeric auxiliary column, such as "area": the gap is also given with this column spread alike on both
             sides (`report["matched_gap"]`, see `oochub.matching`).
         resamples: Bootstrap replicates of the intervals that are bootstraps.
@@ -76,10 +78,15 @@ def evaluate(
     if detectors is None and (reference is not None or pairs is not None):
         raise OochubError("reference= and pairs= are read by detectors only: name some with detectors=[...].")
     for name in detectors or ():
-        raise unknown_name("detector", name, catalog.names("detector"))
+        if isinstance(name, str) and name not in catalog.names("detector"):
+            raise unknown_name("detector", name, catalog.names("detector"))
     parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
     files = [Path(one).name for one in parts if not isinstance(one, Predictions)]
-    loaded = concatenate([p if isinstance(p, Predictions) else Predictions.load(p) for p in parts])
+    opened = [p if isinstance(p, Predictions) else Predictions.load(p) for p in parts]
+    found = _detection(parts, opened, detectors, reference, pairs, resamples, seed) if detectors else None
+    if found is not None:  # sets stand beside each other; the classifier itself is scored on the first
+        opened = [one for one in opened if one.metadata["config"] == opened[0].metadata["config"]]
+    loaded = concatenate(opened)
     benchmark = declaration(loaded)
     if "labels" in loaded.table.column_names and benchmark.task is not None:
         raise OochubError(
@@ -112,6 +119,7 @@ def evaluate(
         **({"matched_gap": matched_gap_fields(benchmark, masks, columns, match, sampling)} if match else {}),
         "groups": groups(columns, loaded, benchmark, both, main_split),
         "worst_group": worst_groups(columns, main_split),
+        **({"detection": found} if found is not None else {}),
         "calibration": {side: calibration(columns, mask, sampling) for side, mask in both.items()},
         "mistakes": mistakes(loaded, benchmark, columns, both.get("out", masks["all"]), masks["all"]),
         "provenance": provenance(
@@ -129,6 +137,20 @@ def evaluate(
         ),
     }
     return Report(data)
+
+
+def _detection(
+    parts: Sequence[Any], opened: Sequence[Predictions], detectors: Any, reference: Any, pairs: Any, *sampling: int
+) -> list[dict[str, Any]]:
+    from oochub.detection import detection, read_head
+
+    sources = [one for one in (reference, *parts) if isinstance(one, str | Path)]
+    head = next((one for one in map(read_head, sources) if one is not None), None)
+    fitted_on = Predictions.load(reference) if isinstance(reference, str | Path) else reference
+    resamples, seed = sampling
+    return detection(
+        opened, list(detectors), reference=fitted_on, head=head, pairs=pairs, resamples=resamples, seed=seed
+    )
 
 
 def _columns(predictions: Predictions) -> dict[str, NDArray[Any]]:

@@ -103,6 +103,9 @@ class Report:
                 numbers[f"{part['name']}/{metric}"] = fields
         gap = self.data["gap"]
         numbers["gap"] = {**gap, "n": gap["n_in"] + gap["n_out"]}
+        for row in self.data.get("detection", ()):
+            for metric, fields in row["metrics"].items():
+                numbers[f"{row['detector']}/{row['id_set']}/{row['ood_set']}/{metric}"] = fields
         if self.data.get("matched_gap"):
             numbers["matched_gap"] = self.data["matched_gap"]
         return numbers

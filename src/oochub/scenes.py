@@ -114,9 +114,7 @@ class Scenes:
 def _lying(names: Any) -> list[str]:
     found = [name for name in ("labels", "areas", "gist_similarity") if name in names]
     if "labels" not in found or "areas" not in found:
-        raise OochubError(
-            f"These are not rows of nooch/all, which has labels and areas, but {', '.join(names)}."
-        )
+        raise OochubError(f"These are not rows of nooch/all, which has labels and areas, but {', '.join(names)}.")
     return found
 
 

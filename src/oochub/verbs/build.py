@@ -56,7 +56,7 @@ def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> di
     declared = catalog.get("benchmark", split_name(benchmark)[0])
     if declared.audit is None:
         able = [name for name in catalog.names("benchmark") if catalog.get("benchmark", name).audit]
-        raise OochubError(f"{declared.name} has no choice of classes to audit; {', '.join(able)} has.")
+        raise OochubError(f"{declared.name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
     found = declared.audit(**parameters)
     with written_whole(path) as draft:
         found.to_csv(draft, index=False)

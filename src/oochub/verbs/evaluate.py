@@ -1,20 +1,31 @@
 """The verb `oochub evaluate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
+from oochub.errors import OochubError
 from oochub.verbs._options import AsJson, done, out_console
 
 
 def evaluate(
-    predictions: Annotated[list[Path], typer.Argument(help="Files of `oochub predict`, of one model.")],
+    predictions: Annotated[
+        list[Path], typer.Argument(help="Files of `oochub predict`, of one model; with detectors of several sets.")
+    ],
     out: Annotated[Path, typer.Option(help="The JSON file of the report; a folder for several tasks.")],
     metric: Annotated[list[str] | None, typer.Option(help="Repeatable; default the benchmark's.")] = None,
     match: Annotated[str | None, typer.Option(help="Also the gap at equal values of this column: area.")] = None,
     task: Annotated[
         list[str] | None, typer.Option(help="Of nooch/all: ce_car, gist_car, ...; repeatable; every for all of them.")
+    ] = None,
+    detector: Annotated[
+        list[str] | None, typer.Option(help="Also this out-of-distribution detector; repeatable.")
+    ] = None,
+    reference: Annotated[Path | None, typer.Option(help="Predictions of the training split, to fit detectors.")] = None,
+    pair: Annotated[
+        list[str] | None, typer.Option(help="IN:OUT, configs to set against each other; repeatable; default all.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
     as_json: AsJson = False,
@@ -26,6 +37,9 @@ def evaluate(
     from oochub.tables import terminal
     from oochub.task_reports import task_reports
 
+    if task and (detector or reference or pair):
+        raise OochubError("Detectors compare sets, not tasks: leave out --task, or --detector, --reference and --pair.")
+
     if task:
         written = task_reports(predictions, task, out, metrics=metric or None, match=match, seed=seed)
         if len(written) == 1 and not as_json:
@@ -33,8 +47,43 @@ def evaluate(
         done({"reports": len(written), "report": str(out)}, as_json)
         return
     check_writable(out)
-    report = run(list(predictions), metrics=metric or None, match=match, seed=seed)
+    report = run(
+        list(predictions),
+        metrics=metric or None,
+        match=match,
+        detectors=detector or None,
+        reference=reference,
+        pairs=[_pair(one) for one in pair] if pair else None,
+        seed=seed,
+    )
     report.save(out)
     if not as_json:
         out_console.print(terminal(report.data))
+        if detector:
+            out_console.print(_detection_table(report.data["detection"]))
     done({"report": str(out)}, as_json)
+
+
+def _pair(words: str) -> tuple[str, str]:
+    inside, _, outside = words.partition(":")
+    if not (inside and outside):
+        raise OochubError(f"--pair takes IN:OUT, as imagenet_1k:imagenet_ood, got {words!r}.")
+    return inside, outside
+
+
+def _detection_table(rows: list[dict[str, Any]]) -> Table:
+    columns = ("Detector", "In / out of distribution", "New class AUROC", "Failure AUROC", "n in (wrong) / out")
+    table = Table(*columns, box=None)
+    for row in rows:
+        cells = [_number(row["metrics"][key]) for key in ("auroc_new_class", "auroc_failure")]
+        counts = f"{row['n_id']:,} ({row['n_incorrect']:,}) / {row['n_ood']:,}"
+        table.add_row(row["detector"], f"{row['id_set']} / {row['ood_set']}", *cells, counts)
+    return table
+
+
+def _number(estimate: dict[str, Any]) -> str:
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if value is None:
+        return f"n/a, {estimate['reason']}"
+    interval = "" if low is None else f" ({100 * low:.1f} to {100 * high:.1f})"
+    return f"{100 * value:.1f}{interval}"

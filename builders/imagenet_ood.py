@@ -1,0 +1,295 @@
+"""ImageNet-OOD: pictures of classes that ImageNet-1K lacks, and ImageNet-1K as it is, corrupted and redrawn."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import pyarrow as pa
+
+from oochub.benchmark import Benchmark, RawFile, Selection, data_folder
+from oochub.builder import BenchmarkBuilder, shards
+from oochub.builders.sources.imagenet import Stored, containers
+from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
+from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
+from oochub.builders.sources.imagenet_ood_audit import audit
+from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, entering, row, set_of
+from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
+from oochub.builders.sources.imagenet_wnids import LABELS
+from oochub.errors import OochubError
+
+_ACCESS = "ImageNet terms of access: non-commercial research and education"
+_ILSVRC = "https://image-net.org/challenges/LSVRC/2012/"
+_TRAIN = "imagenet/train/"
+_LISTS = {"imagenet_ood": "imagenetood.txt", "openimage_o": "openimage_o.txt"}
+
+
+def _raw(path: str, url: str, size: str, license: str, note: str, also: str = "") -> RawFile:
+    return RawFile(path=path, url=url, size=size, license=license, note=note, also=also, required=False)
+
+
+imagenet_ood = Benchmark(
+    name="imagenet_ood",
+    title="ImageNet-OOD",
+    summary="Pictures of 637 classes that ImageNet-1K lacks, beside ImageNet-1K as it is, corrupted and redrawn.",
+    version="1.0.0",
+    homepage="https://github.com/princetonvisualai/imagenetood",
+    citation="""@inproceedings{yang2024imagenetood,
+  title = {ImageNet-OOD: Deciphering Modern Out-of-Distribution Detection Algorithms},
+  author = {Yang, William and Zhang, Byron and Russakovsky, Olga},
+  booktitle = {International Conference on Learning Representations},
+  year = {2024}
+}""",
+    raw_files=(
+        _raw(
+            "imagenet/val/",
+            _ILSVRC,
+            "6.3 GB",
+            _ACCESS,
+            "<wnid>/*.JPEG, or 50,000 *.JPEG and one of the next two",
+            "val/",
+        ),
+        _raw(f"imagenet/{DEVKIT}/", _ILSVRC, "2.5 MB", _ACCESS, "data/: ground truth and meta.mat"),
+        _raw(
+            f"imagenet/{SOLUTION}",
+            "https://www.kaggle.com/c/imagenet-object-localization-challenge",
+            "7 MB",
+            _ACCESS,
+            "the same for val/ of the Kaggle challenge",
+        ),
+        _raw(_TRAIN, _ILSVRC, "138 GB", _ACCESS, "<wnid>/*.JPEG, or tar files: the split train", "train/"),
+        _raw(
+            "imagenet-21k/",
+            "https://image-net.org/download-images",
+            "1.1 TB",
+            _ACCESS,
+            "<wnid>/*.JPEG, <wnid>.tar, one tar of all, or WebDataset shards",
+            "winter21_whole/",
+        ),
+        _raw(
+            _LISTS["imagenet_ood"],
+            "https://github.com/princetonvisualai/imagenetood",
+            "1 MB",
+            "not stated",
+            "31,802 lines <wnid>/<wnid>_<k>.JPEG",
+        ),
+        _raw(
+            "imagenet-c/",
+            "https://zenodo.org/records/2235448",
+            "49 GB",
+            "CC BY 4.0",
+            "<corruption>/<severity>/<wnid>/*.JPEG, or noise.tar, blur.tar, weather.tar and digital.tar",
+        ),
+        _raw("imagenet-r/", "https://github.com/hendrycks/imagenet-r", "2.2 GB", "MIT", "<wnid>/<rendition>_<k>.jpg"),
+        _raw(
+            "sketch/",
+            "https://github.com/HaohanWang/ImageNet-Sketch",
+            "8 GB",
+            "MIT",
+            "<wnid>/sketch_<k>.JPEG",
+            "imagenet-sketch/",
+        ),
+        _raw(
+            "openimage_o/",
+            "https://github.com/haoqiwang/vim",
+            "17,632 JPEGs",
+            "CC BY 2.0 (Open Images)",
+            "*.jpg, in folders or not",
+            "openimage-o/",
+        ),
+        _raw(
+            _LISTS["openimage_o"],
+            "https://github.com/haoqiwang/vim/tree/master/datalists",
+            "17,632 lines",
+            "not stated",
+            "which of Open Images' files",
+        ),
+    ),
+    in_context=Selection(name="ImageNet-1K as it is", split="test", where={"shift": ("none",)}),
+    out_of_context=Selection(name="its classes in other pictures", split="test", where={"shift": ("covariate",)}),
+    primary_metric="accuracy",
+    metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
+    chance=0.001,
+    images_license=f"{_ACCESS}; each set's own above",
+    annotations_license="not stated",
+    audit=audit,
+)
+
+
+@dataclass
+class ImagenetOodConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """Options of `load_dataset("imagenet_ood", "imagenet_ood" | "imagenet_1k" | "fog_3" | ..., ...)`.
+
+    Attributes:
+        file_list: The files that belong to `imagenet_ood` or `openimage_o`, one a line, when the list does not lie in
+            the data folder as `imagenetood.txt` or `openimage_o.txt`. Without one every picture of the 637 classes
+            is taken, or every picture.
+        held_out: Of `imagenet_1k`: this share of each class's training pictures, the last by name, becomes the split
+            `validation`, which `oochub train` selects its model by.
+        strict: Refuse sets that are not complete, instead of noting it.
+    """
+
+    file_list: str | None = None
+    held_out: float = 0.0
+    strict: bool = False
+
+
+def _config(name: str, description: str) -> ImagenetOodConfig:
+    return ImagenetOodConfig(name=name, version=datasets.Version(imagenet_ood.version), description=description)
+
+
+class ImagenetOod(BenchmarkBuilder):
+    """ImageNet-1K, the sets with its classes in other pictures (C, R, Sketch) and those with none (OOD, OpenImage-O).
+
+    Every config has the same columns. Labels are 0 to 999 in the standard order, and -1 where `is_ood`. A row's
+    `environment` is its set and its `group` the set with what the picture is (a corruption, a rendition); C, R and
+    Sketch are `shift` "covariate", OOD and OpenImage-O "semantic". The bytes are those of the source, read in place
+    from folders or tar files; `codec`, `width` and `height` are what the bytes say, whatever the file is called.
+
+    Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Sections 2 and 3, Appendix I.
+
+    >>> list(ImagenetOod.builder_configs)[:7], len(ImagenetOod.builder_configs)  # doctest: +NORMALIZE_WHITESPACE
+    (['imagenet_1k', 'imagenet_c', 'imagenet_r', 'imagenet_sketch', 'imagenet_ood', 'openimage_o', 'gaussian_noise_1'],
+     81)
+    """
+
+    BENCHMARK: ClassVar[Benchmark] = imagenet_ood
+    BUILDER_CONFIG_CLASS = ImagenetOodConfig
+    BUILDER_CONFIGS: ClassVar[list[ImagenetOodConfig]] = [
+        _config("imagenet_1k", "The validation images of ImageNet-1K (split test), and its training images."),
+        _config("imagenet_c", "15 corruptions of the validation images at 5 severities, pooled."),
+        _config("imagenet_r", "Renditions of 200 classes: art, cartoons, toys and others."),
+        _config("imagenet_sketch", "Black and white sketches of the 1,000 classes."),
+        _config("imagenet_ood", "Images of 637 classes of ImageNet-21K that ImageNet-1K lacks."),
+        _config("openimage_o", "Images of Open Images of no class of ImageNet-1K."),
+        *(
+            _config(f"{corruption}_{severity}", f"The validation images with {corruption} at severity {severity} of 5.")
+            for corruption in CORRUPTIONS
+            for severity in SEVERITIES
+        ),
+    ]
+
+    def __init__(self, *args: Any, config_name: str | None = None, hash: str | None = None, **options: Any) -> None:
+        self._name = self._checked_config(config_name) or ""  # `_watched` is asked before there is a config
+        listed = options.get("file_list")
+        if listed and Path(listed).is_file():  # it may lie outside the data folder
+            hash = hashlib.sha256((hash or "").encode() + Path(listed).read_bytes()).hexdigest()
+        super().__init__(*args, config_name=config_name, hash=hash, **options)
+
+    def _info(self) -> datasets.DatasetInfo:
+        text, size = datasets.Value("string"), datasets.Value("int32")
+        groups = [f"{name}/{context}" for name, one in SETS.items() for context in one.contexts]
+        contexts = dict.fromkeys(context for one in SETS.values() for context in one.contexts)
+        return datasets.DatasetInfo(
+            description=imagenet_ood.summary,
+            homepage=imagenet_ood.homepage,
+            citation=imagenet_ood.citation,
+            license=imagenet_ood.images_license,
+            features=datasets.Features(
+                {
+                    "example_id": text,
+                    "image": datasets.Image(),
+                    "label": datasets.ClassLabel(names=list(IMAGENET_1K_NAMES)),
+                    "environment": datasets.ClassLabel(names=list(SETS)),
+                    "group": datasets.ClassLabel(names=groups),
+                    "shift": datasets.ClassLabel(names=list(SHIFTS)),
+                    "is_ood": datasets.Value("bool"),
+                    "context": datasets.ClassLabel(names=list(contexts)),
+                    "severity": datasets.Value("int8"),
+                    "wnid": text,
+                    "class_name": text,
+                    "file_name": text,
+                    "codec": text,
+                    "width": size,
+                    "height": size,
+                }
+            ),
+        )
+
+    def _watched(self, folder: Path) -> Iterable[Path]:
+        needed = {SETS[set_of(self._name)].folder, _LISTS.get(self._name)}
+        needed |= {_TRAIN, f"imagenet/{SOLUTION}", f"imagenet/{DEVKIT}/"} if self._name == "imagenet_1k" else set()
+        found = [raw.find(folder) for raw in imagenet_ood.raw_files if raw.path in needed]
+        enter = entering(self._name)
+        for path in filter(None, found):
+            yield from containers(path, enter) if path.is_dir() else [path]
+
+    def _folder(self) -> Path:
+        """The data folder, checked to hold the set of this config."""
+        needed = SETS[set_of(self.config.name)].folder
+        raw_files = tuple(replace(raw, required=raw.path == needed) for raw in imagenet_ood.raw_files)
+        return data_folder(replace(imagenet_ood, raw_files=raw_files), self.config.data_dir)
+
+    def _find(self, path: str) -> Path | None:
+        return next(raw for raw in imagenet_ood.raw_files if raw.path == path).find(self._folder())
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        config, environment = self.config, set_of(self.config.name)
+        self._check_options()
+        place = self._find(SETS[environment].folder)
+        assert place is not None  # noqa: S101  checked by _folder
+        list_file = self._find(_LISTS[environment]) if environment in _LISTS else None
+        listing = list_pictures(config.name, place, Path(config.file_list) if config.file_list else list_file)
+        parts = {"test": (place, listing.pictures)}
+        gaps = listing.gaps
+        training = self._find(_TRAIN) if config.name == "imagenet_1k" else None
+        if training is not None:
+            found = list_training_pictures(training)
+            train, validation = _held_out(found.pictures, config.held_out)
+            parts = {"train": (training, train), "validation": (training, validation)} | parts
+            gaps = [*gaps, *(gap for gap in found.gaps if gap not in gaps)]
+        elif config.held_out:
+            raise OochubError(f"held_out takes from the training images, and {self._folder()} lacks {_TRAIN}.")
+        if gaps and config.strict:
+            raise OochubError(f"strict=True, but {environment} is not complete in {self._folder()}: {'; '.join(gaps)}.")
+        parts = {split: part for split, part in parts.items() if part[1]}
+        self._record([*gaps, *listing.remarks], _facts(environment, parts, listing))
+        return [
+            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(list[Any](pictures))})
+            for split, (root, pictures) in parts.items()
+        ]
+
+    def _check_options(self) -> None:
+        config = self.config
+        if config.file_list and config.name not in _LISTS:
+            raise OochubError(f"file_list is read by {' and '.join(_LISTS)}; leave it out for {config.name}.")
+        if config.held_out and config.name != "imagenet_1k":
+            raise OochubError(f"held_out is of imagenet_1k, which has training images; leave it out for {config.name}.")
+        if not 0 <= config.held_out < 1:
+            raise OochubError(f"held_out is a share in [0, 1), got {config.held_out}.")
+
+    def _table(self, root: Path, rows: list[Any]) -> pa.Table:
+        made = [row(set_of(self.config.name), stored, root) for stored in rows]
+        columns: dict[str, Any] = {}
+        for name, feature in self.info.features.items():
+            values = [one[name] for one in made]
+            is_name = isinstance(feature, datasets.ClassLabel) and isinstance(values[0], str)
+            columns[name] = feature.str2int(values) if is_name else values
+        return pa.Table.from_pydict(columns, schema=self.info.features.arrow_schema)
+
+
+def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[Stored]]:
+    """The last `share` of each class apart from the others."""
+    of_class: dict[str, list[Stored]] = {}
+    for stored in pictures:
+        of_class.setdefault(stored.wnid, []).append(stored)
+    cuts = {wnid: len(several) - int(share * len(several)) for wnid, several in of_class.items()}
+    return (
+        [stored for wnid, several in of_class.items() for stored in several[: cuts[wnid]]],
+        [stored for wnid, several in of_class.items() for stored in several[cuts[wnid] :]],
+    )
+
+
+def _facts(environment: str, parts: dict[str, tuple[Path, list[Stored]]], listing: Listing) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "rows": {split: len(pictures) for split, (_, pictures) in parts.items()},
+        "shift": SETS[environment].shift,
+        "present_classes": sorted({LABELS[stored.wnid] for stored in parts["test"][1] if stored.wnid in LABELS}),
+    }
+    if "train" in parts:
+        facts["trained_groups"] = ["imagenet_1k/photo"]
+    if listing.missing:
+        facts["missing"] = list(listing.missing)
+    return facts

@@ -1,0 +1,156 @@
+"""The 15 corruptions of ImageNet-C at 5 severities, for pictures of 48 pixels.
+
+Source: Hendrycks and Dietterich 2019, Benchmarking Neural Network Robustness to Common Corruptions and Perturbations,
+Section 3 and Appendix A; the ways are theirs, the strengths are set for small pictures.
+"""
+
+import io
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy import ndimage
+
+Pixels = NDArray[np.float64]
+"""(height, width, 3), 0 to 1."""
+_Corruption = Callable[[Pixels, np.random.Generator, float], Pixels]
+
+
+def corrupted(picture: Image.Image, corruption: str, severity: int, rng: np.random.Generator) -> Image.Image:
+    """The picture with a corruption at severity 1 to 5."""
+    pixels = np.asarray(picture, np.float64) / 255
+    change, strengths = _CORRUPTIONS[corruption]
+    changed = change(pixels, rng, strengths[severity - 1])
+    return Image.fromarray((changed.clip(0, 1) * 255).round().astype(np.uint8))
+
+
+def _gaussian_noise(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    return pixels + rng.normal(0, strength, pixels.shape)
+
+
+def _shot_noise(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    return rng.poisson(pixels * strength) / strength
+
+
+def _impulse_noise(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    hit = rng.random(pixels.shape) < strength
+    return np.where(hit, rng.integers(0, 2, pixels.shape), pixels)
+
+
+def _filtered(pixels: Pixels, kernel: Pixels) -> Pixels:
+    blurred: Pixels = ndimage.convolve(pixels, kernel[..., None] / kernel.sum(), mode="nearest")
+    return blurred
+
+
+def _defocus_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    reach = np.arange(-4, 5)
+    distance = np.hypot(reach[:, None], reach)
+    return _filtered(pixels, np.clip(strength + 0.5 - distance, 0, 1))
+
+
+def _motion_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    kernel, angle = np.zeros((13, 13)), rng.uniform(0, np.pi)
+    for step in np.linspace(-strength / 2, strength / 2, 25):
+        kernel[round(6 + step * np.sin(angle)), round(6 + step * np.cos(angle))] += 1
+    return _filtered(pixels, kernel)
+
+
+def _moved(pixels: Pixels, rows: Pixels, columns: Pixels, order: int) -> Pixels:
+    """Each pixel taken from so many rows and columns away."""
+    height, width = pixels.shape[:2]
+    y, x = np.mgrid[:height, :width]
+    at = [y + rows, x + columns]
+    channels = [ndimage.map_coordinates(pixels[..., k], at, order=order, mode="reflect") for k in range(3)]
+    return np.stack(channels, 2)
+
+
+def _glass_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    rows, columns = rng.uniform(-strength, strength, (2, *pixels.shape[:2]))
+    shuffled: Pixels = ndimage.uniform_filter(_moved(pixels, rows, columns, order=0), (2, 2, 1), mode="nearest")
+    return shuffled
+
+
+def _zoom_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    middle = (np.array(pixels.shape[:2]) - 1) / 2
+    y, x = np.mgrid[: pixels.shape[0], : pixels.shape[1]]
+    factors = 1 / np.linspace(1, strength, 6) - 1
+    zoomed = [_moved(pixels, (y - middle[0]) * factor, (x - middle[1]) * factor, order=1) for factor in factors]
+    changed: Pixels = np.stack(zoomed).mean(0)
+    return changed
+
+
+def _snow(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    flakes = (rng.random(pixels.shape[:2]) < strength / 8).astype(float)
+    fallen = ndimage.convolve(flakes, np.eye(4), mode="wrap").clip(0, 1)[..., None]
+    gray = pixels.mean(2, keepdims=True) * 0.5 + 0.5
+    changed: Pixels = (1 - strength / 2) * pixels + strength / 2 * np.maximum(pixels, gray) + fallen * 0.9
+    return changed
+
+
+def _cloud(rng: np.random.Generator, shape: tuple[int, ...], grain: float) -> Pixels:
+    """Smooth noise between 0 and 1; a smaller grain is finer."""
+    smooth: Pixels = ndimage.gaussian_filter(rng.standard_normal(shape), grain, mode="wrap")
+    changed: Pixels = (smooth - smooth.min()) / (smooth.max() - smooth.min())
+    return changed
+
+
+def _frost(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    ice = (_cloud(rng, pixels.shape[:2], 1.0) + _cloud(rng, pixels.shape[:2], 5.0))[..., None] / 2
+    changed: Pixels = (1 - strength / 2) * pixels + strength * ice**1.5 * np.array([1.3, 1.4, 1.5])
+    return changed
+
+
+def _fog(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    fog = strength * _cloud(rng, pixels.shape[:2], 7.0)[..., None]
+    changed: Pixels = (pixels + fog) * pixels.max() / (pixels.max() + strength)
+    return changed
+
+
+def _brightness(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    value = pixels.max(2, keepdims=True)
+    changed: Pixels = pixels * ((value + strength).clip(0, 1) / np.maximum(value, 1e-6))
+    return changed
+
+
+def _contrast(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    mean = pixels.mean((0, 1))
+    changed: Pixels = (pixels - mean) * strength + mean
+    return changed
+
+
+def _elastic_transform(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    rows, columns = (strength * (_cloud(rng, pixels.shape[:2], 2.5) - 0.5) for _ in range(2))
+    return _moved(pixels, rows, columns, order=1)
+
+
+def _pixelate(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    picture = Image.fromarray((pixels * 255).round().astype(np.uint8))
+    small = picture.resize((round(picture.width * strength), round(picture.height * strength)), Image.Resampling.BOX)
+    return np.asarray(small.resize(picture.size, Image.Resampling.NEAREST), np.float64) / 255
+
+
+def _jpeg_compression(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
+    file = io.BytesIO()
+    Image.fromarray((pixels * 255).round().astype(np.uint8)).save(file, "JPEG", quality=round(strength))
+    with Image.open(file) as coarse:
+        return np.asarray(coarse, np.float64) / 255
+
+
+_CORRUPTIONS: dict[str, tuple[_Corruption, tuple[float, ...]]] = {
+    "gaussian_noise": (_gaussian_noise, (0.06, 0.1, 0.15, 0.22, 0.32)),
+    "shot_noise": (_shot_noise, (80, 35, 15, 7, 4)),
+    "impulse_noise": (_impulse_noise, (0.03, 0.06, 0.1, 0.17, 0.27)),
+    "defocus_blur": (_defocus_blur, (0.8, 1.2, 1.7, 2.3, 3.0)),
+    "glass_blur": (_glass_blur, (1.0, 1.6, 2.3, 3.0, 4.0)),
+    "motion_blur": (_motion_blur, (3, 5, 7, 9, 11)),
+    "zoom_blur": (_zoom_blur, (1.1, 1.2, 1.3, 1.45, 1.6)),
+    "snow": (_snow, (0.1, 0.2, 0.3, 0.45, 0.6)),
+    "frost": (_frost, (0.3, 0.45, 0.6, 0.75, 0.9)),
+    "fog": (_fog, (0.3, 0.6, 1.0, 1.5, 2.1)),
+    "brightness": (_brightness, (0.1, 0.2, 0.3, 0.4, 0.5)),
+    "contrast": (_contrast, (0.7, 0.55, 0.4, 0.28, 0.18)),
+    "elastic_transform": (_elastic_transform, (3, 5, 8, 11, 15)),
+    "pixelate": (_pixelate, (0.6, 0.45, 0.33, 0.25, 0.2)),
+    "jpeg_compression": (_jpeg_compression, (30, 20, 12, 8, 4)),
+}

@@ -1,0 +1,130 @@
+"""A toy of ImageNet-1K and the sets beside it: drawn things, corrupted, redrawn, unknown; in the real layouts."""
+
+import hashlib
+import shutil
+import tarfile
+from collections.abc import Iterator
+from itertools import chain, product
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from tqdm import tqdm
+
+from oochub.builders.sources.imagenet_sets import CORRUPTIONS
+from oochub.builders.sources.imagenet_wnids import IMAGENET_R_WNIDS
+from oochub.builders.toy_worlds import _folder
+from oochub.builders.toy_worlds._corruptions import corrupted
+from oochub.builders.toy_worlds._imagenet_ood_things import OOD_THINGS, OPEN_THINGS
+from oochub.builders.toy_worlds._imagenet_painting import PHOTO, RENDITIONS, SKETCH, Style, paint
+from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, Thing
+
+_SIZES = {"small": 3, "medium": 20}
+_TRAINING = 10
+"""Training pictures for each validation picture."""
+_UNLISTED = 1
+"""Pictures of each class of ImageNet-21K that the list of ImageNet-OOD leaves out."""
+_QUALITY = 92
+_PACKED = tuple(OOD_THINGS)[len(OOD_THINGS) // 2 :]
+"""The classes of ImageNet-21K that lie there as a tar; the others are folders."""
+_VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION = range(7)
+"""What each stream of numbers is for."""
+
+_Named = Iterator[tuple[str, Image.Image]]
+
+
+def _painted(seed: int, thing: Thing, style: Style, *cell: int) -> Image.Image:
+    """A picture of a cell (stream, class, number); it depends on nothing but these and the seed."""
+    return paint(np.random.default_rng([seed, *cell]), thing, style)
+
+
+def _of_known_classes(seed: int, count: int) -> _Named:
+    """ImageNet-1K, and -C, -R and -Sketch beside it, class by class."""
+    for label, (wnid, thing) in enumerate(ID_THINGS.items()):
+        for k in range(count):
+            name = f"{wnid}/ILSVRC2012_val_{k * len(ID_THINGS) + label + 1:08}.JPEG"
+            picture = _painted(seed, thing, PHOTO, _VALIDATION, label, k)
+            yield f"imagenet/val/{name}", picture
+            if k < max(1, count // 5):
+                for number, (corruption, severity) in enumerate(product(CORRUPTIONS, range(1, 6))):
+                    rng = np.random.default_rng([seed, _CORRUPTION, label, k, number])
+                    yield f"imagenet-c/{corruption}/{severity}/{name}", corrupted(picture, corruption, severity, rng)
+            yield f"sketch/{wnid}/sketch_{k}.JPEG", _painted(seed, thing, SKETCH, _SKETCH, label, k)
+            if wnid in IMAGENET_R_WNIDS:
+                rendition, style = list(RENDITIONS.items())[(label + k) % len(RENDITIONS)]
+                yield f"imagenet-r/{wnid}/{rendition}_{k}.jpg", _painted(seed, thing, style, _RENDITION, label, k)
+        for k in range(_TRAINING * count):
+            yield f"imagenet/train/{wnid}/{wnid}_{k + 1}.JPEG", _painted(seed, thing, PHOTO, _TRAIN, label, k)
+
+
+def _of_unknown_classes(seed: int, count: int) -> _Named:
+    """ImageNet-21K, in which a class of ImageNet-1K lies too, and OpenImage-O."""
+    first = next(iter(ID_THINGS.items()))
+    for number, (wnid, thing) in enumerate([*OOD_THINGS.items(), first]):
+        for k in range(count + _UNLISTED):
+            yield f"imagenet-21k/{wnid}/{wnid}_{k + 1}.JPEG", _painted(seed, thing, PHOTO, _OOD, number, k)
+    for number, thing in enumerate(OPEN_THINGS):
+        for k in range(count):
+            name = hashlib.sha256(f"{number} {k}".encode()).hexdigest()[:16]
+            yield f"openimage_o/{name}.jpg", _painted(seed, thing, PHOTO, _OPEN, number, k)
+
+
+def _pack(folder: Path) -> None:
+    """A class folder into the tar that ImageNet has of it."""
+    with tarfile.open(folder.with_suffix(".tar"), "w") as archive:
+        for path in sorted(folder.iterdir()):
+            member = tarfile.TarInfo(path.name)  # without the time and the owner, so the same bytes
+            member.size = path.stat().st_size
+            with path.open("rb") as file:
+                archive.addfile(member, file)
+    shutil.rmtree(folder)
+
+
+def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
+    """Render a small ImageNet: every set that the configs of `imagenet_ood` read, in its published layout.
+
+    30 of the 1,000 classes and 16 of the 637 that are out of distribution, with their wnids, as drawings of 48 x 48
+    pixels on grounds that say nothing of the class. The two kinds of class differ in shape alone: the colors, the
+    grounds and the drawing are the same, as ImageNet-OOD shares ImageNet's photographs. `imagenet-21k/` holds half of
+    its classes as folders and half as tar files, a class of ImageNet-1K beside them, and pictures that
+    `imagenetood.txt` does not list. `imagenet-c/` has all 15 corruptions at all 5 severities, `imagenet-r/` four
+    renditions of 20 classes, `sketch/` outlines on paper, `openimage_o/` things of no list. A picture depends on the
+    seed, its set, class and number only, so a smaller world is a part of a larger one.
+
+    Args:
+        folder: Where the world goes; a new or empty folder, or one that already holds this very world, which is then
+            left as it is. Written under a temporary name and renamed at the end.
+        size: How many validation pictures a class has: "small" (3), "medium" (20), or any number. There are ten
+            times as many training pictures, as many in the other sets, and a fifth as many, at least one, of each
+            corruption and severity.
+        seed: Another seed is another world; the same arguments give the same bytes.
+
+    Returns:
+        The folder; it is what `data_dir` of `imagenet_ood` takes.
+
+    Raises:
+        OochubError: For an unknown size, or a folder with other content.
+
+    >>> import tempfile
+    >>> root = toy_imagenet(Path(tempfile.mkdtemp()) / "imagenet_ood", size=1)
+    >>> sorted(path.name for path in root.iterdir())[:4]
+    ['imagenet', 'imagenet-21k', 'imagenet-c', 'imagenet-r']
+    >>> len(list(root.glob("imagenet/val/n*/ILSVRC2012_val_*.JPEG")))
+    30
+    """
+    root = Path(folder)
+    count = _folder.count_of(size, _SIZES, least=1)
+    parameters = {"world": "toy_imagenet", "drawing": 1, "validation_pictures_per_class": count, "seed": seed}
+    if _folder.stands(root, parameters):
+        return root
+    with _folder.written_whole(root, parameters) as draft:
+        pictures = chain(_of_known_classes(seed, count), _of_unknown_classes(seed, count))
+        for name, picture in tqdm(pictures, desc="toy ImageNet", unit="picture", disable=None, delay=2):
+            path = draft / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            picture.save(path, "JPEG", quality=_QUALITY)
+        for wnid in _PACKED:
+            _pack(draft / "imagenet-21k" / wnid)
+        listed = [f"{wnid}/{wnid}_{k + 1}.JPEG" for wnid in OOD_THINGS for k in range(count)]
+        (draft / "imagenetood.txt").write_text("\n".join(listed) + "\n", "utf-8")
+    return root

@@ -1,0 +1,108 @@
+"""Checks of what detectors are given: matrices of rows, a head, hyperparameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from oochub.arrays import Array, check_label
+from oochub.errors import OochubError
+
+_HINTS = {
+    "features": "predict(..., features=True) (--features) stores them.",
+    "logits": "Every Predictions has them.",
+    "label": "Give the class of each training row, int (n,).",
+    "weight": "It is the last layer's, (classes, d); predict(..., features=True) stores the head.",
+    "bias": "It is the last layer's, (classes,); a layer without one has zeros.",
+    "odin_logits": "predict(..., odin=0.0014) stores the logits of the perturbed images.",
+}
+
+
+def check_arrays(needed: Sequence[str], given: Mapping[str, Any], *, by: str) -> dict[str, Array]:
+    """Each of the arrays needed, as `check_array` gives it.
+
+    Args:
+        needed: Names.
+        given: What was given under each name, None for nothing.
+        by: Who needs them, for the error.
+
+    Raises:
+        OochubError: One is missing or unfit.
+
+    >>> list(check_arrays(["features"], {"features": [[1.0]], "logits": None}, by="Knn(k=1)"))
+    ['features']
+    """
+    missing = [name for name in needed if given[name] is None]
+    if missing:
+        raise OochubError(f"{by} needs {', '.join(missing)} and got none. {_HINTS[missing[0]]}")
+    return {name: check_array(given[name], name=name) for name in needed}
+
+
+def check_array(values: Any, *, name: str) -> Array:
+    """What a fit or a score was given under `name`, without a copy; integers become float64.
+
+    Args:
+        values: features, logits or odin_logits (n, d); label int (n,); weight (c, d); bias (c,).
+        name: Which of these it is.
+
+    Raises:
+        OochubError: Another shape or type, no rows, or a number that is not finite.
+
+    >>> check_array([[1, 2]], name="features").dtype
+    dtype('float64')
+    """
+    if name == "label":
+        return check_label(values)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; bfloat16, CUDA or grad tensors
+        raise OochubError(f"{name} cannot become a numpy array: {error}. Give a numpy array.") from error
+    least = 2 if "logits" in name else 1
+    fits = array.ndim == (1 if name == "bias" else 2) and array.size and array.shape[-1] >= least
+    if not fits or array.dtype.kind not in "fiu":
+        shape = {"bias": "(classes,)", "weight": "(classes, d)", "features": "(n, d)"}.get(name, "(n, classes)")
+        raise OochubError(
+            f"{name} must be real numbers of shape {shape}, with one row and {least} columns or more, got "
+            f"{array.dtype} of shape {array.shape}."
+        )
+    if array.dtype not in (np.float16, np.float32, np.float64):
+        array = array.astype(np.float64)
+    # One fast pass: a sum keeps NaN and infinity; it may also overflow, which the second look tells.
+    if not np.isfinite(array @ np.ones(array.shape[-1], array.dtype)).all() and not np.isfinite(array).all():
+        bad = ~np.isfinite(array).reshape(len(array), -1).all(axis=1)
+        raise OochubError(
+            f"{name} must be finite, got NaN or infinity in {int(bad.sum())} of {len(array)} rows, the first at row "
+            f"{int(np.argmax(bad))}. Find out why the model gave them, or leave these rows out."
+        )
+    return array
+
+
+def check_count(name: str, value: Any, *, least: int = 1) -> int:
+    """A hyperparameter that counts something.
+
+    Raises:
+        OochubError: It is not a whole number, or below `least`.
+
+    >>> check_count("k", 50)
+    50
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise OochubError(f"{name} must be a whole number of {least} or more, got {value!r}.")
+    return int(value)
+
+
+def check_number(name: str, value: Any, *, low: float, high: float = np.inf, above: bool = False) -> float:
+    """A hyperparameter in [low, high], in (low, high] with `above`.
+
+    Raises:
+        OochubError: It is not a finite number in that range.
+
+    >>> check_number("percentile", 65, low=0, high=100)
+    65.0
+    """
+    number = not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
+    if not number or not np.isfinite(value) or value > high or value < low or (above and value == low):
+        start = f"above {low:g}" if above else f"{low:g} or more"
+        end = f" and at most {high:g}" if np.isfinite(high) else ""
+        raise OochubError(f"{name} must be a number, {start}{end}, got {value!r}.")
+    return float(value)

@@ -1,0 +1,107 @@
+"""Rows that a fit reads a second time: where they are, or in a temporary file, never in memory."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from oochub.arrays import Array
+from oochub.errors import OochubError
+from oochub.eval_modules.detectors._blocks import fit_blocks
+
+
+class _Filed(NamedTuple):
+    """Rows in a file, from a byte on."""
+
+    file: IO[bytes]
+    start: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class KeptRows:
+    """Rows of all batches, to be read in blocks as often as needed.
+
+    Those of `fit` are read where they are. Those of `partial_fit`, which may be gone by then, go to an unnamed file in
+    the folder for temporary files ($TMPDIR), which the system removes with the process: n d numbers in their type.
+    Pickling carries the rows.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Array | _Filed] = []
+        self._file: IO[bytes] | None = None
+
+    def append(self, rows: Array, *, lasting: bool) -> None:
+        """Keeps rows (n, ...); `lasting` says that the array stays as it is.
+
+        Raises:
+            OochubError: The temporary file cannot be written.
+
+        >>> kept = KeptRows()
+        >>> kept.append(np.arange(4).reshape(2, 2), lasting=False)
+        >>> [block.tolist() for block in kept.blocks()]
+        [[[0, 1], [2, 3]]]
+        """
+        if lasting:
+            self._parts.append(rows)
+            return
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="oochub-")
+            start = self._file.seek(0, os.SEEK_END)
+            for part in fit_blocks(len(rows), rows[:1].size):
+                self._file.write(np.ascontiguousarray(rows[part]).tobytes())
+            self._file.flush()
+        except OSError as error:
+            raise OochubError(
+                f"Could not keep {rows.nbytes:,} bytes of training rows in {tempfile.gettempdir()}: "
+                f"{error.strerror or error}. Set TMPDIR to a folder with room, or call fit on memory-mapped arrays."
+            ) from error
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, _Filed) and _end(last) == (self._file, start, rows.shape[1:], rows.dtype):
+            self._parts[-1] = last._replace(shape=(last.shape[0] + len(rows), *last.shape[1:]))
+        else:
+            self._parts.append(_Filed(self._file, start, rows.shape, rows.dtype))
+
+    def extend(self, other: "KeptRows") -> None:
+        """Keeps the other's rows too; they are not copied."""
+        self._parts += other._parts
+
+    @property
+    def size(self) -> int:
+        """How many numbers are kept."""
+        return sum(int(np.prod(part.shape)) for part in self._parts)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """A type that holds all numbers."""
+        return np.result_type(*{part.dtype for part in self._parts})
+
+    def blocks(self) -> Iterator[Array]:
+        """All rows in one type, a block at a time."""
+        for part in self._parts:
+            for some in fit_blocks(part.shape[0], int(np.prod(part.shape[1:]))):
+                rows = _read(part, some) if isinstance(part, _Filed) else part[some]
+                yield rows.astype(self.dtype, copy=False)
+
+    def __getstate__(self) -> list[Array]:
+        return [_read(one, slice(0, one.shape[0])) if isinstance(one, _Filed) else one for one in self._parts]
+
+    def __setstate__(self, parts: list[Array]) -> None:
+        self._parts, self._file = [], None
+        for part in parts:
+            self.append(part, lasting=False)
+
+
+def _end(part: _Filed) -> tuple[IO[bytes], int, tuple[int, ...], np.dtype[Any]]:
+    size = int(np.prod(part.shape)) * part.dtype.itemsize
+    return part.file, part.start + size, part.shape[1:], part.dtype
+
+
+def _read(part: _Filed, rows: slice) -> Array:
+    width = int(np.prod(part.shape[1:]))
+    part.file.seek(part.start + rows.start * width * part.dtype.itemsize)
+    data = part.file.read((rows.stop - rows.start) * width * part.dtype.itemsize)
+    return np.frombuffer(data, part.dtype).reshape(-1, *part.shape[1:])

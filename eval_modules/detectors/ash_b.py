@@ -1,0 +1,66 @@
+"""ASH-B: the energy after the smaller activations are dropped and the others made equal."""
+
+import numpy as np
+
+from oochub.arrays import Array
+from oochub.detector import Detector
+from oochub.errors import OochubError
+from oochub.eval_modules.detectors._checks import check_number
+from oochub.eval_modules.detectors._softmax import log_partition
+
+
+class AshB(Detector):
+    """s(x) = log sum_c exp(W f' + b)_c, f'_j = sum_i f_i / k for the k largest f_j, else 0, k = d - round(d p / 100).
+
+    Exactly k activations are kept; of equal ones those with the lower index, zeros too if fewer than k are above zero.
+    The features are not changed. A fit takes the head; it reads no rows. The score is any real number.
+
+    Args:
+        percentile: p, 0 or more and so far below 100 that one activation is kept. Default 65, the authors' code's; on
+            ImageNet they report 65 for ASH-B and 90 for ASH-S.
+
+    Attributes:
+        weight: float64 (c, d), the head's.
+        bias: float64 (c,).
+
+    Raises:
+        OochubError: A percentile out of range, or so large that no activation is kept; something missing or unfit.
+
+    Source: Djurisic, Bozanic, Ashok and Liu 2022 (arXiv 2209.09858), Section 3, Algorithm 2; ImageNet-OOD, Section 4.
+
+    >>> detector = AshB(percentile=50).fit(weight=np.eye(4)[:2], bias=[0.0, 0.0])
+    >>> detector.score(features=[[1.0, 0.0, 5.0, 0.0]]).round(4).tolist()  # becomes 3, 0, 3, 0
+    [3.0486]
+    """
+
+    fit_needs = ("weight", "bias")
+    score_needs = ("features",)
+    fitted = ("weight", "bias")
+    weight: Array
+    bias: Array
+
+    def __init__(self, *, percentile: float = 65.0) -> None:
+        super().__init__()
+        self.percentile = check_number("percentile", percentile, low=0, high=100)
+
+    def _finish(self, gathered: None) -> None:
+        self.weight, self.bias = self._head
+        d = self.weight.shape[1]
+        if self._kept(d) < 1:
+            largest = next(p for p in range(99, -1, -1) if d - round(d * p / 100) >= 1)
+            raise OochubError(
+                f"percentile is {self.percentile:g}, which keeps none of {d} activations: the largest whole percentile "
+                f"allowed is {largest}."
+            )
+
+    def _kept(self, d: int) -> int:
+        return d - round(d * self.percentile / 100)
+
+    def _score(self, rows: dict[str, Array]) -> Array:
+        features = rows["features"]
+        k = self._kept(features.shape[1])
+        least = np.partition(features, -k, axis=1)[:, -k, None]
+        kept, level = features > least, features == least
+        kept |= level & (np.cumsum(level, axis=1) <= k - kept.sum(axis=1, keepdims=True))
+        share = features.sum(axis=1, keepdims=True) / k
+        return log_partition(kept @ self.weight.T * share + self.bias)

@@ -1,0 +1,1 @@
+"""Failure AUROC: the chance that a correctly classified row scores higher than a failure."""

@@ -1,0 +1,64 @@
+"""New-class AUROC: the chance that an in-distribution row scores higher than one of an unknown class.
+
+    AUROC = P(score_ID > score_OOD) + 1/2 P(score_ID = score_OOD)
+
+ID are all rows whose class is in the label set, whether the classifier was right or not.
+Source: "new-class detection" of ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Section 2 and Table 1.
+"""
+
+from typing import Any
+
+import datasets
+import evaluate
+
+from oochub.arrays import Array
+from oochub.eval_modules.metrics._ranking import ID, OOD, NewClassState, auroc_estimate, masks_of
+from oochub.metric import MetricFacts, MetricShell
+from oochub.ranking import auroc, tallies
+from oochub.statistics import Estimate, Sampling
+
+
+def auroc_new_class(score: Any, is_ood: Any) -> float:
+    """Area under the ROC curve of `score` for ID against OOD rows.
+
+    Args:
+        score: Any real number (n,), higher = more in-distribution; infinities are fine. -0.0 equals 0.0.
+        is_ood: Whether the class of the row is outside the label set (n,), bool or 0 and 1.
+
+    Returns:
+        A fraction in [0, 1], higher is better, 0.5 is chance. nan if all rows are ID, or all OOD.
+
+    Raises:
+        OochubError: No rows, different lengths, flags other than 0 and 1, or NaN scores.
+
+    >>> auroc_new_class(score=[0.9, 0.4, 0.5, 0.1], is_ood=[False, False, True, True])
+    0.75
+    """
+    ood, inside = tallies(score, is_ood)
+    return auroc(ahead=inside, behind=ood)
+
+
+class _State(NewClassState):
+    metric = staticmethod(auroc_new_class)
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    masks = masks_of(**columns)
+    return auroc_estimate({ID: masks[ID]}, {OOD: masks[OOD]}, columns["score"], sampling)
+
+
+FACTS = MetricFacts(title="New-class AUROC", direction="higher", ranking=True, interval=_interval)
+
+
+class AurocNewClass(MetricShell, evaluate.Metric):  # type: ignore[misc]
+    """The metric as a module of `evaluate`: compute(score=..., is_ood=...)."""
+
+    state = _State
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=__doc__,
+            citation="Yang, Zhang and Russakovsky 2024, ImageNet-OOD, ICLR",
+            inputs_description=auroc_new_class.__doc__,
+            features=datasets.Features({"score": datasets.Value("float64"), "is_ood": datasets.Value("bool")}),
+        )

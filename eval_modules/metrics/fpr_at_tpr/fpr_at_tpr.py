@@ -1,0 +1,86 @@
+"""FPR at TPR: the share of negatives taken for positives once a given share of the positives is found.
+
+Two conventions go by the name FPR@95, and differ on the same scores:
+
+    positive="id":   share of OOD rows accepted when 95% of the ID rows are (papers of ODIN, KNN, ViM, ReAct)
+    positive="ood":  share of ID rows rejected when 95% of the OOD rows are (OpenOOD, pytorch-ood)
+
+Source: Liang, Li and Srikant 2018 (ICLR), Section 4.2; OpenOOD, auc_and_fpr_recall.
+"""
+
+from typing import Any
+
+import datasets
+import evaluate
+
+from oochub.arrays import Array
+from oochub.eval_modules.metrics._ranking import NewClassState, masks_of, share_estimate
+from oochub.metric import MetricFacts, MetricShell
+from oochub.ranking import Positive, accepted, check_choice, check_share, share_taken, tallies
+from oochub.statistics import Estimate, Sampling
+
+
+def fpr_at_tpr(score: Any, is_ood: Any, tpr: float = 0.95, positive: Positive = "id") -> float:
+    """The false positive rate at the first threshold where the true positive rate is `tpr` or more.
+
+    The threshold is an order statistic, not interpolated: the score of the k-th positive, k = ceil(tpr n). Rows that
+    tie with it count as taken, on both sides.
+
+    Args:
+        score: Any real number (n,), higher = more in-distribution; infinities are fine. -0.0 equals 0.0.
+        is_ood: Whether the class of the row is outside the label set (n,), bool or 0 and 1.
+        tpr: The share of the positives to find, in (0, 1].
+        positive: "id" takes rows from the highest score down, "ood" from the lowest up.
+
+    Returns:
+        A fraction in [0, 1], lower is better. nan if all rows are ID, or all OOD.
+
+    Raises:
+        OochubError: No rows, different lengths, flags other than 0 and 1, NaN scores, `tpr` outside (0, 1], or another
+            `positive`.
+
+    >>> score, is_ood = [0.9, 0.7, 0.3, 0.6, 0.5, 0.4], [0, 0, 0, 1, 1, 1]
+    >>> fpr_at_tpr(score, is_ood), round(fpr_at_tpr(score, is_ood, positive="ood"), 3)
+    (1.0, 0.333)
+    """
+    check_share(tpr, "tpr")
+    ood, inside = tallies(score, is_ood)
+    positives, negatives = accepted(ood, inside, positive)
+    return share_taken(of=negatives, until=positives, share=tpr)
+
+
+class _State(NewClassState):
+    metric = staticmethod(fpr_at_tpr)
+
+    def __init__(self, *, tpr: float = 0.95, positive: Positive = "id") -> None:
+        check_share(tpr, "tpr")
+        check_choice(positive, Positive, "positive")
+        super().__init__()
+        self._options = {"tpr": tpr, "positive": positive}
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling, tpr: float = 0.95, positive: Positive = "id") -> Estimate:
+    check_share(tpr, "tpr")
+
+    def taken(ood: Array, inside: Array) -> tuple[Array, Array]:
+        positives, negatives = accepted(ood, inside, positive)
+        return negatives, positives
+
+    return share_estimate(taken, tpr, masks_of(**columns), columns["score"], sampling)
+
+
+FACTS = MetricFacts(title="FPR at TPR", direction="lower", ranking=True, interval=_interval)
+
+
+class FprAtTpr(MetricShell, evaluate.Metric):  # type: ignore[misc]
+    """The metric as a module of `evaluate`: compute(score=..., is_ood=..., tpr=0.95, positive="id")."""
+
+    state = _State
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=__doc__,
+            citation="Liang, Li and Srikant 2018, Enhancing the Reliability of Out-of-distribution Detection, ICLR",
+            inputs_description=fpr_at_tpr.__doc__,
+            features=datasets.Features({"score": datasets.Value("float64"), "is_ood": datasets.Value("bool")}),
+        )

@@ -1,0 +1,26 @@
+"""Raw ImageNet folders to a Parquet repository; run it: `python loading_scripts/imagenet_ood.py --help`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.loading_scripts.parquet_repository import parquet_repository
+
+
+def imagenet_ood(
+    data_dir: Annotated[Path, typer.Option(help="The folder that holds imagenet/, imagenet-21k/, imagenet-c/, ...")],
+    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
+    config: Annotated[list[str], typer.Option(help="Repeatable, for example imagenet_ood, imagenet_1k, fog_3.")],
+    file_list: Annotated[Path | None, typer.Option(help="The files of imagenet_ood or openimage_o.")] = None,
+    strict: Annotated[bool, typer.Option(help="Refuse sets that are not complete.")] = True,
+    num_proc: int = 1,
+) -> None:
+    """Builds configs of ImageNet-OOD; without --no-strict only from complete sets."""
+    options = {"strict": strict} | ({"file_list": str(file_list)} if file_list else {})
+    for name in config:
+        parquet_repository(f"imagenet_ood/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+
+
+if __name__ == "__main__":
+    typer.run(imagenet_ood)

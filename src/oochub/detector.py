@@ -1,0 +1,304 @@
+"""The form of an out-of-distribution detector: fit on the training set, score rows, save without pickle."""
+
+import json
+from collections.abc import Mapping
+from inspect import signature
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from oochub.arrays import Array, check_label, check_same_length
+from oochub.errors import OochubError
+from oochub.eval_modules.detectors._blocks import row_blocks
+from oochub.eval_modules.detectors._checks import check_arrays
+from oochub.files import folder_written_whole
+
+_HEAD = ("weight", "bias")
+_VALUES = 1 << 21  # numbers scored together: 16 MiB in float64
+
+
+class Gathered(Protocol):
+    """What a fit knows of the rows so far, in memory that does not grow with them where that can be."""
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        """Takes in a batch; `lasting` says that its arrays stay as they are until `finalize`."""
+
+    def merge(self, other: Any) -> None:
+        """Takes in what another process gathered of other rows, in any order."""
+
+
+class _NoRows:
+    """The fit of a detector that needs the head alone."""
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        pass
+
+    def merge(self, other: "_NoRows") -> None:
+        pass
+
+
+class Detector:
+    """A score of rows, higher = more in-distribution, from features and logits that a model gave.
+
+    The hyperparameters are the keyword arguments of the constructor, each kept as an attribute of the same name. Fit
+    at once, or in batches and on several processes, where any order gives the same detector:
+
+        detector.fit(features=F, logits=L, label=y, weight=W, bias=b)
+
+        part.partial_fit(features=F1, logits=L1, label=y1, weight=W, bias=b)  # each process its own, for each batch
+        detector.merge(part)
+        detector.finalize()
+
+    Arrays are numpy, float16 to float64; all arithmetic is float64 and no array is changed. What a detector does not
+    need is accepted and not looked at. A row's score does not depend on the rows scored with it.
+
+    A subclass says what it needs and implements `_score` and, where it needs something, `_empty` and `_finish`.
+
+    Attributes:
+        fit_needs: What `fit` must be given, of features, logits, label, weight and bias; empty for no fit.
+        score_needs: What `score` must be given, of features, logits and odin_logits.
+        fitted: Names of the attributes that a fit sets; `save` writes them.
+    """
+
+    fit_needs: ClassVar[tuple[str, ...]] = ()
+    score_needs: tuple[str, ...] = ()
+    fitted: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._is_fitted = not self.fit_needs
+        self._gathered: Gathered | None = None
+        self._head: tuple[Array, ...] = ()
+        self._columns: dict[str, int] = {}
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The arguments of the constructor, by name."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    def fit(
+        self, *, features: Any = None, logits: Any = None, label: Any = None, weight: Any = None, bias: Any = None
+    ) -> Self:
+        """Fits on all training rows at once, forgetting an earlier fit.
+
+        Args:
+            features: Real numbers (n, d), what the model's last layer sees. A memory map is read in blocks.
+            logits: Real numbers (n, c).
+            label: The class of each row (n,), 0..c-1.
+            weight: The last layer's, (c, d).
+            bias: The last layer's, (c,).
+
+        Returns:
+            The detector itself.
+
+        Raises:
+            OochubError: Something needed is missing, has another shape, or is not finite; a hyperparameter is larger
+                than the data allow.
+        """
+        self._start()
+        self._gather(dict(features=features, logits=logits, label=label, weight=weight, bias=bias), lasting=True)
+        return self.finalize()
+
+    def partial_fit(
+        self, *, features: Any = None, logits: Any = None, label: Any = None, weight: Any = None, bias: Any = None
+    ) -> Self:
+        """Takes in a batch of training rows; `weight` and `bias` are needed with the first batch only. See `fit`.
+
+        Raises:
+            OochubError: As for `fit`; or the detector is fitted already.
+        """
+        self._gather(dict(features=features, logits=logits, label=label, weight=weight, bias=bias), lasting=False)
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Takes in the batches that another detector of the same kind was given, before `finalize`.
+
+        Raises:
+            OochubError: Another detector, other hyperparameters, another head, or one of them is fitted.
+        """
+        if type(other) is not type(self) or other.hyperparameters != self.hyperparameters:
+            raise OochubError(
+                f"Only detectors of one kind and the same hyperparameters can be merged, got {_called(self)} and "
+                f"{_called(other) if isinstance(other, Detector) else type(other).__name__}."
+            )
+        if not self.fit_needs:
+            return self
+        self._refuse_fitted()
+        other._refuse_fitted()
+        for name, width in other._columns.items():
+            self._keep_width(name, width)
+        if other._head:
+            self._keep_head(*other._head)
+        if other._gathered is not None:
+            self._gather_into().merge(other._gathered)
+        return self
+
+    def finalize(self) -> Self:
+        """Ends a fit in batches; the detector can then score.
+
+        Raises:
+            OochubError: No batch was given, or a hyperparameter is larger than the data allow.
+        """
+        if not self._is_fitted:
+            if self._gathered is None:
+                raise OochubError(f"{_called(self)} got no rows. Call partial_fit({self._arguments()}) first.")
+            self._finish(self._gathered)
+            self._is_fitted, self._gathered, self._head = True, None, ()
+        return self
+
+    def score(self, *, features: Any = None, logits: Any = None, odin_logits: Any = None) -> Array:
+        """How much each row looks in-distribution, higher is more.
+
+        Args:
+            features: Real numbers (n, d), as for `fit`.
+            logits: Real numbers (n, c).
+            odin_logits: Logits of images perturbed as in ODIN, (n, c); read by `odin` with epsilon above 0 alone.
+
+        Returns:
+            float64 (n,), finite.
+
+        Raises:
+            OochubError: The detector is not fitted, something needed is missing, has another shape or number of
+                columns than in the fit, or is not finite.
+        """
+        given = dict(features=features, logits=logits, odin_logits=odin_logits)
+        rows = check_arrays(self.score_needs, given, by=_called(self))
+        self._refuse_unfitted()
+        for name, array in rows.items():
+            expected = self._columns.get(name)
+            if expected not in (None, array.shape[1]):
+                raise OochubError(
+                    f"{name} have {array.shape[1]} columns, but {_called(self)} was fitted on {expected}. "
+                    "Score rows of the model that it was fitted for."
+                )
+        n = check_same_length(**rows)
+        scores = np.empty(n)
+        together = max(1, _VALUES // sum(array.shape[1] for array in rows.values()))
+        for part in row_blocks(n, together, what="score"):
+            scores[part] = self._score({name: array[part].astype(np.float64) for name, array in rows.items()})
+        return scores
+
+    def save(self, path: str | Path) -> Path:
+        """Writes a fitted detector as a folder: `detector.json` and `state.safetensors`; whole or not at all.
+
+        Raises:
+            OochubError: The detector is not fitted, or the folder cannot be written.
+
+        >>> import tempfile, oochub
+        >>> energy = oochub.get("detector", "energy")(temperature=2.0)
+        >>> Detector.load(energy.save(tempfile.mkdtemp() + "/energy")).temperature
+        2.0
+        """
+        from safetensors.numpy import save_file
+
+        from oochub import __version__
+
+        self._refuse_unfitted()
+        card = {
+            "detector": type(self).__module__.rpartition(".")[2],
+            "hyperparameters": self.hyperparameters,
+            "columns": self._columns,
+            "oochub": __version__,
+        }
+        with folder_written_whole(path) as draft:
+            state = {name: np.ascontiguousarray(getattr(self, name)) for name in self.fitted}
+            save_file(state, draft / "state.safetensors")
+            (draft / "detector.json").write_text(json.dumps(card, indent=2) + "\n", "utf-8")
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads what `save` wrote; called on `Detector`, whichever detector it is.
+
+        Raises:
+            OochubError: There is no detector, or another one than the class that `load` is called on.
+        """
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        from oochub import catalog
+
+        folder = Path(path).expanduser()
+        try:
+            card = json.loads((folder / "detector.json").read_text("utf-8"))
+            state = load_file(folder / "state.safetensors")
+            kind = catalog.get("detector", card["detector"])
+            detector: Self = kind(**card["hyperparameters"])
+            for name in detector.fitted:
+                setattr(detector, name, state[name] if state[name].ndim else state[name].item())
+            detector._columns, detector._is_fitted = dict(card["columns"]), True
+        except (OSError, SafetensorError, json.JSONDecodeError, KeyError, TypeError) as error:
+            raise OochubError(f"No saved detector in {folder} ({error}). Detector.save(folder) writes one.") from error
+        if not isinstance(detector, cls):
+            raise OochubError(f"{folder} holds {_called(detector)}, not {cls.__name__}. Use Detector.load.")
+        return detector
+
+    def _score(self, rows: dict[str, Array]) -> Array:
+        """The scores (n,) of a block of rows: float64 copies of what `score_needs` names."""
+        raise NotImplementedError
+
+    def _empty(self) -> Gathered:
+        """Where batches are gathered; `_head` holds weight and bias, if they are needed."""
+        return _NoRows()
+
+    def _finish(self, gathered: Any) -> None:
+        """Sets the attributes that `fitted` names."""
+
+    def _gather(self, given: dict[str, Any], *, lasting: bool) -> None:
+        if not self.fit_needs:
+            return
+        self._refuse_fitted()
+        again = self._head and not any(given[name] is not None for name in _HEAD)
+        rows = check_arrays([name for name in self.fit_needs if not (again and name in _HEAD)], given, by=_called(self))
+        weight, bias = rows.pop("weight", None), rows.pop("bias", None)
+        if rows:
+            check_same_length(**rows)
+        if "label" in rows and "logits" in rows:
+            check_label(rows["label"], classes=rows["logits"].shape[1])
+        if weight is not None:
+            self._keep_head(weight, np.zeros(len(weight)) if bias is None else bias)
+        for name, array in rows.items():
+            if name != "label":
+                self._keep_width(name, array.shape[1])
+        self._gather_into().update(rows, lasting=lasting)
+
+    def _gather_into(self) -> Gathered:
+        if self._gathered is None:
+            self._gathered = self._empty()
+        return self._gathered
+
+    def _keep_head(self, weight: Array, bias: Array) -> None:
+        if len(bias) != len(weight):
+            raise OochubError(f"weight is of {len(weight)} classes and bias of {len(bias)}. Give those of one layer.")
+        if self._head and not all(map(np.array_equal, self._head, (weight, bias))):
+            raise OochubError("weight and bias differ from those of an earlier batch. A detector is of one model.")
+        self._keep_width("features", weight.shape[1])
+        if "bias" in self.fit_needs:
+            self._keep_width("logits", weight.shape[0])
+        self._head = self._head or (weight.astype(np.float64), bias.astype(np.float64))
+
+    def _keep_width(self, name: str, width: int) -> None:
+        if self._columns.setdefault(name, width) != width:
+            raise OochubError(
+                f"{name} have {width} columns, but earlier rows or the head have {self._columns[name]}. "
+                "All rows and the head must come from one model."
+            )
+
+    def _arguments(self) -> str:
+        return ", ".join(f"{name}=..." for name in self.fit_needs)
+
+    def _refuse_fitted(self) -> None:
+        if self._is_fitted:
+            raise OochubError(f"{_called(self)} is fitted already and takes no more rows. Make a new one, or call fit.")
+
+    def _refuse_unfitted(self) -> None:
+        if not self._is_fitted:
+            raise OochubError(f"{_called(self)} is not fitted. Call fit({self._arguments()}) first.")
+
+
+def _called(detector: Detector) -> str:
+    """Mahalanobis(), Vim(dim=64): how it was constructed."""
+    return f"{type(detector).__name__}({', '.join(f'{k}={v!r}' for k, v in detector.hyperparameters.items())})"

@@ -1,0 +1,111 @@
+"""KNN against scikit-learn's exact search, and 80-bit distances to near-duplicates."""
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.neighbors import NearestNeighbors
+
+from oochub.errors import OochubError
+from oochub.eval_modules.detectors import _nearest
+from oochub.eval_modules.detectors.knn import Knn
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    rows = rows.astype(np.float64)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def by_scikit_learn(train: np.ndarray, test: np.ndarray, k: int) -> np.ndarray:
+    search = NearestNeighbors(n_neighbors=k, algorithm="kd_tree").fit(unit(train))
+    return -search.kneighbors(unit(test))[0][:, -1]
+
+
+def exact(train: np.ndarray, test: np.ndarray, k: int) -> np.ndarray:
+    """The definition in 80-bit floats, a query at a time."""
+    rows, queries = (one.astype(np.longdouble) for one in (train, test))
+    rows = rows / np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    queries = queries / np.sqrt((queries**2).sum(axis=1, keepdims=True))
+    squared = [np.sort(((rows - one) ** 2).sum(axis=1))[k - 1] for one in queries]
+    return -np.sqrt(np.array(squared)).astype(np.float64)
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks so small that these tests cross many of them."""
+    monkeypatch.setattr(_nearest, "_WIDTH", 128)
+    monkeypatch.setattr(_nearest, "_VALUES", 128 * 40)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("k", [1, 2, 50, 700, 1000])
+def test_equals_scikit_learn(k: int, dtype: type) -> None:
+    """Planted faults: features not normalized; the (k + 1)-th; squared distances; -k of the last block alone."""
+    rng = np.random.default_rng(0)
+    train, test = rng.normal(size=(1000, 8)).astype(dtype), rng.normal(size=(90, 8)).astype(dtype)
+    found = Knn(k=k).fit(features=train).score(features=test)
+    np.testing.assert_allclose(found, by_scikit_learn(train, test, k), rtol=1e-12)
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-5, 1e-7])
+def test_near_duplicates(apart: float) -> None:
+    """2 - 2 cos of float32 is negative for a seventh of such pairs. Planted fault: sqrt(max(2 - 2 cos, 0))."""
+    rng = np.random.default_rng(1)
+    test = rng.normal(size=(60, 64))
+    train = np.concatenate([test * rng.uniform(0.5, 2, (60, 1)) + apart * rng.normal(size=(60, 64)) for _ in range(20)])
+    for k in (1, 10):
+        found = Knn(k=k).fit(features=train).score(features=test)
+        np.testing.assert_allclose(found, exact(train, test, k), rtol=1e-7)
+
+
+def test_more_near_ties_than_candidates() -> None:
+    """300 rows within 1e-6 of each other, copies among them: float64 decides. Planted fault: no second look."""
+    rng = np.random.default_rng(2)
+    train = np.concatenate([1 + 1e-6 * rng.normal(size=(300, 32)), rng.normal(size=(200, 32))])
+    train[100:150] = train[50]
+    test = np.concatenate([1 + 1e-3 * rng.normal(size=(20, 32)), np.ones((1, 32)), train[50:51]])
+    for k in (1, 40, 150, 299, 301, 500):
+        found = Knn(k=k).fit(features=train).score(features=test)
+        np.testing.assert_allclose(found, exact(train, test, k), rtol=1e-6, atol=1e-15)
+
+
+def test_a_copy_is_at_distance_zero_and_zero_features_at_one() -> None:
+    """Planted fault: rows / norm + 1e-10, which is nan for a zero row."""
+    train = np.array([[3.0, 4.0], [0.0, 2.0], [0.0, 0.0]])
+    assert Knn(k=1).fit(features=train).score(features=[[6.0, 8.0], [0.0, 0.0]]).tolist() == [0, 0]
+    assert Knn(k=2).fit(features=train).score(features=[[0.0, 0.0], [-1.0, 0.0]]).tolist() == [-1, -np.sqrt(2)]
+
+
+def test_k_above_the_rows_is_refused() -> None:
+    with pytest.raises(OochubError, match="largest k allowed is 5"):
+        Knn(k=6).fit(features=np.eye(5))
+    assert Knn().k == 1000
+    for wrong in (0, 1.5, True, "3"):
+        with pytest.raises(OochubError, match="whole number"):
+            Knn(k=wrong)
+
+
+def test_a_memory_map_is_searched_where_it_is(tmp_path: Path) -> None:
+    """Read-only arrays are not copied; others are, so that the caller may change them."""
+    train = np.random.default_rng(3).normal(size=(200, 8))
+    np.save(tmp_path / "bank.npy", train)
+    mapped = np.load(tmp_path / "bank.npy", mmap_mode="r")
+    detector = Knn(k=3).fit(features=mapped)
+    assert np.shares_memory(detector.bank, mapped) and not np.shares_memory(Knn(k=3).fit(features=train).bank, train)
+    np.testing.assert_array_equal(detector.score(features=train), Knn(k=3).fit(features=train).score(features=train))
+
+
+def test_memory_of_scoring_does_not_depend_on_the_bank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted fault: the product of a block of queries with the whole bank."""
+    monkeypatch.undo()
+    rng = np.random.default_rng(4)
+    test = rng.normal(size=(300, 16)).astype(np.float32)
+    peaks = []
+    for n in (10_000, 40_000):
+        detector = Knn(k=50).fit(features=rng.normal(size=(n, 16)).astype(np.float32))
+        tracemalloc.start()
+        detector.score(features=test)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.05 * peaks[0], peaks

@@ -1,0 +1,370 @@
+"""Laws that every detector keeps: each file of eval_modules/detectors is found and tested without being named here.
+
+Each law was seen to fail on a planted fault; `test_laws_catch_planted_faults` repeats that.
+"""
+
+import inspect
+import json
+import pickle
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import oochub
+from oochub import catalog, detector
+from oochub.detector import Detector
+from oochub.errors import OochubError
+from oochub.eval_modules.detectors import _kept_rows, _moments, knn, vim
+from oochub.eval_modules.detectors._sample import RowSample
+from oochub.eval_modules.detectors.ash_b import AshB
+from oochub.eval_modules.detectors.energy import Energy
+from oochub.eval_modules.detectors.mahalanobis import Mahalanobis
+from oochub.eval_modules.detectors.msp import Msp
+
+NAMES = oochub.names("detector")
+CLASSES, WIDTH, ROWS = 12, 32, 14_400  # more rows a class than the default k of knn
+Arrays = dict[str, np.ndarray]
+Law = Callable[[type[Detector]], None]
+
+
+def world(seed: int, n: int, *, ood: bool = False, dtype: Any = np.float32) -> Arrays:
+    """Features after a ReLU, the logits of a head that knows the class means, labels; ood rows are of other means."""
+    model = np.random.default_rng(0)
+    means = 2.5 * model.random((CLASSES, WIDTH)) * (model.random((CLASSES, WIDTH)) < 0.4)
+    others = 1.0 * model.random((CLASSES, WIDTH)) * (model.random((CLASSES, WIDTH)) < 0.4)
+    rng = np.random.default_rng(seed + 1)
+    label = rng.permutation(np.arange(n) % CLASSES)
+    noise = rng.normal(size=(n, WIDTH)) * np.linspace(0.2, 0.6, WIDTH)
+    features = np.maximum((others if ood else means)[label] + noise, 0).astype(dtype)
+    weight, bias = means / 2, -(means**2).sum(axis=1) / 4
+    weight, bias = weight - weight.mean(axis=0), bias - bias.mean()  # as trained heads are; open_max asks for it
+    logits = (features.astype(np.float64) @ weight.T + bias).astype(dtype)
+    return {"features": features, "logits": logits, "label": label, "weight": weight, "bias": bias}
+
+
+TRAIN, TEST = world(1, ROWS), world(2, 150)
+
+
+def fit_arguments(arrays: Arrays, rows: Any = slice(None)) -> Arrays:
+    return {name: array if name in ("weight", "bias") else array[rows] for name, array in arrays.items()}
+
+
+def score_arguments(arrays: Arrays, rows: Any = slice(None)) -> Arrays:
+    return {name: arrays[name][rows] for name in ("features", "logits")}
+
+
+def fitted(kind: type[Detector], arrays: Arrays = TRAIN) -> Detector:
+    return kind().fit(**arrays)
+
+
+def scores(detector: Detector, arrays: Arrays = TEST) -> np.ndarray:
+    return detector.score(**score_arguments(arrays))
+
+
+def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-9) -> None:
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+
+
+def law_form(kind: type[Detector]) -> None:
+    """Documented, constructed by keywords that are kept and fit into JSON; what it needs is among what there is."""
+    doc = kind.__doc__ or ""
+    assert doc.startswith("s(x) = ") and "Source: " in doc and ">>> " in doc and "Raises:" in doc
+    parameters = inspect.signature(kind).parameters.values()
+    assert all(one.kind is one.KEYWORD_ONLY and one.default is not one.empty for one in parameters)
+    assert kind().hyperparameters == {one.name: one.default for one in parameters}
+    json.dumps(kind().hyperparameters)
+    assert set(kind.fit_needs) <= {"features", "logits", "label", "weight", "bias"}
+    assert kind().score_needs and set(kind().score_needs) <= {"features", "logits"}
+
+
+def law_direction(kind: type[Detector]) -> None:
+    """Higher is more in-distribution, in float64, one finite number a row."""
+    detector = fitted(kind)
+    inside, outside = scores(detector, world(3, 400)), scores(detector, world(4, 400, ood=True))
+    assert inside.dtype == np.float64 and inside.shape == (400,) and np.isfinite([inside, outside]).all()
+    auroc = roc_auc_score(np.arange(800) < 400, np.concatenate([inside, outside]))
+    assert auroc > 0.7, auroc
+
+
+def law_alone(kind: type[Detector]) -> None:
+    """A row's score does not depend on the rows beside it, nor on their order."""
+    detector = fitted(kind)
+    together = scores(detector)
+    order = np.random.default_rng(0).permutation(len(together))
+    close(detector.score(**score_arguments(TEST, order)), together[order], 1e-12)
+    for i in range(40):
+        close(detector.score(**score_arguments(TEST, slice(i, i + 1))), together[i : i + 1], 1e-12)
+
+
+def law_inputs_stay(kind: type[Detector]) -> None:
+    train, test = ({name: array.astype(np.float64) for name, array in one.items()} for one in (TRAIN, TEST))
+    train["label"] = TRAIN["label"].copy()
+    before = [{name: array.copy() for name, array in one.items()} for one in (train, test)]
+    detector = fitted(kind, train)
+    first = scores(detector, test)
+    np.testing.assert_array_equal(scores(detector, test), first)
+    for arrays, copies in zip((train, test), before, strict=True):
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(array, copies[name], err_msg=f"{kind.__name__} changed {name}")
+    train["features"][:], train["logits"][:] = 0, 0
+    np.testing.assert_array_equal(scores(detector, test), first)
+
+
+def law_streaming(kind: type[Detector]) -> None:
+    """64 random batches on 4 workers, merged in any order and after a pickle, are the fit at once in another order."""
+    expected = scores(fitted(kind))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        cuts = np.sort(rng.choice(np.arange(1, ROWS), 63, replace=False))
+        workers = [kind() for _ in range(4)]
+        for number, rows in enumerate(np.split(rng.permutation(ROWS), cuts)):
+            workers[number % 4].partial_fit(**fit_arguments(TRAIN, rows))
+        if seed:
+            workers = [pickle.loads(pickle.dumps(one)) for one in workers]  # noqa: S301
+        total = workers[0] if seed else kind()
+        for i in rng.permutation(np.arange(bool(seed), 4)):
+            total.merge(workers[i])
+        close(scores(total.finalize()), expected)
+
+
+def batches(n: int, size: int = 500) -> Iterator[Arrays]:
+    for start in range(0, n, size):
+        yield world(10 + start, size)
+
+
+def peak(run: Callable[[], object]) -> int:
+    run()
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def law_memory(kind: type[Detector]) -> None:
+    """The peak of a fit in batches grows by less than 5% at 4 times the rows, unless a bank of all rows is kept."""
+    if "bank" in kind.fitted:
+        return
+
+    def run(n: int) -> None:
+        detector = kind()
+        for batch in batches(n):
+            detector.partial_fit(**batch)
+        scores(detector.finalize())
+
+    few, many = peak(lambda: run(2500)), peak(lambda: run(10000))
+    assert many < 1.05 * few, (few, many)
+
+
+def law_saving(kind: type[Detector]) -> None:
+    """What is loaded gives the same bits; safetensors and JSON, no pickle."""
+    detector = fitted(kind)
+    with tempfile.TemporaryDirectory() as folder:
+        path = detector.save(f"{folder}/saved")
+        assert sorted(file.name for file in Path(path).iterdir()) == ["detector.json", "state.safetensors"]
+        for loaded in (Detector.load(path), kind.load(path)):
+            assert type(loaded) is kind and loaded.hyperparameters == detector.hyperparameters
+            np.testing.assert_array_equal(scores(loaded), scores(detector))
+        if kind.fit_needs:
+            with pytest.raises(OochubError, match="not fitted"):
+                kind().save(f"{folder}/unfitted")
+
+
+def law_precision(kind: type[Detector]) -> None:
+    """float16 and float32 arrays give the scores of the same numbers in float64."""
+    for dtype in (np.float16, np.float32):
+        train, test = world(1, ROWS, dtype=dtype), world(2, 150, dtype=dtype)
+        wide = [
+            {name: array if array.dtype.kind == "i" else array.astype(np.float64) for name, array in one.items()}
+            for one in (train, test)
+        ]
+        close(scores(fitted(kind, train), test), scores(fitted(kind, wide[0]), wide[1]))
+
+
+def law_needs(kind: type[Detector]) -> None:
+    """What it needs suffices, the rest is not looked at; without any of it there is an error that names it."""
+    expected = scores(fitted(kind))
+    needed = {name: TRAIN[name] for name in kind.fit_needs}
+    nonsense = {name: "not looked at" for name in TRAIN if name not in needed}
+    detector = kind().fit(**needed, **nonsense)
+    rows = {name: TEST[name] for name in detector.score_needs}
+    np.testing.assert_array_equal(detector.score(**rows), expected)
+    for name in needed:
+        with pytest.raises(OochubError, match=name):
+            kind().fit(**{**TRAIN, name: None})
+    for name in rows:
+        with pytest.raises(OochubError, match=name):
+            detector.score(**{**rows, name: None})
+    if not needed:
+        np.testing.assert_array_equal(kind().score(**rows), expected)
+
+
+def law_refusals(kind: type[Detector]) -> None:
+    """NaN, no rows, rows out of step, other columns, calls in the wrong order: errors that the user can fix."""
+    detector = fitted(kind)
+    wrong: list[Callable[[Arrays, str], Any]] = [
+        lambda arrays, name: np.where(np.arange(arrays[name].size).reshape(arrays[name].shape) == 7, np.nan, 1),
+        lambda arrays, name: arrays[name][:0],
+        lambda arrays, name: arrays[name].astype(str),
+        lambda arrays, name: arrays[name][..., None],
+    ]  # fmt: skip
+    for make in wrong:
+        for name in kind.fit_needs:
+            with pytest.raises(OochubError, match=name):
+                kind().fit(**{**TRAIN, name: make(TRAIN, name)})
+        for name in detector.score_needs:
+            with pytest.raises(OochubError, match=name):
+                detector.score(**{**score_arguments(TEST), name: make(TEST, name)})
+    if len(detector.score_needs) > 1:
+        with pytest.raises(OochubError, match="same number of rows"):
+            detector.score(features=TEST["features"][1:], logits=TEST["logits"])
+    for name in detector.score_needs:
+        if name in detector._columns:
+            with pytest.raises(OochubError, match="columns"):
+                detector.score(**{**score_arguments(TEST), name: TEST[name][:, 1:]})
+    other = next(oochub.get("detector", name) for name in NAMES if oochub.get("detector", name) is not kind)
+    with pytest.raises(OochubError, match="one kind"):
+        kind().merge(other())
+    if kind.fit_needs:
+        for call in (
+            lambda: kind().score(**score_arguments(TEST)),
+            lambda: kind().finalize(),
+            lambda: detector.partial_fit(**TRAIN),
+            lambda: kind().merge(detector),
+            lambda: detector.merge(kind()),
+        ):
+            with pytest.raises(OochubError, match="fit"):
+                call()
+
+
+def law_fit_anew(kind: type[Detector]) -> None:
+    """A second fit forgets the first."""
+    detector = fitted(kind, world(5, ROWS))
+    np.testing.assert_array_equal(scores(detector.fit(**TRAIN)), scores(fitted(kind)))
+
+
+LAWS = [
+    law_form,
+    law_direction,
+    law_alone,
+    law_inputs_stay,
+    law_streaming,
+    law_memory,
+    law_saving,
+    law_precision,
+    law_needs,
+    law_refusals,
+    law_fit_anew,
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_law(name: str, law: Law) -> None:
+    law(oochub.get("detector", name))
+
+
+def test_all_detectors_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every file has a class of its name and a test of its own. Planted fault: a file without a test."""
+    assert len(NAMES) >= 12
+    for name in NAMES:
+        kind = oochub.get("detector", name)
+        assert issubclass(kind, Detector) and kind.__name__.lower() == name.replace("_", ""), (kind, name)
+        assert (Path(__file__).parent / f"test_detector_{name}.py").is_file(), name
+        assert "skip" not in catalog.summary("detector", name)
+    with capsys.disabled():
+        print(f"\nlaws of detectors: {len(LAWS)} laws x {len(NAMES)} detectors")  # noqa: T201
+
+
+def _lower_is_inside(self: Detector, rows: Arrays) -> np.ndarray:
+    return -rows["logits"].max(axis=1)
+
+
+def _against_the_batch(self: Detector, rows: Arrays) -> np.ndarray:
+    return rows["logits"].max(axis=1) - rows["logits"].mean()
+
+
+def _clears_its_input(self: Detector, **rows: np.ndarray) -> np.ndarray:
+    found = Detector.score(self, **rows)
+    rows["features"][:] = 0
+    return found
+
+
+def _in_their_own_type(self: Detector, **rows: np.ndarray) -> np.ndarray:
+    return self._score({name: rows[name].copy() for name in self.score_needs})
+
+
+def _fits_once(self: Detector, **rows: np.ndarray) -> Detector:
+    return self if self._is_fitted else Detector.fit(self, **rows)
+
+
+def _not_copied(self: knn._Rows, rows: Arrays, *, lasting: bool) -> None:
+    self.parts.append(rows["features"])
+
+
+def _without_the_means(self: _moments.ClassMoments, count: int, mean: np.ndarray) -> None:
+    self.mean = (self.mean * self.count + mean * count) / (self.count + count)
+    self.count += count
+
+
+def _in_memory(self: _kept_rows.KeptRows, rows: np.ndarray, *, lasting: bool) -> None:
+    self._parts.append(rows.copy())
+
+
+def _hoarding(self: _moments.ClassMoments, rows: Arrays, *, lasting: bool) -> None:
+    self.__dict__.setdefault("hoard", []).append(rows["features"].copy())
+    _UPDATE(self, rows, lasting=lasting)
+
+
+def _unchecked(needed: Any, given: Arrays, *, by: str) -> Arrays:
+    return {name: np.asarray(given[name]) for name in needed}
+
+
+def _nothing(self: Any, other: Any) -> None:
+    pass
+
+
+_UPDATE = _moments.ClassMoments.update
+FAULTS: list[tuple[Law, str, str, Any, str, Any]] = [
+    (law_form, "no docstring", "msp", Msp, "__doc__", "Energy."),
+    (law_direction, "lower is more in-distribution", "energy", Energy, "_score", _lower_is_inside),
+    (law_alone, "less the batch's mean", "energy", Energy, "_score", _against_the_batch),
+    (law_inputs_stay, "changes its input", "ash_b", AshB, "score", _clears_its_input),
+    (law_inputs_stay, "keeps the caller's array", "knn", knn._Rows, "update", _not_copied),
+    (law_streaming, "means not shifted", "mahalanobis", _moments.ClassMoments, "_join", _without_the_means),
+    (law_streaming, "a worker forgotten", "vim", vim._Gathered, "merge", _nothing),
+    (law_streaming, "samples not merged", "vim", RowSample, "merge", _nothing),
+    (law_streaming, "rows of one worker", "open_max", _kept_rows.KeptRows, "extend", _nothing),
+    (law_memory, "rows in memory", "react", _kept_rows.KeptRows, "append", _in_memory),
+    (law_memory, "rows kept beside the moments", "mahalanobis", _moments.ClassMoments, "update", _hoarding),
+    (law_saving, "a part not saved", "mahalanobis", Mahalanobis, "fitted", ("mean", "whitener")),
+    (law_precision, "arithmetic in the type of the input", "energy", Energy, "score", _in_their_own_type),
+    (law_needs, "needs more than it says", "energy", Energy, "score_needs", ("features",)),
+    (law_refusals, "no checks", "energy", detector, "check_arrays", _unchecked),
+    (law_fit_anew, "a second fit does nothing", "knn", knn.Knn, "fit", _fits_once),
+]
+
+
+@pytest.mark.parametrize(
+    ("law", "fault", "name", "where", "attribute", "planted"),
+    FAULTS,
+    ids=[f"{one[0].__name__}-{one[1]}" for one in FAULTS],
+)
+def test_laws_catch_planted_faults(
+    law: Law, fault: str, name: str, where: Any, attribute: str, planted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law(oochub.get("detector", name))
+    monkeypatch.setattr(where, attribute, planted)
+    with pytest.raises((AssertionError, AttributeError, KeyError, ValueError, ArithmeticError, pytest.fail.Exception)):
+        law(oochub.get("detector", name))
+
+
+def test_every_law_has_a_planted_fault() -> None:
+    assert {law for law, *_ in FAULTS} == set(LAWS)

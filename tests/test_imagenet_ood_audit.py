@@ -1,0 +1,332 @@
+"""How ImageNet-OOD's classes are chosen: every filter and the whole audit against a plain walk through WordNet."""
+
+import dataclasses
+import functools
+import json
+import re
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from oochub.builders import imagenet_ood as declaration
+from oochub.builders.sources.imagenet_ood_audit import audit
+from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
+from oochub.builders.sources.imagenet_ood_filters import FILTERS, ORDERS, Classes
+from oochub.builders.sources.imagenet_wnids import IMAGENET_1K_WNIDS
+from oochub.builders.sources.wordnet import WordNet, read_wordnet
+from oochub.builders.sources.wordnet_facts import imagenet_21k_p, wordnet_facts, write_wordnet_facts
+from oochub.cli import main
+from oochub.errors import OochubError
+
+DEBIAN = Path("/usr/share/wordnet")
+NEEDS_WORDNET = pytest.mark.skipif(
+    not (DEBIAN / "data.noun").exists(), reason=f"no WordNet at {DEBIAN}: apt-get install wordnet-base"
+)
+KNOWN = set(IMAGENET_1K_WNIDS)
+SOURCES = [pytest.param(None, id="facts"), pytest.param(DEBIAN, id="wordnet-base", marks=NEEDS_WORDNET)]
+IN_POOL = "id_classes,hypernyms,hyponyms,organism,sister_classes_in_pool,covariate_shift"
+
+
+@functools.cache
+def _edges(place):
+    """Every wnid to its parents, read anew: a pattern over the pointers, not the fields by their counts."""
+    if place is None:
+        rows = [line.split("\t") for line in _facts_file().read_text().splitlines() if not line.startswith("#")]
+        return {"n" + row[0]: ["n" + one for one in row[2].split()] for row in rows}
+    found = {}
+    for line in (place / "data.noun").read_text("latin-1").splitlines():
+        if not line.startswith("  "):
+            body = line.partition(" | ")[0]
+            found["n" + body[:8]] = ["n" + one for one in re.findall(r" @i? (\d{8}) n 0000", body)]
+    return found
+
+
+def _facts_file():
+    return Path(sys.modules[wordnet_facts.__module__].__file__).with_name("wordnet_facts.tsv")
+
+
+def _all_above(edges):
+    """The plainest walk there is."""
+
+    @functools.cache
+    def above(wnid):
+        return frozenset().union(*({one} | above(one) for one in edges[wnid]))
+
+    return above
+
+
+def _plain_audit(edges, candidates):
+    """The filters of Section 3.2 as sentences on sets; wnid to the first that removes it."""
+    above = _all_above(edges)
+    covers = Counter(wnid for one in KNOWN for wnid in {one} | above(one))
+    alone = {wnid for wnid, count in covers.items() if count == 1}
+    verdicts = {}
+    for wnid in candidates:
+        answers = {
+            "id_classes": wnid in KNOWN,
+            "hypernyms": covers[wnid] > (wnid in KNOWN),
+            "hyponyms": bool(above(wnid) & KNOWN),
+            "organism": "n00004475" in above(wnid),
+            "covariate_shift": bool(({wnid} | above(wnid)) & alone),
+        }
+        verdicts[wnid] = next((name for name, removes in answers.items() if removes), None)
+    return verdicts
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def audited(request):
+    """The audit by Section 3.2, and the edges that it must agree with."""
+    return audit(wordnet=request.param), _edges(request.param)
+
+
+def _left(found, published=False):
+    rows = found[found["published"]] if published else found
+    return (len(rows) - rows["removed_by"].value_counts(sort=False).cumsum()).to_dict()
+
+
+def test_every_class_as_by_a_plain_walk(audited):
+    """Planted faults seen: instance hypernyms left out of a hand-made tree; `widened` without its topmost rule."""
+    found, edges = audited
+    expected = _plain_audit(edges, imagenet_21k_p())
+    told = {
+        wnid: None if pd.isna(name) else name for wnid, name in zip(found["wnid"], found["removed_by"], strict=True)
+    }
+    assert told == expected
+    assert (found["kept"] == found["removed_by"].isna()).all() and (found["kept"] == (found["why"] == "")).all()
+
+
+def test_the_counts_of_the_reference(audited):
+    """Figures found elsewhere, with timm's lists and Debian's WordNet; the paper says 5,074 where this says 4,922."""
+    found, _ = audited
+    assert len(found) == 10_450 and found["published"].sum() == 637
+    assert list(_left(found).values()) == [9459, 8853, 8187, 4922, 3411]
+    assert list(_left(found, published=True).values()) == [637, 635, 634, 600, 585]
+    lost = found[found["published"] & ~found["kept"]]
+    assert len(lost) == 52
+    assert lost["removed_by"].value_counts().to_dict() == {
+        "organism": 34, "covariate_shift": 15, "hypernyms": 2, "hyponyms": 1, "id_classes": 0,
+    }  # fmt: skip
+    names = lost.groupby("removed_by", observed=True)["name"].agg(set)
+    assert names["hypernyms"] == {"blower", "textile machine"} and names["hyponyms"] == {"shaving cream"}
+    assert names["covariate_shift"] == {
+        "scouring pad", "silencer", "megaphone", "sonogram", "Venn diagram", "finger-painting", "map", "spray gun",
+        "toothbrush", "case knife", "clothes dryer", "cake mix", "fishbowl", "Frisbee", "vitamin pill",
+    }  # fmt: skip
+    people = {wnid for wnid in lost["wnid"] if wnid.startswith(("n09", "n10"))}
+    assert len(people) == 9 and "n09818022" in people
+
+
+def test_the_52_are_those_of_the_class_facts(audited, real_data):
+    """`imagenet_ood_637.json` has four flags a class, made elsewhere."""
+    found, _ = audited
+    flags = {"hypernym_of_1k": "hypernyms", "hyponym_of_1k": "hyponyms", "organism": "organism"}
+    flags["sem_cov_R1"] = "covariate_shift"
+    facts = json.loads((real_data / "imagenet" / "imagenet_ood_637.json").read_text())
+    expected = {one["wnid"]: next((name for flag, name in flags.items() if one[flag]), None) for one in facts}
+    rows = found[found["published"]]
+    told = dict(
+        zip(rows["wnid"], rows["removed_by"].astype(object).where(rows["removed_by"].notna(), None), strict=True)
+    )
+    assert len(expected) == 637 and told == expected
+
+
+def test_every_reason_is_a_way_through_wordnet(audited):
+    found, edges = audited
+    removed = found[~found["kept"] & (found["removed_by"] != "id_classes")]
+    for row in removed.to_dict("records"):
+        way = re.findall(r"(n\d{8}) ", re.split(", which|, and", row["why"])[0])
+        assert all(upper in edges[lower] for lower, upper in pairwise(way)), row
+        if row["removed_by"] == "hypernyms":
+            assert way[-1] == row["wnid"] and way[0] in KNOWN
+        else:
+            assert way[0] == row["wnid"] and row["name"] in row["why"]
+        assert row["removed_by"] != "hyponyms" or way[-1] in KNOWN
+        assert row["removed_by"] != "organism" or row["why"].endswith("n00004475 organism")
+
+
+@pytest.mark.parametrize(
+    ("order", "left", "published"),
+    [("H", [1783, 1230], [428, 422]), (IN_POOL, [2421, 1666], [560, 547])],
+    ids=["H", "sisters in the pool"],
+)
+def test_sister_classes(order, left, published):
+    """The counts found elsewhere of sisters in WordNet, and in the tree of the candidates."""
+    found = audit(order=order)
+    assert list(_left(found).values())[-2:] == left
+    assert list(_left(found, published=True).values())[-2:] == published
+
+
+def test_sisters_of_a_microwave():
+    """The five that Appendix H names share the parent `kitchen appliance`; a dagger has no sister."""
+    tree = wordnet_facts()
+    wnids = {tree.name(wnid): wnid for wnid in tree.hyponyms["n03620052"]}
+    five = [wnids[name] for name in ("food processor", "ice maker", "hot plate", "coffee maker", "oven")]
+    assert wnids["microwave"] in KNOWN
+    found = audit(order="sister_classes", candidates=[*five, "n03158885"])
+    assert found["kept"].tolist() == [True] * 5 + [False]
+    assert found["why"].iloc[-1].startswith("n03158885 dagger < n03624134 knife: no sister")
+
+
+def test_fall11_leaves_the_same_classes_after_organism():
+    assert list(_left(audit(candidates="fall11")).values()) == [10_230, 9621, 8946, 4922, 3411]
+
+
+def test_the_example_of_the_paper():
+    """Section 3.2: with dog and vehicle alone, a classifier may be one of animals and vehicles; then cat is no OOD."""
+    above = {"thing": (), "animal": ("thing",), "dog": ("animal",), "cat": ("animal",), "tabby": ("cat", "pet")}
+    above |= {"vehicle": ("thing",), "car": ("vehicle",), "pet": (), "stone": ("thing",)}
+    tree = WordNet({name: (name,) for name in above}, above)
+    classes = Classes(tree, {"dog": 0, "vehicle": 1}, frozenset(above))
+    assert classes.widened == {"animal", "vehicle"}
+    removes = {name: {one for one in above if why(one, classes)} for name, why in FILTERS.items()}
+    assert removes["id_classes"] == {"dog", "vehicle"}
+    assert removes["hypernyms"] == {"thing", "animal"}
+    assert removes["hyponyms"] == {"car"}
+    assert removes["organism"] == set()
+    assert removes["covariate_shift"] == {"animal", "dog", "cat", "tabby", "vehicle", "car"}
+    assert removes["sister_classes"] == set(above) - {"dog", "cat", "vehicle", "animal", "stone"}
+    fewer = Classes(tree, {"dog": 0, "vehicle": 1}, frozenset({"tabby", "pet", "thing", "stone"}))
+    assert FILTERS["sister_classes_in_pool"]("tabby", fewer) == ""  # tabby < cat < animal < thing, as vehicle < thing
+    assert FILTERS["sister_classes"]("tabby", fewer) == "tabby tabby < cat cat and pet pet: no sister in ImageNet-1K"
+    assert FILTERS["covariate_shift"]("tabby", classes) == (
+        "tabby tabby < cat cat < animal animal, which covers only dog dog of ImageNet-1K"
+    )
+
+
+def test_filters_in_any_order_remove_the_same():
+    """Order decides which filter is named, never whether a class is kept."""
+    names = ORDERS["3.2"]
+    one, other = audit(), audit(order=names[::-1])
+    assert (one["kept"] == other["kept"]).all() and not (
+        one["removed_by"].astype(str) == other["removed_by"].astype(str)
+    ).all()
+
+
+@NEEDS_WORDNET
+def test_shipped_facts_are_wordnet_s(real_data, tmp_path):
+    """Made anew from Debian's WordNet and the two lists, the file is the same to the byte."""
+    lists = {
+        version: (real_data / "imagenet" / f"imagenet21kp_{version}_wnids.txt").read_text().split()
+        for version in ("winter21", "fall11")
+    }
+    write_wordnet_facts(tmp_path / "facts.tsv", read_wordnet(DEBIAN), lists, IMAGENET_1K_WNIDS)
+    assert (tmp_path / "facts.tsv").read_bytes() == _facts_file().read_bytes()
+    assert set(imagenet_21k_p("winter21")) == set(lists["winter21"]) and set(OOD_CLASSES) <= set(lists["winter21"])
+
+
+def test_shipped_facts_are_the_subset_computed_elsewhere(real_data):
+    subset = json.loads((real_data / "imagenet" / "wordnet30_hypernyms_subset.json").read_text())
+    ours = {wnid: sorted(above) for wnid, above in wordnet_facts().hypernyms.items()}
+    assert ours.keys() == subset.keys() and len(ours) == 13_043
+    differing = [wnid for wnid in ours if ours[wnid] != sorted(subset[wnid])]
+    assert differing == ["n09450163"]  # the sun, an instance of a star: the subset has no instances
+
+
+@NEEDS_WORDNET
+def test_reader_on_all_of_wordnet():
+    networkx = pytest.importorskip("networkx")
+    tree, edges = read_wordnet(DEBIAN), _edges(DEBIAN)
+    assert len(tree.hypernyms) == 82_115
+    assert {wnid: sorted(above) for wnid, above in tree.hypernyms.items()} == {w: sorted(a) for w, a in edges.items()}
+    assert sum(map(len, tree.hypernyms.values())) == 75_850 + 8_577
+    graph = networkx.DiGraph([(lower, upper) for lower, above in edges.items() for upper in above])
+    for wnid in ("n02084071", "n09450163", "n00001740", "n03873064"):
+        assert tree.ancestors(wnid) == networkx.descendants(graph, wnid)
+        assert tree.descendants(wnid) == networkx.ancestors(graph, wnid)
+        if wnid != "n00001740":
+            assert len(tree.path(wnid, {"n00001740"})) == networkx.shortest_path_length(graph, wnid, "n00001740") + 1
+    assert tree.lemmas["n02084071"] == ("dog", "domestic dog", "Canis familiaris")
+    assert tree.lemmas["n02666943"] == ("abattoir", "butchery", "shambles", "slaughterhouse")
+
+
+HEAD = "  14 WordNet 3.0 Copyright 2006 by Princeton University.  All rights reserved.  \n"
+ENTITY = "00001740 03 n 01 entity 0 000 | that which is  \n"
+MANY = "00001930 03 n 0a " + " ".join(f"word_{k} 0" for k in range(10)) + " 003 @i 00001740 n 0000 ~ 09 n 0000"
+
+
+def test_reader_on_a_line_worked_by_hand(tmp_path):
+    """Ten words are 0a in the file; a hypernym comes before that of an instance, wherever they stand."""
+    file = tmp_path / "data.noun"
+    thing = "00002000 03 n 01 thing 0 000 | \n"
+    file.write_text(HEAD + ENTITY + thing + MANY + " @ 00002000 n 0000 | a gloss | with @ 00009999 n 0000 in it  \n")
+    tree = read_wordnet(file)
+    assert tree.lemmas["n00001930"] == tuple(f"word {k}" for k in range(10))
+    assert tree.hypernyms["n00001930"] == ("n00002000", "n00001740")
+    assert tree.hyponyms["n00001740"] == ("n00001930",) and "n00001930" in tree and "n00009999" not in tree
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEAD.replace("3.0", "3.1") + ENTITY, "is WordNet 3.1. ImageNet's wnids are places in WordNet 3.0"),
+        (ENTITY, "is not the nouns of WordNet"),
+        (HEAD + ENTITY + ENTITY[:22], "line 3: not a synset"),
+        (HEAD + ENTITY + "what is this\n", "line 3: not a synset"),
+        (HEAD + MANY.replace("003", "001").split(" ~")[0] + "\n", "n00001740 is named and not there"),
+        (None, "apt-get install wordnet-base"),
+    ],
+)
+def test_reader_says_what_is_wrong(tmp_path, text, said):
+    if text is not None:
+        (tmp_path / "data.noun").write_text(text)
+    with pytest.raises(OochubError, match=re.escape(said)):
+        read_wordnet(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"order": "3.3"}, "Allowed: 3.2, H, covariate_shift"),
+        ({"order": "organism,organism"}, "stands twice"),
+        ({"candidates": "winter22"}, "winter21 or fall11, or a file"),
+        ({"candidates": ["02925009"]}, "n and 8 digits"),
+        ({"candidates": []}, "got none"),
+        ({"candidates": ["n02925009"] * 2}, "twice"),
+        ({"candidates": ["n00000001"]}, "not in the facts that come with oochub, first n00000001. Give wordnet="),
+        ({"wordnet": "nowhere"}, "There is no data.noun at nowhere"),
+    ],
+)
+def test_audit_says_what_is_wrong(wrong, said):
+    with pytest.raises(OochubError, match=re.escape(said)):
+        audit(**wrong)
+
+
+def test_by_the_command_line(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(
+        declaration, "imagenet_ood", dataclasses.replace(declaration.imagenet_ood, audit=audit), raising=True
+    )
+    monkeypatch.delenv("OOCHUB_DATA", raising=False)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["oochub", "build", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        return (code, *capsys.readouterr())
+
+    file = tmp_path / "audit.csv"
+    code, shown, _ = run("imagenet_ood", "--audit", file)
+    assert code == 0 and shown.strip().endswith(str(file))
+    assert re.search(r"organism +3,265 +4,922 +34 +600", shown) and "3,411 of 10,450" in shown
+    frame = pd.read_csv(file)
+    assert frame.columns.tolist() == ["wnid", "name", "kept", "removed_by", "why", "published"]
+    assert len(frame) == 10_450 and (frame["published"] & ~frame["kept"]).sum() == 52
+    (tmp_path / "some.txt").write_text("n02855089\nn03158885\n")
+    code, shown, _ = run(
+        "imagenet_ood", "--audit", file, "--order", "H", "--candidates", tmp_path / "some.txt", "--json"
+    )
+    assert code == 0 and json.loads(shown)["candidates"] == 2 and json.loads(shown)["left"]["sister_classes"] == 0
+    for words, said in (
+        (("imagenet_ood",), "--out FOLDER"),
+        (("imagenet_ood", "--out", tmp_path / "x", "--order", "H"), "add --audit"),
+        (("spawrious", "--audit", file), "no choice of classes to audit; imagenet_ood has"),
+        (("imagenet_ood", "--audit", file, "--order", "h"), "No filter or order of filters named 'h'"),
+    ):
+        code, _, err = run(*words)
+        assert code == 2 and said in err, err

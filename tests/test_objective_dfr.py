@@ -1,0 +1,112 @@
+"""DFR: its last layer against scikit-learn's logistic regression on the same balanced rows, and a whole run."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from objective_references import agrees, erm, made, refuses, some_batch
+from sklearn.linear_model import LogisticRegression
+from trainings import artefacts, made_split, trainer_of, with_group_norm
+
+import oochub
+from oochub.errors import OochubError
+from oochub.trainers.objective import CleanPass
+from oochub.trainers.objectives.dfr import _fit
+from oochub.trainers.samplers import balanced_rows, groups_of
+
+
+def rows(classes: int, count: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features of which some go with the class, one with the environment, and the rest with nothing."""
+    rng = np.random.default_rng(seed)
+    label, environment = rng.integers(0, classes, count), rng.integers(0, 2, count)
+    features = rng.normal(size=(count, 8)) * np.arange(1, 9) + 3
+    features[:, :classes] += 2 * np.eye(classes)[label]
+    features[:, 7] += 20 * environment
+    return features, label, environment
+
+
+def test_the_first_stage_has_the_loss_and_gradient_of_erm() -> None:
+    agrees(made("dfr"), erm, some_batch())
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("c", [0.03, 0.5])
+def test_a_fit_is_that_of_scikit_learn(classes: int, c: float) -> None:
+    """Both minimize c sum CE + |W|_1 without a penalty on b: the probabilities agree. Planted: b shrunk as well."""
+    features, label, _ = rows(classes)
+    features = (features - features.mean(0)) / features.std(0)
+    weight, bias = _fit(torch.tensor(features), torch.tensor(label), classes, c)
+    reference = LogisticRegression(l1_ratio=1.0, C=c, solver="saga", max_iter=100_000, tol=1e-9).fit(features, label)
+    found = torch.softmax(torch.tensor(features) @ weight.T + bias, 1).numpy()
+    assert np.abs(found - reference.predict_proba(features)).max() < 1e-4
+    if classes > 2:
+        assert np.allclose(weight, reference.coef_, atol=1e-3)
+        assert ((weight == 0).numpy() == (np.abs(reference.coef_) < 1e-6)).mean() > 0.9
+
+
+class Head:
+    """A learner that takes a new last layer."""
+
+    def replace_head(self, weight: torch.Tensor, bias: torch.Tensor) -> None:
+        self.weight, self.bias = weight.numpy(), bias.numpy()
+
+
+def test_the_new_layer_is_the_mean_of_balanced_refits() -> None:
+    """On raw features it gives the mean of the fits on standardized ones. Planted: all rows, not balanced ones."""
+    features, label, environment = rows(3)
+    features[:, 5] = 2.0  # a constant one: no division by zero
+    objective, learner = oochub.get("objective", "dfr")(c=0.3, refits=4), Head()
+    tensors = (torch.tensor(features, dtype=torch.float32), torch.tensor(label), torch.tensor(environment))
+    objective.next_stage(CleanPass(torch.zeros(120, 3), *tensors), learner)
+    deviation = np.where(features.std(0) > 1e-12, features.std(0), 1)
+    standard = (tensors[0].double().numpy() - features.mean(0)) / deviation
+    draws, fits = np.random.default_rng([4, 120]), []
+    for _ in range(4):
+        chosen = balanced_rows(groups_of(label, environment), draws)
+        pairs = label[chosen] * 2 + environment[chosen]
+        assert len(set(np.bincount(pairs))) == 1
+        model = LogisticRegression(l1_ratio=1.0, C=0.3, solver="saga", max_iter=100_000, tol=1e-9)
+        fits.append(model.fit(standard[chosen], label[chosen]).decision_function(standard))
+    expected = np.mean(fits, axis=0)
+    found = features @ learner.weight.T + learner.bias
+    # logits are known up to a constant a row
+    assert np.abs((found - found.mean(1, keepdims=True)) - (expected - expected.mean(1, keepdims=True))).max() < 5e-3
+    assert np.isfinite(learner.weight).all()
+
+
+def test_a_run(tmp_path: Path) -> None:
+    """The last record is that of the new layer; all but the last layer is that of ERM; run again, it is equal."""
+    splits = made_split(60, 1), made_split(30, 2)
+    settings: dict[str, Any] = {"num_train_epochs": 2, "metrics": ("accuracy",)}
+    own = {"objective": "dfr", "hyperparameters": {"refits": 2}}
+    result = trainer_of(tmp_path / "run", *splits, model=with_group_norm(), **settings, **own).train()
+    assert [(record["epoch"], record["stage"]) for record in result.history] == [(1, 1), (2, 1), (3, 2)]
+    assert result.best_epoch == 3 and result.history[-1]["loss"] is None
+    plain = trainer_of(tmp_path / "erm", splits[0], model=with_group_norm(), num_train_epochs=2)
+    plain.train()
+    again = trainer_of(tmp_path / "again", *splits, model=with_group_norm(), **settings, **own)
+    again.train()
+    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "again")
+    erm_weights, found = plain.model.state_dict(), again.model.state_dict()
+    changed = {name for name, values in found.items() if not torch.equal(values, erm_weights[name])}
+    assert changed == {"classifier.1.weight", "classifier.1.bias"}
+
+
+def test_what_is_wrong_is_named() -> None:
+    refuses("dfr", {"c": 0}, "c must be a finite number above 0, got 0")
+    refuses("dfr", {"refits": 0}, "refits must be a whole number, 1 or larger, got 0")
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2, bias=False))
+
+    class Wrapped(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model
+
+        def forward(self, pixel_values: torch.Tensor) -> Any:
+            return type("Output", (), {"logits": self.inner(pixel_values)})
+
+    with pytest.raises(OochubError, match="dfr replaces one last layer with a bias, and Wrapped"):
+        probe = {"pixel_values": torch.randn(2, 3, 2, 2)}
+        oochub.get("objective", "dfr")().examine(Wrapped(), probe, label=torch.zeros(1), environment=torch.zeros(1))
