@@ -236,7 +236,7 @@ def on_paper(w: World) -> Iterator[str]:
         rate = single if name.startswith("knn") else double
         cells = (remembered, fit / 1e12, fit / double / 60, scores / 1e12, scores / rate / 60)
         yield f"| {name} | {' | '.join(f'{cell:.3g}' for cell in cells)} |"
-    yield f"\nIn batches, react keeps a temporary file of {n * d * 4 / 2**30:.1f} GiB, open_max of {n * c * 4 / 2**30:.1f}."
+    yield f"\nTemporary files of batches, GiB: react {n * d * 4 / 2**30:.1f}, open_max {n * c * 4 / 2**30:.1f}"
 
 
 def main() -> None:

@@ -170,10 +170,8 @@ class Detector:
         for name, array in rows.items():
             expected = self._columns.get(name)
             if expected not in (None, array.shape[1]):
-                raise OochubError(
-                    f"{name} have {array.shape[1]} columns, but {_called(self)} was fitted on {expected}. "
-                    "Score rows of the model that it was fitted for."
-                )
+                found = array.shape[1]
+                raise OochubError(f"{name} have {found} columns, but {_called(self)} was fitted on {expected}.")
         n = check_same_length(**rows)
         scores = np.empty(n)
         together = max(1, _VALUES // sum(array.shape[1] for array in rows.values()))
@@ -282,10 +280,8 @@ class Detector:
 
     def _keep_width(self, name: str, width: int) -> None:
         if self._columns.setdefault(name, width) != width:
-            raise OochubError(
-                f"{name} have {width} columns, but earlier rows or the head have {self._columns[name]}. "
-                "All rows and the head must come from one model."
-            )
+            known = self._columns[name]
+            raise OochubError(f"{name} have {width} columns, but earlier rows or the head of this model have {known}.")
 
     def _arguments(self) -> str:
         return ", ".join(f"{name}=..." for name in self.fit_needs)
