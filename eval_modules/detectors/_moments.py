@@ -33,6 +33,7 @@ class ClassSums:
 
     def update(self, label: Array, rows: Array) -> None:
         """Takes in rows (n, d) float64 with their classes (n,)."""
+        label = label.astype(np.int64, copy=False)
         self._grow(int(label.max()) + 1)
         self.count += np.bincount(label, minlength=len(self.count))
         present, of = np.unique(label, return_inverse=True)

@@ -42,8 +42,8 @@ def largest_probability(logits: Array) -> Array:
 def probability(log_odds: Array) -> Array:
     """The probability of each log-odds g, strictly increasing also where 1 / (1 + exp(-g)) rounds to 1.
 
-    Its digits are right to 1e-12 of it; the rest order log-odds from 0 to 1000, which float64 would
-    call 1 from 37 on (float32 from 17 on), in steps of 0.2. It is in [0, 1].
+    It is right to 1e-12 of itself and in [0, 1]. What is below that orders log-odds from 0 to 1000 in steps of 0.2,
+    where float64 would give 1 from 37 on (float32 from 17 on).
 
     >>> p = probability(np.array([0.0, 40.0, 41.0]))
     >>> p[0].round(9).item(), bool(p[1] < p[2] <= 1)
