@@ -99,21 +99,18 @@ SELECTION_HEADS = ("Task", "Method", "Setting", "Metric", "In context × 100", "
 """The heads of `selection_rows`."""
 
 
-def remarks(table: pd.DataFrame) -> list[str]:
-    """What a reader of the selection must know: where nothing was selected, and which runs failed.
+def unselected(table: pd.DataFrame) -> list[str]:
+    """Where no setting was selected, a sentence each.
 
-    >>> table = pd.DataFrame({"stage": ["final"], "task": ["t"], "method": ["m"], "selected": [False]})
-    >>> remarks(table.assign(status="failed", run="t-m-seed0", error="diverged"))
-    ['Nothing was selected for m on t: no setting has a score.', 'Failed: t-m-seed0: diverged']
+    >>> unselected(pd.DataFrame({"stage": ["final"], "task": ["t"], "method": ["m"], "selected": [False]}))
+    ['Nothing was selected for m on t: no setting has a score.']
     """
     if table.empty:
         return []
     found = table[table["stage"] == "final"].groupby(["task", "method"], sort=False)["selected"].any()
-    said = [
+    return [
         f"Nothing was selected for {method} on {task}: no setting has a score." for task, method in found.index[~found]
     ]
-    failed = table[table["status"] == "failed"]
-    return said + [f"Failed: {run}: {error}" for run, error in zip(failed["run"], failed["error"], strict=True)]
 
 
 def to_markdown(table: pd.DataFrame, recipe: SweepRecipe, *, track: str) -> str:
@@ -130,7 +127,8 @@ def to_markdown(table: pd.DataFrame, recipe: SweepRecipe, *, track: str) -> str:
         lines += ["", "**Oracle: selected on the test split. Not to be compared with other rules.**"]
     lines += ["", f"| {' | '.join(SELECTION_HEADS)} |", f"|{' --- |' * len(SELECTION_HEADS)}"]
     lines += [f"| {' | '.join(row)} |" for row in selection_rows(selection_table(table))]
-    said = remarks(table)
+    failed = table[table["status"] == "failed"] if len(table) else table
+    said = unselected(table) + [f"Failed: {row['run']}: {row['error']}" for _, row in failed.iterrows()]
     lines += ["", *(f"- {one}" for one in said)] if said else []
     return "\n".join(lines) + "\n"
 

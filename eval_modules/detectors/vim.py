@@ -26,7 +26,7 @@ class Vim(Detector):
 
     The fit is one pass, in memory of d^2 numbers. alpha needs R and rows at once: it is taken over all training rows
     if there are at most max(4096, 2,097,152 // d), else over that many of them, chosen by a hash of their features, so
-    that batches, processes and one call choose the same (the authors' code takes 200,000 rows).
+    that batches, processes and one call choose the same.
 
     Args:
         dim: Directions that count as used, 1 to d - 1. None: 1000 if d >= 2048, 512 if d >= 768, else d // 2. The

@@ -50,7 +50,7 @@ def sweep(
     from oochub.measurement import check_raw_folders, measure
     from oochub.trainers.sweep import feature_sweep
     from oochub.trainers.sweep import sweep as run
-    from oochub.trainers.sweep_table import SELECTION_HEADS, selection_rows
+    from oochub.trainers.sweep_table import SELECTION_HEADS, selection_rows, unselected
 
     check_raw_folders(() if read.missing_benchmarks else read.tasks, data_dir)
     if features:
@@ -66,6 +66,8 @@ def sweep(
         for row in selection_rows(pd.read_parquet(result.selected)):
             table.add_row(*row)
         out_console.print(table)
+        for said in unselected(pd.read_parquet(result.table)):
+            out_console.print(said, markup=False)
     done({key: str(one) if isinstance(one, Path) else one for key, one in result._asdict().items()}, as_json)
     if result.failed:
         raise OochubError(
