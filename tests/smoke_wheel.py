@@ -14,8 +14,20 @@ def main() -> None:
     assert "site-packages" in str(package), package
     for folder in ("builders", "eval_modules", "trainers", "loading_scripts", "dataset_cards", "templates"):
         assert any((package / folder).iterdir()), folder
-    for name in ("dataset_cards/nooch.md", "templates/report.html.jinja", "templates/page.css", "py.typed"):
+    data = (
+        "dataset_cards/nooch.md",
+        "templates/report.html.jinja",
+        "templates/page.css",
+        "templates/review.js",
+        "reported_numbers/nooch.json",
+        "builders/sources/wordnet_facts.tsv",
+        "trainers/recipes/nooch_suite.toml",
+        "py.typed",
+    )
+    for name in data:
         assert files("oochub").joinpath(name).is_file(), name
+    for kind in oochub.catalog.kinds():
+        assert oochub.names(kind), kind
     import evaluate
 
     metric = evaluate.load(str(package / "eval_modules" / "metrics" / "auc_hard"))
