@@ -219,8 +219,10 @@ def test_report_survives_the_disk(report, tmp_path):
 def test_wrong_requests(predictions):
     with pytest.raises(oochub.OochubError, match="No metric named 'auc_hrad'"):
         oochub.evaluate(predictions, metrics=["auc_hrad"])
-    with pytest.raises(oochub.OochubError, match="No detector named 'vim'"):
-        oochub.evaluate(predictions, detectors=["vim"])
+    with pytest.raises(oochub.OochubError, match="No detector named 'vmi'"):
+        oochub.evaluate(predictions, detectors=["vmi"])
+    with pytest.raises(oochub.OochubError, match="rows in and out of distribution"):
+        oochub.evaluate(predictions, detectors=["msp"])
     with pytest.raises(oochub.OochubError, match="read by detectors only"):
         oochub.evaluate(predictions, pairs=[("a", "b")])
     without = Predictions(predictions.table.drop_columns(["challenge"]), predictions.metadata)

@@ -46,7 +46,6 @@ def measure(run: "Run", folder: Path, *, data_dir: str | None = None) -> dict[st
     from oochub.prediction import predict
     from oochub.training import train
 
-    without: dict[str, Any] = {"leave_out": run.left_out} if run.left_out else {}
     train(
         run.task,
         folder,
@@ -59,7 +58,7 @@ def measure(run: "Run", folder: Path, *, data_dir: str | None = None) -> dict[st
         pretrained=run.pretrained,
         data_dir=data_dir,
         options=run.options,
-        **without,
+        leave_out=run.left_out or None,
     )
     data = load(run.task, data_dir=data_dir, options=run.options)
     predictions = predict(folder, data, out=folder / "predictions.parquet", images=False)

@@ -36,6 +36,7 @@ def train(
     pretrained: bool = True,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
+    leave_out: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Trains `model` on `benchmark/config` and leaves a Hugging Face model directory in `out`.
@@ -53,6 +54,7 @@ def train(
         pretrained: Load the weights of `model`; False takes its architecture alone.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder.
+        leave_out: An environment whose rows are dropped from training and validation.
         overwrite: Replace another run in `out`.
 
     Returns:
@@ -72,6 +74,12 @@ def train(
     from oochub.trainers.robust_trainer import RobustTrainer
 
     data = load(benchmark, data_dir=data_dir, options=options)
+    for split in ("train", "validation"):
+        if split not in data:
+            raise OochubError(
+                f"{benchmark} has no split {split!r}, only {', '.join(data)}: training needs train and validation. "
+                "`oochub show benchmark` names the options of its builder, given with --option."
+            )
     train, text = data["train"], "image" not in data["train"].column_names
     if column not in train.column_names:
         if environments or made.needs_environments:
@@ -79,6 +87,9 @@ def train(
         column = None
     defaults = {**DEFAULTS, "augment": "none"} if text else DEFAULTS
     settings = _arguments(out, {**defaults, **(arguments or {})}, overwrite)
+    if leave_out is not None:
+        data = _without(data, column, leave_out)
+        train = data["train"]
     task = task_of(train)
     network, processor = backbone(
         model,
@@ -105,6 +116,17 @@ def train(
         "best_value": result.best_value,
         "global_step": result.global_step,
     }
+
+
+def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:
+    from oochub.trainers.examples import column
+
+    if name is None:
+        raise OochubError(f"Without a column of environments {environment!r} cannot be left out. Set environments.")
+    known = {split: column(data[split], name) for split in ("train", "validation")}
+    if environment not in known["train"]:
+        raise unknown_name("environment of the training split", environment, set(map(str, known["train"])))
+    return {split: data[split].select((values != environment).nonzero()[0]) for split, values in known.items()}
 
 
 def _objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
