@@ -1,6 +1,7 @@
 """The training loop itself, on Accelerate: stages, batches, steps, validation and checkpoints."""
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +62,8 @@ class Loop:
     ) -> None:
         self._objective, self._args, self._folder, self._data = objective, args, folder, data
         self._accelerator = accelerator = Accelerator(
+            # without being told, Accelerate would run each of several processes without a GPU as the only one
+            cpu=int(os.environ.get("WORLD_SIZE", "1")) > 1 and not torch.cuda.is_available(),
             mixed_precision=args.mixed_precision,
             gradient_accumulation_steps=args.gradient_accumulation_steps,
             log_with=None if args.report_to == "none" else args.report_to,
