@@ -60,6 +60,8 @@ def test_lists_and_shows(run):
     assert code == 0 and set(listed) == {"benchmark", "metric", "detector", "objective", "criterion", "figure"}
     assert {"auc", "auc_hard", "nll", "error_rate", "accuracy", "ece", "worst_group"} <= set(listed["metric"])
     assert {"erm", "group_dro"} <= set(listed["objective"])
+    code, shown, _ = run("show", "benchmark", "nooch")
+    assert code == 0 and "official_ids: Folder of the published id files" in shown
     code, shown, _ = run("show", "metric", "ece")
     assert code == 0 and "lower is better" in shown and "15" in shown
     code, shown, _ = run("show", "objective", "group_dro")

@@ -79,11 +79,11 @@ def _scalar(text: str) -> Any:
     return text
 
 
-def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
-    """Checks the names of builder options before anything is read.
+def config_class(benchmark: str) -> Any:
+    """The class of a benchmark's configurations: its fields are the builder's options, its docstring says what they do.
 
-    Raises:
-        OochubError: A name that the benchmark's builder does not have.
+    >>> config_class("nooch").__name__
+    'NoochConfig'
     """
     module = import_module(catalog.module_name("benchmark", benchmark))
     builders = [
@@ -91,8 +91,17 @@ def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, BenchmarkBuilder) and value.__module__ == module.__name__
     ]
+    return builders[0].BUILDER_CONFIG_CLASS
+
+
+def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
+    """Checks the names of builder options before anything is read.
+
+    Raises:
+        OochubError: A name that the benchmark's builder does not have.
+    """
     common = {field.name for field in fields(datasets.BuilderConfig)}
-    allowed = [field.name for field in fields(builders[0].BUILDER_CONFIG_CLASS) if field.name not in common]
+    allowed = [field.name for field in fields(config_class(benchmark)) if field.name not in common]
     for name in options:
         if name not in allowed:
             raise unknown_name(f"option of {benchmark}", name, allowed)

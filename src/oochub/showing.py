@@ -5,6 +5,7 @@ import sys
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
+from oochub.loading import config_class
 from oochub.metric import facts_of
 
 
@@ -53,5 +54,7 @@ def _benchmark(benchmark: Benchmark) -> str:
     for (url, size, license), paths in files.items():
         lines += [f"  {', '.join(paths)}", f"      from {url}", f"      {size}; licence: {license}"]
     lines += ["", "Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/" + benchmark.name + ")", benchmark.tree()]
+    options = (inspect.getdoc(config_class(benchmark.name)) or "").partition("Attributes:\n")[2]
+    lines += ["", "Options (load_dataset(..., key=value), --option key=value)", options.rstrip()] if options else []
     lines += ["", f'load_dataset("{benchmark.name}", "{configs[0]}", data_dir=...)', "", benchmark.citation]
     return "\n".join(lines)
