@@ -101,6 +101,12 @@ def test_ranking_worked_by_hand():
     assert suite_selection(losses, size=9, similar=[], minimum=0)["selected"].all()
 
 
+def test_too_few_examples_are_the_first_reason():
+    """Planted fault seen: similarity said of a task that has too few hard examples anyway."""
+    found = suite_selection(_losses([("cow", 0.9, 60, 60), ("sheep", 0.7, 10, 60)])).set_index("task")
+    assert found.loc["sheep", "removed_by"] == "fewer than 50 hard positives"
+
+
 def test_seeds_are_averaged_and_must_agree():
     one = _losses([("car", 0.5, 60, 60), ("cow", 0.3, 60, 60)])
     other = _losses([("car", 0.1, 60, 60), ("cow", 0.9, 60, 60)])

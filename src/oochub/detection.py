@@ -1,6 +1,7 @@
 """Scores out-of-distribution detectors on stored features and logits, for both goals of detection."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def _row(
     metrics: dict[str, Any] = {}
     for key, (name, options) in _METRICS.items():
         metric = catalog.get("metric", name)
-        arrays = {each: columns[each] for each in columns if each != "correct" or _takes_correct(name)}
+        arrays = {each: columns[each] for each in signature(metric).parameters if each in columns}
         found = estimate(metric, arrays, options=options, **sampling)
         named_numbers = found.items() if isinstance(found, Mapping) else [("", found)]
         metrics |= {f"{key}.{part}" if part else key: one.to_dict() for part, one in named_numbers}
@@ -109,10 +110,6 @@ def catalog_name(detector: Any) -> str:
     'max_logit'
     """
     return type(detector).__module__.rpartition(".")[2]
-
-
-def _takes_correct(metric: str) -> bool:
-    return metric in ("auroc_failure", "ood_breakdown", "correct_discarded")
 
 
 def _is_ood(part: Predictions) -> NDArray[np.bool_]:

@@ -65,7 +65,8 @@ class Scenes:
             return cls._made(columns, data.metadata["facts"], data.class_names, np.asarray(chosen.logits))
         part = data[split] if isinstance(data, Mapping) else data
         record = BuildRecord.of(part.info.description)
-        columns = part.select_columns(_lying(part.column_names)).with_format("numpy")[:]
+        table = part.select_columns(_lying(part.column_names)).with_format("arrow")[:]  # numpy's would round to float32
+        columns = {name: table.column(name).to_numpy() for name in table.column_names}
         names = part.features["labels"].feature.names
         return cls._made(columns, record.facts if record else {}, names, None)
 

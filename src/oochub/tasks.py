@@ -56,7 +56,7 @@ def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
             'load_dataset("nooch", "all", data_dir=...).'
         )
     _check(record.benchmark, record.config, data.column_names)
-    made, columns, facts = _make(record.benchmark, data.with_format("numpy")[:], data.column_names, record.facts, name)
+    made, columns, facts = _make(record.benchmark, _arrays(data), data.column_names, record.facts, name)
     features = made.features(gist="challenge_gist" in columns)
     own = datasets.Dataset.from_dict(_numbered(columns, features), features=features)
     rest = data.remove_columns([each for each in _OF_ALL if each in data.column_names])
@@ -69,6 +69,13 @@ def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
     )
     joined.info.description = config.describe(catalog.get("benchmark", record.benchmark).summary)
     return joined
+
+
+def _arrays(data: datasets.Dataset) -> dict[str, Any]:
+    """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads pictures."""
+    lying = [each for each in _NEEDED if each in data.column_names]
+    table = data.select_columns(lying).with_format("arrow")[:]
+    return {each: table.column(each).to_numpy() for each in lying}
 
 
 def _of_predictions(data: Predictions, name: str) -> Predictions:
