@@ -164,18 +164,23 @@ def test_killed_at_random_moments(name, inputs, tmp_path):
     assert expected
     seed = int(os.environ.get("OOCHUB_KILL_SEED", time.time_ns() % 1_000_000))
     moments = random.Random(seed)
-    killed = 0
-    for number in range(_KILLS):
-        out = tmp_path / f"out{number}"
+    killed = attempts = 0
+    while killed < _KILLS:
+        out = tmp_path / f"out{attempts}"
+        attempts += 1
+        assert attempts <= 10 * _KILLS, f"only {killed} of {attempts} kills hit, seed {seed}"
         process = _started(name, inputs, out)
-        time.sleep(moments.uniform(0, length))
+        moment = moments.uniform(0, length)
+        time.sleep(moment)
         process.kill()  # SIGKILL
         process.join(_LONGEST)
-        killed += process.exitcode == -signal.SIGKILL
+        if process.exitcode == -signal.SIGKILL:
+            killed += 1
+        else:  # it had ended: this machine is faster now than it was undisturbed
+            length = moment
         _finish(name, inputs, out)
-        assert _artefacts(out) == expected, f"kill {number} of seed {seed}"
+        assert _artefacts(out) == expected, f"kill {killed} of seed {seed}"
         hidden = [path for path in out.rglob(".*draft-*") if "cache" not in path.parts]
         assert not hidden, (hidden, seed)
         shutil.rmtree(out)
-    print(f"{name}: {killed} of {_KILLS} kills hit within {length:.2f} s, seed {seed}")  # noqa: T201
-    assert killed >= _KILLS // 2
+    print(f"{name}: {killed} of {attempts} kills hit within {length:.2f} s, seed {seed}")  # noqa: T201

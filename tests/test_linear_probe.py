@@ -1,7 +1,6 @@
 """Stacked heads against a plain loop over one torch.nn.Linear, for every objective that can be stacked."""
 
 import math
-import time
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -236,39 +235,3 @@ def test_what_cannot_be_done_is_said():
         linear_probe(
             TRAIN, FEATURES, [probe("erm", metric_for_best_model="worst_group.acuracy")], task=TASK, evaluation=EVAL
         )
-
-
-@pytest.mark.slow
-def test_96_heads_in_a_stack_are_five_times_faster_than_one_by_one():
-    """Against bare loops of torch (no validation, no sampler): 32 learning rates x 3 seeds; about a minute."""
-    train, features, task = world(2400, 3, width=512)
-    rates = np.geomspace(1e-4, 1e-1, 32)
-    probes = [
-        probe("erm", seed, learning_rate=float(rate), num_train_epochs=2, per_device_train_batch_size=64)
-        for rate in rates
-        for seed in range(3)
-    ]
-
-    def bare() -> None:
-        for one in probes:
-            torch.manual_seed(one.args.seed)
-            head = nn.Linear(512, 2)
-            optimizer = torch.optim.SGD(head.parameters(), lr=one.args.learning_rate, momentum=0.9, weight_decay=1e-4)
-            for _ in range(2):
-                order = torch.randperm(2400)
-                for start in range(0, 2400, 64):
-                    rows = order[start : start + 64]
-                    optimizer.zero_grad()
-                    nn.functional.cross_entropy(head(features[rows]), train.label[rows]).backward()
-                    optimizer.step()
-
-    linear_probe(train, features, probes[:1], task=task)  # torch imports more at the first step
-    ratios = []
-    for _ in range(3):
-        began = time.process_time()
-        linear_probe(train, features, probes, task=task)
-        between = time.process_time()
-        bare()
-        ratios.append((time.process_time() - between) / (between - began))
-    print(f"96 heads: a stack is {np.median(ratios):.1f} times faster (each round {np.round(ratios, 1)})")  # noqa: T201
-    assert np.median(ratios) >= 5

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import time
 from urllib.parse import urlparse
 
 import pytest
@@ -226,12 +225,9 @@ def test_long_names_are_cut_and_control_characters_shown(report):
     assert "left\ufffdright\ufffd[31m\ufffd\ufffd end" in words
 
 
-def test_sizes_and_time(report):
+def test_sizes(report):
     assert len(render_page(report, images=False).encode()) < 120_000
     assert len(render_page(report).encode()) < 600_000
-    started = time.perf_counter()
-    render_page(report)
-    assert time.perf_counter() - started < 0.5
 
 
 def test_pages_beyond_the_limit_are_refused():
