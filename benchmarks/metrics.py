@@ -25,7 +25,7 @@ from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
 from oochub.eval_modules.metrics.auc.auc import auc
 from oochub.eval_modules.metrics.ece.ece import ece
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
-from oochub.softmax_summary import softmax_summary
+from oochub.models.softmax_summary import softmax_summary
 
 ROUNDS = 5
 

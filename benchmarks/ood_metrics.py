@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from sklearn.metrics import auc, precision_recall_curve, roc_curve
 
-from oochub.ranking import ood_numbers
+from oochub.scoring.ranking import ood_numbers
 
 _ROUNDS = 9
 _ROWS = 1_000_000

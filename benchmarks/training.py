@@ -19,7 +19,7 @@ from datasets import Image as ImageFeature
 from PIL import Image
 
 import oochub
-from oochub.preprocessing import Preprocessing, normalize
+from oochub.models.preprocessing import Preprocessing, normalize
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.batch import Batch

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import oochub
-from oochub import theme
 from oochub.benchmark import BuildRecord
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.predictions import Predictions
-from oochub.scenes import Scenes
-from oochub.task_losses import task_losses
+from oochub.rendering import theme
+from oochub.suite.scenes import Scenes
+from oochub.suite.task_losses import task_losses
 
 _DOCS = Path(__file__).parent
 _TITLES = {"nooch": "NOOCH ce_car (toy): AUC × 100", "spawrious": "Spawrious o2o_hard (toy): accuracy %"}

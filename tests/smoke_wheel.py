@@ -12,14 +12,14 @@ def main() -> None:
 
     package = Path(oochub.__file__).parent
     assert "site-packages" in str(package), package
-    for folder in ("builders", "eval_modules", "trainers", "loading_scripts", "dataset_cards", "templates"):
+    for folder in ("builders", "eval_modules", "trainers", "loading_scripts", "dataset_cards", "rendering/templates"):
         assert any((package / folder).iterdir()), folder
     data = (
         "dataset_cards/nooch.md",
-        "templates/report.html.jinja",
-        "templates/page.css",
-        "templates/review.js",
-        "reported_numbers/nooch.json",
+        "rendering/templates/report.html.jinja",
+        "rendering/templates/page.css",
+        "rendering/templates/review.js",
+        "comparisons/reported_numbers/nooch.json",
         "builders/sources/wordnet_facts.tsv",
         "trainers/recipes/nooch_suite.toml",
         "py.typed",

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from PIL import Image as Pictures
 
 from oochub import catalog
-from oochub.challenge import KINDS, challenge
+from oochub.challenges.challenge import KINDS, challenge
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.loading_scripts.parquet_repository import parquet_repository
@@ -356,7 +356,7 @@ def test_other_sources(run, birds, spawrious, tmp_path):
 
 def test_long_splits_are_several_files(run, tmp_path, monkeypatch):
     """Planted fault seen: the second file written over the first."""
-    monkeypatch.setattr("oochub.challenge_repository._FILE", 1)
+    monkeypatch.setattr("oochub.challenges.challenge_repository._FILE", 1)
     Dataset.from_dict({"year": list(range(2500))}).to_parquet(tmp_path / "years.parquet")
     words = (tmp_path / "years.parquet", "--criterion", "threshold", "--value", "year", "--at", 7)
     code, _, err = run(*words, "--out", tmp_path / "out")

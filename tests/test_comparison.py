@@ -12,9 +12,9 @@ import reports
 from rich.console import Console
 
 import oochub
-from oochub.comparison import comparison
-from oochub.comparison_table import AVERAGE, Column
-from oochub.comparison_text import terminal
+from oochub.comparisons.comparison import comparison
+from oochub.comparisons.comparison_table import AVERAGE, Column
+from oochub.comparisons.comparison_text import terminal
 from oochub.report import Report
 
 ERM, DRO = Column("erm"), Column("group_dro")

@@ -10,7 +10,7 @@ import numpy as np
 from oochub.builders.criteria.membership import membership
 from oochub.builders.criteria.mismatch import mismatch
 from oochub.builders.criteria.threshold import threshold
-from oochub.challenge import challenge
+from oochub.challenges.challenge import challenge
 
 
 def test_waterbirds_by_hand():

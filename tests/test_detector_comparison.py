@@ -8,8 +8,13 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 import oochub
-from oochub.detector_comparison import auroc_differences, gain_from_incorrect, goals_of_breakdown, rank_comparison
 from oochub.errors import OochubError
+from oochub.scoring.detector_comparison import (
+    auroc_differences,
+    gain_from_incorrect,
+    goals_of_breakdown,
+    rank_comparison,
+)
 
 TABLE_4 = {  # C1, C2, C3 in percent; a = 0.7613, nI = 11,935, nO = 31,807
     "MSP": ((86.9, 54.7, 86.4), (79.21, 86.76)),

@@ -305,7 +305,7 @@ def _in_their_own_type(self: Detector, **rows: np.ndarray) -> np.ndarray:
 
 
 def _fits_once(self: Detector, **rows: np.ndarray) -> Detector:
-    return self if self._is_fitted else Detector.fit(self, **rows)
+    return self if self.is_fitted else Detector.fit(self, **rows)
 
 
 def _not_copied(self: knn._Rows, rows: Arrays, *, lasting: bool) -> None:

@@ -130,7 +130,7 @@ def test_gap_resamples_by_cluster():
     """Every row four times, named as clusters: the gap's interval is that of the single rows, not half of it."""
     import dataclasses
 
-    from oochub import gaps
+    from oochub.scoring import gaps
 
     nooch = dataclasses.replace(oochub.get("benchmark", "nooch"), cluster="of")
     rng = np.random.default_rng(0)

@@ -10,8 +10,9 @@ import pytest
 from test_plots import texts
 
 import oochub
-from oochub import OochubError, theme
-from oochub.scenes import Scenes
+from oochub import OochubError
+from oochub.rendering import theme
+from oochub.suite.scenes import Scenes
 
 mpl.use("Agg")
 N, C = 60, 7

@@ -10,7 +10,8 @@ import reports
 from test_plots import texts
 
 import oochub
-from oochub import OochubError, theme
+from oochub import OochubError
+from oochub.rendering import theme
 from oochub.report import Report
 
 mpl.use("Agg")

@@ -17,11 +17,11 @@ from matplotlib.transforms import Bbox
 from oochub import OochubError
 from oochub.benchmark import BuildRecord
 from oochub.builders.sources.coco_outlines import outlines
-from oochub.chosen_examples import KINDS, chosen_examples
 from oochub.cli import main
 from oochub.figures._picture_grid import LINES
 from oochub.figures.gallery import gallery
 from oochub.predictions import Predictions, row_counts
+from oochub.reviewing.chosen_examples import KINDS, chosen_examples
 
 mpl.use("Agg")
 

@@ -8,7 +8,7 @@ from tiny_encoder import tiny_encoder
 import oochub
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
-from oochub.task_losses import task_losses
+from oochub.suite.task_losses import task_losses
 from oochub.training import train
 
 pytestmark = pytest.mark.slow  # three trainings of four epochs on 4,200 pictures: about a minute

@@ -15,8 +15,8 @@ from datasets import Image as ImageFeature
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.images import Preprocessing, batches, decode, normalize, uint8_cache
-from oochub.preprocessing import Normalizer
+from oochub.models.images import Preprocessing, batches, decode, normalize, uint8_cache
+from oochub.models.preprocessing import Normalizer
 
 SHAPES = [(500, 375), (375, 500), (333, 251), (301, 1200), (64, 48), (97, 101), (640, 427), (224, 224)]
 
@@ -269,7 +269,7 @@ def test_cache_of_a_killed_process_is_written_anew(pictures: list[bytes], tmp_pa
     """The process kills itself after its first batch; what it leaves is never taken for the cache."""
     dataset_of(pictures).save_to_disk(tmp_path / "data")
     script = (
-        "import os, signal, sys, oochub.images as images\nfrom datasets import load_from_disk\n"
+        "import os, signal, sys, oochub.models.images as images\nfrom datasets import load_from_disk\n"
         "real = images.batches\n"
         "def dying(*a, **k):\n"
         "    yield next(real(*a, **k | {'batch_size': 4}))\n"

@@ -9,12 +9,12 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from test_evaluation import nooch_predictions
 
 import oochub
-from oochub.matched_words import matched_words
-from oochub.matching import matched_gap
 from oochub.predictions import Predictions
+from oochub.rendering.matched_words import matched_words
 from oochub.report import Report
+from oochub.scoring.matching import matched_gap
+from oochub.scoring.weighted_metric import weighted_metric, weighted_names
 from oochub.statistics import gap
-from oochub.weighted_metric import weighted_metric, weighted_names
 
 
 def world(n, rng, *, context, size, out):
@@ -274,7 +274,7 @@ def test_every_rendering_says_it_in_one_sentence(matched):
 
     from rich.console import Console
 
-    from oochub.tables import terminal
+    from oochub.rendering.tables import terminal
 
     value, field = -100 * matched["gap"], matched.data["matched_gap"]
     sentence = (

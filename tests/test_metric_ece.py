@@ -5,7 +5,7 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.ece.ece import ece
-from oochub.softmax_summary import softmax_summary
+from oochub.models.softmax_summary import softmax_summary
 from oochub.statistics import estimate
 
 

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_curve
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics._ranking import _drawn_shares
 from oochub.eval_modules.metrics.fpr_at_tpr.fpr_at_tpr import _State, fpr_at_tpr
-from oochub.ranking import accepted, tallies
+from oochub.scoring.ranking import accepted, tallies
 from oochub.statistics import Sampling, estimate
 
 

@@ -13,7 +13,7 @@ from oochub.benchmark import BuildRecord
 from oochub.builders.sources.coco import read_coco
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.predictions import Predictions
-from oochub.scenes import Scenes
+from oochub.suite.scenes import Scenes
 
 
 @pytest.fixture(scope="module")

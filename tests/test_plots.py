@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import reports
 
-from oochub import OochubError, theme
+from oochub import OochubError
 from oochub.plots import plot
+from oochub.rendering import theme
 from oochub.verdict import verdict
 
 mpl.use("Agg")

@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import oochub
-from oochub import ranking
 from oochub.errors import OochubError
-from oochub.ranking import accepted, kinds, ood_numbers, rows_needed, share_taken, tallies
+from oochub.scoring import ranking
+from oochub.scoring.ranking import accepted, kinds, ood_numbers, rows_needed, share_taken, tallies
 
 
 def columns(n: int, seed: int, dtype: type = np.float64) -> dict[str, np.ndarray]:

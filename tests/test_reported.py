@@ -8,10 +8,10 @@ from importlib import resources
 import pytest
 
 import oochub
-from oochub.reported import reported_benchmarks, reported_numbers
+from oochub.comparisons.reported import reported_benchmarks, reported_numbers
 
 FILES = {
-    name: json.loads(resources.files("oochub").joinpath(f"reported_numbers/{name}.json").read_text("utf-8"))
+    name: json.loads(resources.files("oochub").joinpath(f"comparisons/reported_numbers/{name}.json").read_text("utf-8"))
     for name in reported_benchmarks()
 }
 TABLES = [(name, number, table) for name, content in FILES.items() for number, table in content["tables"].items()]

@@ -16,13 +16,13 @@ import pytest
 from PIL import Image
 from sklearn.neighbors import NearestNeighbors
 
-from oochub import nearest as nearest_module
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.nearest import nearest_rows
 from oochub.predictions import Predictions
-from oochub.review import review_page, review_queue
-from oochub.review_decisions import Decision, keep_list, merged, read_decisions, write_decisions
+from oochub.reviewing import nearest as nearest_module
+from oochub.reviewing.nearest import nearest_rows
+from oochub.reviewing.review import review_page, review_queue
+from oochub.reviewing.review_decisions import Decision, keep_list, merged, read_decisions, write_decisions
 
 NOON, ONE = "2026-01-31T12:00:00.000Z", "2026-01-31T13:00:00.000Z"
 

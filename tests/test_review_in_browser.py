@@ -6,8 +6,8 @@ import pytest
 from test_page_in_browser import CHROMIUM, browser  # noqa: F401  the fixture
 from test_review import two_sets
 
-from oochub.review import review_page, review_queue
-from oochub.review_decisions import Decision, keep_list, read_decisions
+from oochub.reviewing.review import review_page, review_queue
+from oochub.reviewing.review_decisions import Decision, keep_list, read_decisions
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 

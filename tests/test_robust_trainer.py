@@ -32,7 +32,7 @@ from transformers import AutoImageProcessor, AutoModelForImageClassification
 
 import oochub
 from oochub.errors import OochubError
-from oochub.preprocessing import Preprocessing, normalize
+from oochub.models.preprocessing import Preprocessing, normalize
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.loop import Loop

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from oochub.errors import OochubError
-from oochub.softmax_summary import softmax_summary
+from oochub.models.softmax_summary import softmax_summary
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

@@ -6,9 +6,9 @@ import pytest
 
 import oochub
 from oochub.builders.criteria.co_occurrence import co_occurrence
-from oochub.scenes import Scenes
-from oochub.suite_selection import suite_selection
-from oochub.task_losses import task_losses
+from oochub.suite.scenes import Scenes
+from oochub.suite.suite_selection import suite_selection
+from oochub.suite.task_losses import task_losses
 
 
 def _scenes(similarity=True, n=80, c=6):

@@ -19,7 +19,7 @@ import oochub
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.measurement import measure
+from oochub.sweeping.measurement import measure
 from oochub.trainers.sweep import sweep
 from oochub.trainers.sweep_recipe import read_recipe
 from oochub.trainers.sweep_runs import Run, stages

@@ -13,14 +13,14 @@ import torch
 from safetensors.torch import load_file
 
 import oochub
-import oochub.feature_cache
+import oochub.sweeping.feature_cache
 from oochub.cli import main
 from oochub.evaluation import evaluate
-from oochub.feature_cache import FeatureCache
-from oochub.feature_measurement import measure_on_features
 from oochub.loading import load
 from oochub.prediction import predict
 from oochub.predictions import Predictions
+from oochub.sweeping.feature_cache import FeatureCache
+from oochub.sweeping.feature_measurement import measure_on_features
 from oochub.trainers.backbone import backbone
 from oochub.trainers.sweep import feature_sweep, sweep
 from oochub.trainers.sweep_recipe import read_recipe
@@ -55,7 +55,7 @@ def counted(monkeypatch):
         seen.append(sum(len(part) for part in dataset.values()))
         return predict(model, dataset, **options)
 
-    monkeypatch.setattr(oochub.feature_cache, "predict", counting)
+    monkeypatch.setattr(oochub.sweeping.feature_cache, "predict", counting)
     return seen
 
 

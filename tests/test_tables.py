@@ -9,7 +9,7 @@ import pytest
 import reports
 from rich.console import Console
 
-from oochub.tables import terminal, to_frame, to_latex, to_markdown
+from oochub.rendering.tables import terminal, to_frame, to_latex, to_markdown
 from oochub.verdict import verdict
 
 FACTORIES = [reports.nooch_report, reports.spawrious_report]

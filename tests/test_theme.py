@@ -5,8 +5,8 @@ import re
 import pytest
 import reports
 
-from oochub import theme
 from oochub.page import render_page
+from oochub.rendering import theme
 
 
 def _luminance(color):

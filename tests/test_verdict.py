@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from oochub.group_drops import _compare, _holm
-from oochub.headings import headings
+from oochub.rendering.group_drops import _compare, _holm
+from oochub.rendering.headings import headings
 from oochub.verdict import verdict
 
 FORBIDDEN = re.compile(r"does not rely|robust|bias|significan|fails? to generali[sz]e", re.I)

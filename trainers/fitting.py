@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from oochub.errors import OochubError
-from oochub.heads import find_head
+from oochub.models.heads import find_head
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.examples import Examples
 from oochub.trainers.labels import CLASSES

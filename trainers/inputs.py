@@ -12,8 +12,8 @@ from torch import Tensor
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.images import Pictures, uint8_cache
-from oochub.preprocessing import Normalizer, Preprocessing
+from oochub.models.images import Pictures, uint8_cache
+from oochub.models.preprocessing import Normalizer, Preprocessing
 from oochub.trainers.augmentation import augmentation
 
 Fetch = Callable[[list[int]], dict[str, Tensor] | OochubError]

@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from oochub import numbers
+from oochub.rendering import numbers
 from oochub.trainers.sweep_recipe import SweepRecipe
 from oochub.trainers.sweep_runs import Run, words
 from oochub.trainers.sweep_selection import rule_words

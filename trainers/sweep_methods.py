@@ -17,7 +17,11 @@ _OF_THE_SWEEP = {"output_dir", "overwrite_output_dir", "seed", "environment_colu
 ARGUMENTS = [one.name for one in fields(RobustTrainingArguments) if one.name not in _OF_THE_SWEEP]
 """The training arguments that a recipe may set, sweep or draw."""
 
-_KEYS: Mapping[str, type] = {"objective": str, "fixed": dict, "grid": dict, "random": dict, "draws": int}
+_KEYS: Mapping[str, type] = {
+    **dict.fromkeys(("objective", "environments"), str),
+    **dict.fromkeys(("fixed", "grid", "random"), dict),
+    "draws": int,
+}
 _DISTRIBUTIONS: Mapping[str, Callable[[Any, float], Any]] = {  # of the range or list of the recipe, and u in [0, 1)
     "uniform": lambda ends, u: _short(ends[0] + (ends[1] - ends[0]) * u),
     "loguniform": lambda ends, u: _short(ends[0] * (ends[1] / ends[0]) ** u),
@@ -35,12 +39,14 @@ class Method:
         objective: Its name in the catalogue ("group_dro").
         fixed: Hyperparameters of the objective and training arguments that all its runs have.
         settings: What varies, one mapping a setting; one empty mapping where nothing does.
+        environments: Column that gives the objective its environments; None for the recipe's.
     """
 
     title: str
     objective: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
     settings: tuple[Mapping[str, Any], ...] = ({},)
+    environments: str | None = None
 
 
 def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> Method:
@@ -48,7 +54,7 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
 
     Args:
         title: Its name in tables.
-        table: `objective` (the title where it is left out) and `fixed`; to sweep, either `grid`, lists of values of
+        table: `objective` (the title where it is left out), `environments` and `fixed`; to sweep, either `grid`, lists of values of
             which all combinations are tried, or `random` and `draws`, how many settings are drawn. `random` gives each
             name one of {uniform = [low, high]}, {loguniform = [low, high]}, {whole_loguniform = [low, high]} (rounded
             down to whole numbers) or {choice = [...]}. Numbers are drawn to four digits.
@@ -86,7 +92,8 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
         if wrong := [name for name, values in grid.items() if not isinstance(values, list) or not values]:
             raise OochubError(f"The grid of {where} needs a list of values of {wrong[0]}, got {grid[wrong[0]]!r}.")
         settings = (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
-    return Method(title=title, objective=objective, fixed=fixed, settings=tuple(settings))
+    environments = table.get("environments")
+    return Method(title=title, objective=objective, fixed=fixed, settings=tuple(settings), environments=environments)
 
 
 def check_names(objective: str, names: Iterable[str], where: str) -> None:

@@ -161,12 +161,13 @@ def _stage(
         arguments = {**recipe.arguments, **own.get("arguments", {})}
         for method in methods:
             fixed = {**arguments, **method.fixed, **own.get("fixed", {}).get(method.title, {})}
+            given = {**common, "environments": method.environments or common["environments"]}
             for setting in method.settings:
                 for seed in seeds or own.get("seeds", recipe.seeds):
                     for environment in (None, *(recipe.leave_out if left_out is None else left_out)):
                         runs.append(
                             Run(
-                                **common,
+                                **given,
                                 method=method.title,
                                 objective=method.objective,
                                 seed=seed,

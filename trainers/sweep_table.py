@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oochub import numbers
 from oochub.files import written_whole
+from oochub.rendering import numbers
 from oochub.trainers.sweep_recipe import SweepRecipe
 from oochub.trainers.sweep_runs import Run, words
 from oochub.trainers.sweep_selection import rule_words, scores, selected

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from oochub.arrays import Array, check_score
-from oochub.delong import delong
 from oochub.errors import OochubError
-from oochub.estimate import Estimate, Sampling
-from oochub.proportion import wilson
-from oochub.ranking import kinds, rows_needed, share_taken
+from oochub.intervals.delong import delong
+from oochub.intervals.estimate import Estimate, Sampling
+from oochub.intervals.proportion import wilson
+from oochub.scoring.ranking import kinds, rows_needed, share_taken
 from oochub.statistics import bootstrap
 
 OOD, ID, INCORRECT, CORRECT = "OOD", "ID", "incorrect ID", "correct ID"
@@ -71,7 +71,7 @@ class FailureState(ScoreState):
 
 
 def masks_of(score: Any, is_ood: Any, correct: Any = None) -> dict[str, Array]:
-    """The rows of each kind (n,) by name, in the order of `oochub.ranking.tallies`.
+    """The rows of each kind (n,) by name, in the order of `oochub.scoring.ranking.tallies`.
 
     >>> {name: mask.tolist() for name, mask in masks_of([1, 2], [True, False]).items()}
     {'OOD': [True, False], 'ID': [False, True]}

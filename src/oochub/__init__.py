@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from oochub.prediction import predict
     from oochub.predictions import Predictions
     from oochub.report import Report
-    from oochub.tasks import task
+    from oochub.suite.tasks import task
 
 __all__ = ["OochubError", "Predictions", "Report", "evaluate", "get", "names", "predict", "task"]
 __version__ = version("oochub")
@@ -27,7 +27,7 @@ _LAZY = {
     "predict": "oochub.prediction",
     "Predictions": "oochub.predictions",
     "Report": "oochub.report",
-    "task": "oochub.tasks",
+    "task": "oochub.suite.tasks",
 }
 
 register()

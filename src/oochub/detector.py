@@ -58,7 +58,7 @@ class Detector:
     Attributes:
         fit_needs: What `fit` must be given, of features, logits, label, weight and bias; empty for no fit.
         score_needs: What `score` must be given, of features, logits and odin_logits.
-        fitted: Names of the attributes that a fit sets; `save` writes them.
+        fitted: Names of the attributes that a fit sets, which `save` writes; `is_fitted` says whether it can score.
     """
 
     fit_needs: ClassVar[tuple[str, ...]] = ()
@@ -69,7 +69,7 @@ class Detector:
         self._start()
 
     def _start(self) -> None:
-        self._is_fitted = not self.fit_needs
+        self.is_fitted = not self.fit_needs
         self._gathered: Gathered | None = None
         self._head: tuple[Array, ...] = ()
         self._columns: dict[str, int] = {}
@@ -142,11 +142,11 @@ class Detector:
         Raises:
             OochubError: No batch was given, or a hyperparameter is larger than the data allow.
         """
-        if not self._is_fitted:
+        if not self.is_fitted:
             if self._gathered is None:
                 raise OochubError(f"{_called(self)} got no rows. Call partial_fit({self._arguments()}) first.")
             self._finish(self._gathered)
-            self._is_fitted, self._gathered, self._head = True, None, ()
+            self.is_fitted, self._gathered, self._head = True, None, ()
         return self
 
     def score(self, *, features: Any = None, logits: Any = None, odin_logits: Any = None) -> Array:
@@ -227,7 +227,7 @@ class Detector:
             detector: Self = kind(**card["hyperparameters"])
             for name in detector.fitted:
                 setattr(detector, name, state[name] if state[name].ndim else state[name].item())
-            detector._columns, detector._is_fitted = dict(card["columns"]), True
+            detector._columns, detector.is_fitted = dict(card["columns"]), True
         except (OSError, SafetensorError, json.JSONDecodeError, KeyError, TypeError) as error:
             raise OochubError(f"No saved detector in {folder} ({error}). Detector.save(folder) writes one.") from error
         if not isinstance(detector, cls):
@@ -287,11 +287,11 @@ class Detector:
         return ", ".join(f"{name}=..." for name in self.fit_needs)
 
     def _refuse_fitted(self) -> None:
-        if self._is_fitted:
+        if self.is_fitted:
             raise OochubError(f"{_called(self)} is fitted already and takes no more rows. Make a new one, or call fit.")
 
     def _refuse_unfitted(self) -> None:
-        if not self._is_fitted:
+        if not self.is_fitted:
             raise OochubError(f"{_called(self)} is not fitted. Call fit({self._arguments()}) first.")
 
 

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.breakdown import calibration, groups, worst_groups
-from oochub.declaration import benchmark_fields, declaration
-from oochub.errors import OochubError, unknown_name
-from oochub.gaps import gap_fields, matched_gap_fields
-from oochub.matching import check_match
+from oochub.errors import OochubError
 from oochub.metric import MetricFacts, facts_of
-from oochub.mistakes import mistakes
 from oochub.predictions import Predictions, concatenate
 from oochub.provenance import provenance
 from oochub.report import SCHEMA_VERSION, Report
+from oochub.scoring.breakdown import calibration, groups, worst_groups
+from oochub.scoring.declaration import benchmark_fields, declaration
+from oochub.scoring.detector_scores import made_detector
+from oochub.scoring.gaps import gap_fields, matched_gap_fields
+from oochub.scoring.matching import check_match
+from oochub.scoring.mistakes import mistakes
 from oochub.statistics import estimate
 
 _ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
@@ -58,7 +59,7 @@ def evaluate(
         pairs: Configs to set against each other, (in distribution, out of it); None takes every pair. Sets are never
             pooled.
         match: A numeric auxiliary column, such as "area": the gap is also given with this column spread alike on both
-            sides (`report["matched_gap"]`, see `oochub.matching`).
+            sides (`report["matched_gap"]`, see `oochub.scoring.matching`).
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Seed of the bootstrap.
 
@@ -78,8 +79,8 @@ def evaluate(
     if detectors is None and (reference is not None or pairs is not None):
         raise OochubError("reference= and pairs= are read by detectors only: name some with detectors=[...].")
     for name in detectors or ():
-        if isinstance(name, str) and name not in catalog.names("detector"):
-            raise unknown_name("detector", name, catalog.names("detector"))
+        if isinstance(name, str):
+            made_detector(name)
     parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
     files = [Path(one).name for one in parts if not isinstance(one, Predictions)]
     opened = [p if isinstance(p, Predictions) else Predictions.load(p) for p in parts]
@@ -142,7 +143,8 @@ def evaluate(
 def _detection(
     parts: Sequence[Any], opened: Sequence[Predictions], detectors: Any, reference: Any, pairs: Any, *sampling: int
 ) -> list[dict[str, Any]]:
-    from oochub.detection import detection, read_head
+    from oochub.scoring.detection import detection
+    from oochub.scoring.detector_scores import read_head
 
     sources = [one for one in (reference, *parts) if isinstance(one, str | Path)]
     head = next((one for one in map(read_head, sources) if one is not None), None)

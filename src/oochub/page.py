@@ -10,9 +10,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from oochub import numbers, svg, theme, wording
+from oochub import svg
 from oochub.errors import OochubError
-from oochub.page_sections import sections
+from oochub.rendering import numbers, theme, wording
+from oochub.rendering.page_sections import sections
 
 _TEXT_LIMIT = 300_000  # bytes of a page without its pictures
 _PAGE_LIMIT = 600_000  # bytes of the whole file
@@ -56,7 +57,7 @@ def render_page(report: Mapping[str, Any], *, images: bool = True) -> str:
 @functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("oochub"),
+        loader=jinja2.PackageLoader("oochub", "rendering/templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -74,7 +75,7 @@ def _finalize(value: Any) -> Any:
 
 @functools.cache
 def _style() -> str:
-    css = resources.files("oochub").joinpath("templates/page.css").read_text(encoding="utf-8")
+    css = resources.files("oochub").joinpath("rendering/templates/page.css").read_text(encoding="utf-8")
     return theme.css_variables() + css
 
 

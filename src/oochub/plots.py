@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oochub import numbers, theme, wording
 from oochub.errors import OochubError, unknown_name
+from oochub.rendering import numbers, theme, wording
 from oochub.verdict import verdict
 
 if TYPE_CHECKING:

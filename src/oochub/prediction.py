@@ -16,14 +16,14 @@ from tqdm import tqdm
 
 from oochub import catalog
 from oochub.benchmark import BuildRecord
-from oochub.classifier import Classifier, class_order, load_classifier
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
-from oochub.heads import Head, features_of, find_head, recorded
-from oochub.images import Preprocessing, batches, decode, normalize
-from oochub.mistakes import worst_of_each
+from oochub.models.classifier import Classifier, class_order, load_classifier
+from oochub.models.heads import Head, features_of, find_head, recorded
+from oochub.models.images import Preprocessing, batches, decode, normalize
 from oochub.predictions import Predictions, row_counts
 from oochub.provenance import provenance
+from oochub.scoring.mistakes import worst_of_each
 
 _MODES = ("auto", "head")
 _THUMBNAIL = 224

@@ -112,19 +112,19 @@ class Report:
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row a number: slice, split, metric, value, low, high, n, method, reason."""
-        from oochub.tables import to_frame
+        from oochub.rendering.tables import to_frame
 
         return to_frame(self.data)
 
     def to_markdown(self) -> str:
         """The verdict, the slices and the groups as Markdown tables."""
-        from oochub.tables import to_markdown
+        from oochub.rendering.tables import to_markdown
 
         return to_markdown(self.data)
 
     def to_latex(self) -> str:
         """The slices as a LaTeX table (booktabs)."""
-        from oochub.tables import to_latex
+        from oochub.rendering.tables import to_latex
 
         return to_latex(self.data)
 

@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 from oochub.arrays import check_same_length
-from oochub.bootstrap import bootstrap, mean_estimate, replicates
-from oochub.delong import delong, delong_covariance, paired_delong
-from oochub.estimate import Estimate, Sampling
+from oochub.intervals.bootstrap import bootstrap, mean_estimate, replicates
+from oochub.intervals.delong import delong, delong_covariance, paired_delong
+from oochub.intervals.estimate import Estimate, Sampling
+from oochub.intervals.proportion import clopper_pearson, wilson
+from oochub.intervals.worst_group_interval import worst_group_interval
 from oochub.metric import facts_of
-from oochub.proportion import clopper_pearson, wilson
-from oochub.worst_group_interval import worst_group_interval
 
 __all__ = [
     "Estimate",

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from oochub import numbers
-from oochub.theme import SIDES
+from oochub.rendering import numbers
+from oochub.rendering.theme import SIDES
 
 Side = Literal["in", "out"]
 SIDE_ORDER: tuple[Side, Side] = ("in", "out")

@@ -12,8 +12,8 @@ import evaluate
 import numpy as np
 
 from oochub.arrays import Array, check_challenge, check_label, check_same_length, check_score
-from oochub.delong import delong
 from oochub.eval_modules.metrics.auc.auc import auc
+from oochub.intervals.delong import delong
 from oochub.metric import MetricFacts, MetricShell
 from oochub.statistics import Estimate, Sampling
 

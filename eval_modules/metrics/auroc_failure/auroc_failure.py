@@ -15,7 +15,7 @@ import evaluate
 from oochub.arrays import Array
 from oochub.eval_modules.metrics._ranking import CORRECT, FailureState, auroc_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
-from oochub.ranking import auroc, tallies
+from oochub.scoring.ranking import auroc, tallies
 from oochub.statistics import Estimate, Sampling
 
 

@@ -15,7 +15,7 @@ import evaluate
 from oochub.arrays import Array
 from oochub.eval_modules.metrics._ranking import NewClassState, area_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
-from oochub.ranking import Form, Positive, accepted, check_choice, precision_area, tallies
+from oochub.scoring.ranking import Form, Positive, accepted, check_choice, precision_area, tallies
 from oochub.statistics import Estimate, Sampling
 
 

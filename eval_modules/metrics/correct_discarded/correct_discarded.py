@@ -14,7 +14,7 @@ import evaluate
 from oochub.arrays import Array
 from oochub.eval_modules.metrics._ranking import CORRECT, OOD, FailureState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
-from oochub.ranking import check_share, share_taken, tallies
+from oochub.scoring.ranking import check_share, share_taken, tallies
 from oochub.statistics import Estimate, Sampling
 
 

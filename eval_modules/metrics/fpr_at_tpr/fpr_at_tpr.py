@@ -16,7 +16,7 @@ import evaluate
 from oochub.arrays import Array
 from oochub.eval_modules.metrics._ranking import NewClassState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
-from oochub.ranking import Positive, accepted, check_choice, check_share, share_taken, tallies
+from oochub.scoring.ranking import Positive, accepted, check_choice, check_share, share_taken, tallies
 from oochub.statistics import Estimate, Sampling
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from oochub import wording
 from oochub.errors import OochubError, unknown_name
+from oochub.rendering import wording
 from oochub.report import Report
 from oochub.statistics import Estimate
 

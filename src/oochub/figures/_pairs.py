@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub.errors import OochubError, unknown_name
-from oochub.scenes import Scenes
+from oochub.suite.scenes import Scenes
 
 Side = Literal["positive", "negative"]
 SIDES: tuple[Side, Side] = ("positive", "negative")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub import theme
 from oochub.errors import OochubError
+from oochub.rendering import theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oochub import numbers
 from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
 from oochub.figures._style import SHARES, axes, heat_map
-from oochub.scenes import Scenes
+from oochub.rendering import numbers
+from oochub.suite.scenes import Scenes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.figures._style import GRID, INK2, axes, bare
-from oochub.scenes import Scenes
+from oochub.suite.scenes import Scenes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

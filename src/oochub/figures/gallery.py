@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from oochub import wording
-from oochub.chosen_examples import KINDS, chosen_examples
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.predictions import Predictions
+from oochub.rendering import wording
+from oochub.reviewing.chosen_examples import KINDS, chosen_examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +109,7 @@ def _images(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Image.Ima
     """The pictures of these examples; no other is decoded."""
     import datasets
 
-    from oochub.preprocessing import decode
+    from oochub.models.preprocessing import decode
 
     if isinstance(dataset, Mapping) and split not in dataset:
         raise unknown_name("split of the data set", split, dataset)

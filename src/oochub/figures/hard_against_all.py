@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from oochub import theme, wording
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._labels import label_points
 from oochub.figures._pairs import SIDES, Side
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
+from oochub.rendering import theme, wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def hard_against_all(
     room. A task without hard examples of that side has no such loss and is left out and counted below the axis.
 
     Args:
-        losses: Rows of `oochub.task_losses.task_losses`: task, criterion, side, loss_all and loss_hard in nats.
+        losses: Rows of `oochub.suite.task_losses.task_losses`: task, criterion, side, loss_all and loss_hard in nats.
         criterion: "ce" or "gist".
         side: "positive" or "negative".
         ax: Axes to draw on; None makes a new figure.
@@ -59,7 +59,7 @@ def hard_against_all(
     if missing:
         raise OochubError(
             f"Losses of tasks have the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
-            "oochub.task_losses.task_losses makes them of predictions of nooch/all."
+            "oochub.suite.task_losses.task_losses makes them of predictions of nooch/all."
         )
     rows = losses[(losses["criterion"] == criterion) & (losses["side"] == side)]
     known = rows.dropna(subset=["loss_all", "loss_hard"])

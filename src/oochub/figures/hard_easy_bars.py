@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from oochub import numbers, theme, wording
 from oochub.errors import OochubError
 from oochub.figures._methods import by_method
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend
+from oochub.rendering import numbers, theme, wording
 from oochub.report import Report
 
 if TYPE_CHECKING:

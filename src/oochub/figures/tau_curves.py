@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oochub import numbers
 from oochub.figures._pairs import by_similarity, thresholds
 from oochub.figures._style import GRID, LINES, axes, bare, legend
-from oochub.scenes import Scenes
+from oochub.rendering import numbers
+from oochub.suite.scenes import Scenes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

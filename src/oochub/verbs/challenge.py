@@ -48,7 +48,7 @@ def challenge(
     as_json: AsJson = False,
 ) -> None:
     """Makes a challenge set of any data: a criterion on its columns says which examples are out of context."""
-    from oochub.challenge_repository import challenge_repository
+    from oochub.challenges.challenge_repository import challenge_repository
     from oochub.loading import parse_options
 
     arguments: dict[str, Any] = dict(

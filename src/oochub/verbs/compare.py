@@ -20,8 +20,8 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Sets reports side by side: tasks by methods, mean and spread over seeds, bold where they overlap the best."""
-    from oochub.comparison import comparison
-    from oochub.comparison_text import terminal
+    from oochub.comparisons.comparison import comparison
+    from oochub.comparisons.comparison_text import terminal
     from oochub.files import check_writable, written_whole
 
     outputs = {name: path for name, path in (("markdown", markdown), ("latex", latex), ("csv", csv)) if path}

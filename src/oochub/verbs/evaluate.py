@@ -33,9 +33,9 @@ def evaluate(
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
     from oochub.evaluation import evaluate as run
     from oochub.files import check_writable
+    from oochub.rendering.tables import terminal
     from oochub.report import Report
-    from oochub.tables import terminal
-    from oochub.task_reports import task_reports
+    from oochub.suite.task_reports import task_reports
 
     if task and (detector or reference or pair):
         raise OochubError("Detectors compare sets, not tasks: leave out --task, or --detector, --reference and --pair.")

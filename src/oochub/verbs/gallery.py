@@ -31,13 +31,13 @@ def gallery(
     """Shows what a model gets most wrong out of context, and most right in context."""
     from oochub.benchmark import data_folder
     from oochub.catalog import get
-    from oochub.chosen_examples import chosen_examples
     from oochub.errors import OochubError, unknown_name
     from oochub.figures.gallery import gallery as draw
     from oochub.files import check_writable, written_whole
     from oochub.loading import load, parse_options
     from oochub.predictions import Predictions
-    from oochub.tasks import task as task_of
+    from oochub.reviewing.chosen_examples import chosen_examples
+    from oochub.suite.tasks import task as task_of
 
     for path in (out, export) if export else (out,):
         check_writable(path)

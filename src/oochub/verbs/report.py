@@ -30,11 +30,11 @@ def report(
     `oochub list figure` names the kinds of --plot, beside gap, slices, groups and reliability of one report; an option
     of a figure stands behind its kind: --plot alpha_beta_loss:side=negative=loss.png
     """
-    from oochub.drawing import Plot, Sources, draw
     from oochub.errors import OochubError
     from oochub.files import check_writable, written_whole
     from oochub.loading import parse_options
-    from oochub.tables import terminal
+    from oochub.rendering.drawing import Plot, Sources, draw
+    from oochub.rendering.tables import terminal
 
     sources = Sources(names=source, data_dir=data_dir, options=parse_options(option or []))
     plots = [Plot.parse(text, sources) for text in plot or []]

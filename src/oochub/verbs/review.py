@@ -37,7 +37,7 @@ def review(
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
     from oochub.files import check_writable, written_whole
     from oochub.predictions import Predictions
-    from oochub.review_decisions import check_known, keep_list, merged, read_decisions, write_decisions
+    from oochub.reviewing.review_decisions import check_known, keep_list, merged, read_decisions, write_decisions
 
     for path in filter(None, (out, decisions, keep)):
         check_writable(path)
@@ -75,7 +75,7 @@ def _page(
     ood: "Predictions", reference: "Predictions", decided: Any, top: int, data_dir: str | None, option: list[str] | None
 ) -> str:
     from oochub.loading import load, parse_options
-    from oochub.review import review_page, review_queue
+    from oochub.reviewing.review import review_page, review_queue
 
     queue = review_queue(ood, reference, top=top)
     shown = []

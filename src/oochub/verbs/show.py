@@ -5,6 +5,6 @@ from oochub.verbs._options import out_console
 
 def show(kind: str, name: str) -> None:
     """Shows one thing: of a benchmark its files and where to get them, of the others their documentation."""
-    from oochub.showing import describe
+    from oochub.rendering.showing import describe
 
     out_console.print(describe(kind, name), markup=False)

@@ -23,8 +23,8 @@ def suite(
 ) -> None:
     """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""
     from oochub.files import check_writable, written_whole
-    from oochub.suite_selection import SIMILAR, suite_selection
-    from oochub.task_losses import task_losses
+    from oochub.suite.suite_selection import SIMILAR, suite_selection
+    from oochub.suite.task_losses import task_losses
 
     check_writable(out)
     pairs = SIMILAR if similar is None else [_pair(one) for one in similar]

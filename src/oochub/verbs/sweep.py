@@ -47,14 +47,14 @@ def sweep(
     import pandas as pd
     from rich.table import Column, Table
 
-    from oochub.measurement import check_raw_folders, measure
+    from oochub.sweeping.measurement import check_raw_folders, measure
     from oochub.trainers.sweep import feature_sweep
     from oochub.trainers.sweep import sweep as run
     from oochub.trainers.sweep_table import SELECTION_HEADS, selection_rows, unselected
 
     check_raw_folders(() if read.missing_benchmarks else read.tasks, data_dir)
     if features:
-        from oochub.feature_measurement import measure_on_features
+        from oochub.sweeping.feature_measurement import measure_on_features
         from oochub.verbs._options import without_weight_bars
 
         without_weight_bars()

@@ -1,0 +1,1 @@
+"""A challenge set of a user's own data, made by a criterion."""

@@ -1,0 +1,1 @@
+"""Two reports or more side by side, beside what papers reported."""

@@ -1,0 +1,1 @@
+"""What is asked of a model: its pictures, its logits, its head and features; `oochub.prediction` uses it."""

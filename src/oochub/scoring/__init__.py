@@ -1,0 +1,1 @@
+"""The parts of an evaluation: slices, gaps, matching, detection, mistakes; `oochub.evaluation` joins them."""
