@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 
 import oochub.eval_modules.metrics
 from oochub.errors import OochubError
-from oochub.metric import MetricFacts
+from oochub.metric import MetricFacts, MetricShell
 from oochub.statistics import Estimate, estimate
 
 FOLDER = Path(next(iter(oochub.eval_modules.metrics.__path__)))
@@ -324,3 +324,15 @@ def test_laws_catch_planted_faults(law: Callable[[Subject], None], fault: str, p
 
 def test_every_law_has_a_planted_fault() -> None:
     assert {law for law, _, _ in FAULTS} == set(LAWS)
+
+
+def test_an_array_that_the_hub_does_not_know_is_an_error():
+    class State:
+        def update(self, *, weight: Any) -> None:
+            """Takes what no metric takes."""
+
+    class Odd(MetricShell, evaluate.Metric):
+        state = State
+
+    with pytest.raises(oochub.OochubError, match=r"Arrays of a metric are label, .*State takes weight\. Name it"):
+        Odd()

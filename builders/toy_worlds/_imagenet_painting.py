@@ -6,9 +6,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 from oochub.builders.toy_worlds._imagenet_things import Thing
-from oochub.builders.toy_worlds._textures import GROUNDS, LOCATIONS, PIXELS, Picture, jitter
-
-Color = tuple[int, int, int]
+from oochub.builders.toy_worlds._textures import COLORS, GROUNDS, LOCATIONS, PIXELS, Color, Picture, jitter
 
 _COLOR_TELLS = 0.7
 """Share of things in the typical color of their class; the others take any color."""
@@ -17,18 +15,6 @@ _GROUND_SHARE = 0.6
 _COMMON = np.array([130, 122, 108], np.float32)
 _SCALE, _TURN = (0.55, 0.9), 15.0
 _OVERSAMPLING = 2
-COLORS: tuple[Color, ...] = (
-    (204, 44, 40),
-    (40, 70, 190),
-    (236, 190, 40),
-    (40, 140, 76),
-    (238, 236, 230),
-    (46, 44, 52),
-    (226, 120, 36),
-    (126, 66, 150),
-    (120, 88, 56),
-    (146, 146, 152),
-)
 _FIXED: dict[str, Color] = {
     "light": (232, 232, 224),
     "dark": (44, 38, 40),

@@ -9,8 +9,10 @@ from PIL import Image, ImageDraw
 from oochub.builders.toy_worlds._objects import SHAPES
 from oochub.builders.toy_worlds._scenes import USUAL, Placed, Scene
 from oochub.builders.toy_worlds._textures import (
+    COLORS,
     GROUNDS,
     PIXELS,
+    Color,
     Picture,
     X,
     Y,
@@ -21,7 +23,6 @@ from oochub.builders.toy_worlds._textures import (
     noise,
 )
 
-Color = tuple[int, int, int]
 Mask = NDArray[np.bool_]
 
 OBJECT_CONTRAST = 0.7
@@ -39,18 +40,6 @@ _NEUTRALS: tuple[Color, ...] = (
     (122, 104, 84),
     (180, 176, 172),
     (104, 98, 104),
-)
-_OBJECT_COLORS: tuple[Color, ...] = (
-    (204, 44, 40),
-    (40, 70, 190),
-    (236, 190, 40),
-    (40, 140, 76),
-    (238, 236, 230),
-    (46, 44, 52),
-    (226, 120, 36),
-    (126, 66, 150),
-    (120, 88, 56),
-    (146, 146, 152),
 )
 _SKINS: tuple[Color, ...] = ((238, 200, 170), (208, 156, 118), (150, 100, 70), (92, 60, 44))
 _FIXED: dict[str, Color] = {
@@ -108,7 +97,7 @@ def _grounds(rng: np.random.Generator, scene: Scene) -> tuple[Picture, dict[str,
 
 def _paints(rng: np.random.Generator) -> dict[str, Color]:
     """The colors of one thing; those of an object do not depend on what it is."""
-    main, shirt, trousers = (_OBJECT_COLORS[index] for index in rng.integers(len(_OBJECT_COLORS), size=3))
+    main, shirt, trousers = (COLORS[index] for index in rng.integers(len(COLORS), size=3))
     skin = _SKINS[rng.integers(len(_SKINS))]
     return {**_FIXED, "main": main, "shirt": shirt, "trousers": trousers, "skin": skin}
 

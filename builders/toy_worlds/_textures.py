@@ -14,6 +14,21 @@ Picture = NDArray[np.float32]
 Plane = NDArray[np.floating[Any]]
 """One number a pixel, (PIXELS, PIXELS), or a column, (PIXELS,)."""
 
+Color = tuple[int, int, int]
+COLORS: tuple[Color, ...] = (
+    (204, 44, 40),
+    (40, 70, 190),
+    (236, 190, 40),
+    (40, 140, 76),
+    (238, 236, 230),
+    (46, 44, 52),
+    (226, 120, 36),
+    (126, 66, 150),
+    (120, 88, 56),
+    (146, 146, 152),
+)
+"""What things are painted in, whatever they are."""
+
 _axis = (np.arange(PIXELS, dtype=np.float32) + 0.5) / PIXELS
 X, Y = np.meshgrid(_axis, _axis)
 _TAU = np.float32(2 * np.pi)

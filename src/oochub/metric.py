@@ -1,6 +1,7 @@
 """What a metric file says of itself, and how `evaluate` streams arrays into a metric's state."""
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -51,6 +52,16 @@ def facts_of(metric: Callable[..., Any]) -> MetricFacts | None:
 
 
 _UNSET = object()
+_TYPES = {
+    "label": "int64",
+    "prediction": "int64",
+    "score": "float64",
+    "probability": "float64",
+    "challenge": "string",
+    "group": "string",
+    "is_ood": "bool",
+    "correct": "bool",
+}
 
 
 class MetricShell:
@@ -58,7 +69,8 @@ class MetricShell:
 
     It is not itself an `evaluate.Metric`: `evaluate` would take the first such class of a file for the
     metric. A metric file writes `class Auc(MetricShell, evaluate.Metric)` and sets `state` to a class with
-    `__init__(options)`, `update(arrays)` that changes nothing if it raises, `merge(other)` and `compute()`.
+    `__init__(options)`, `update(arrays)` that changes nothing if it raises, `merge(other)` and `compute()`, and
+    `citation`. What `evaluate` shows of it are the docstrings of the file and of the function of its name.
 
     The arrays carry the names of the metric function's arguments; `references` is accepted for `label`, and
     `predictions` for the `prediction`, `score` or `probability` that the metric compares with it. Options
@@ -67,6 +79,7 @@ class MetricShell:
     """
 
     state: type[Any]
+    citation: str = ""
     name: str
     _pending: Any = None
     _options: Mapping[str, Any] = {}
@@ -79,6 +92,17 @@ class MetricShell:
                 "predictions (accelerate: gather_for_metrics) and compute in the main process."
             )
         super().__init__(*args, **kwargs)
+
+    def _info(self) -> Any:
+        import evaluate
+
+        file = sys.modules[type(self).__module__]
+        return evaluate.MetricInfo(
+            description=file.__doc__,
+            citation=self.citation,
+            inputs_description=getattr(file, file.__name__.rpartition(".")[2]).__doc__,
+            features=_features(self.state),
+        )
 
     def add(self, **row: Any) -> None:
         """Add one row: the names of the arrays, each with one value; options as in add_batch."""
@@ -139,6 +163,22 @@ def _sorted_names(state: Any, given: tuple[str, ...]) -> tuple[dict[str, str], t
         allowed = ", ".join([*arrays, *options])
         raise OochubError(f"This metric takes {allowed}, got {', '.join(unknown)}.")
     return {name: one for name, one in meant.items() if one in arrays}, tuple(set(given) & set(options))
+
+
+def _features(state: type[Any]) -> Any:
+    """The types of the arrays; a probability is of class 1 or of each class, which are two alternatives."""
+    from datasets import Features, List, Value
+
+    unknown = [name for name in _parameters(state.update) if name not in _TYPES]
+    if unknown:
+        raise OochubError(
+            f"Arrays of a metric are {', '.join(_TYPES)}; {state.__name__} takes {', '.join(unknown)}. Name it as one "
+            "of these, or write `_info` in the metric's class."
+        )
+    types = {name: Value(_TYPES[name]) for name in _parameters(state.update)}
+    if "probability" not in types:
+        return Features(types)
+    return [Features(types), Features({**types, "probability": List(types["probability"])})]
 
 
 def _compared_array(state: type[Any]) -> str:

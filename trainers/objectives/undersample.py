@@ -4,13 +4,11 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._checks import check_not_negative
-from oochub.trainers.samplers import EpochSampler, WeightedSampler, power_weights
+from oochub.trainers.objectives._resampled import Resampled
+from oochub.trainers.samplers import EpochSampler
 
 
-class Undersample(Objective):
+class Undersample(Resampled):
     """The mean loss over I, n row numbers drawn with replacement in each epoch: P(j = i) proportional to (1/w_i)^alpha.
 
     w_i is the share of the training rows that have the class of row i, and n the number of training rows. The name is
@@ -34,21 +32,6 @@ class Undersample(Objective):
     """
 
     needs_classes: ClassVar[bool] = True
-    citation: ClassVar[str] = (
-        "Madras, Zemel. Identifying and Benchmarking Natural Out-of-Context Prediction Problems. NeurIPS 2021"
-    )
-
-    def __init__(self, *, alpha: float = 1.0) -> None:
-        super().__init__()
-        check_not_negative("alpha", alpha)
-        self.alpha = alpha
-
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """Draws by class; see `Objective.sampler`."""
-        return WeightedSampler(power_weights(label, self.alpha), seed=seed)
-
-    def forward(
-        self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
-    ) -> Tensor:
-        """The mean loss; see `Objective.forward`."""
-        return example_losses(logits, label).mean()
+        return self._draws(label, seed)

@@ -4,13 +4,12 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import Objective, checked_environment
-from oochub.trainers.objectives._checks import check_not_negative
-from oochub.trainers.samplers import EpochSampler, WeightedSampler, power_weights
+from oochub.trainers.objective import checked_environment
+from oochub.trainers.objectives._resampled import Resampled
+from oochub.trainers.samplers import EpochSampler
 
 
-class UndersampleEnvironments(Objective):
+class UndersampleEnvironments(Resampled):
     """The mean loss over I, n row numbers drawn with replacement in each epoch: P(j = i) proportional to (1/w_i)^alpha.
 
     w_i is the share of the training rows that are in the environment of row i, and n the number of training rows.
@@ -36,22 +35,12 @@ class UndersampleEnvironments(Objective):
     """
 
     needs_environments: ClassVar[bool] = True
-    citation: ClassVar[str] = (
-        "Madras, Zemel. Identifying and Benchmarking Natural Out-of-Context Prediction Problems. NeurIPS 2021"
-    )
-
-    def __init__(self, *, alpha: float = 1.0) -> None:
-        super().__init__()
-        check_not_negative("alpha", alpha)
-        self.alpha = alpha
-
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """Draws by environment; see `Objective.sampler`."""
-        return WeightedSampler(power_weights(environment, self.alpha), seed=seed)
+        return self._draws(environment, seed)
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss; see `Objective.forward`."""
-        checked_environment(self, environment)
-        return example_losses(logits, label).mean()
+        return super().forward(logits, label, checked_environment(self, environment), features)

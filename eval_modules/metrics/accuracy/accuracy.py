@@ -7,7 +7,6 @@ Source: "average accuracy" of Spawrious, Section 5; WILDS, Table 1.
 
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
@@ -59,11 +58,3 @@ class Accuracy(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(label=..., prediction=...)."""
 
     state = _AccuracyState
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="",
-            inputs_description=accuracy.__doc__,
-            features=datasets.Features({"label": datasets.Value("int64"), "prediction": datasets.Value("int64")}),
-        )

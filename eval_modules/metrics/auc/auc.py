@@ -8,7 +8,6 @@ Source: Hanley and McNeil 1982 (Radiology 143:29-36); "AUC" of NOOCH, Section 6.
 
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
@@ -119,11 +118,4 @@ class Auc(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(label=..., score=...)."""
 
     state = _AucState
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Hanley and McNeil 1982, Radiology 143:29-36",
-            inputs_description=auc.__doc__,
-            features=datasets.Features({"label": datasets.Value("int64"), "score": datasets.Value("float64")}),
-        )
+    citation = "Hanley and McNeil 1982, Radiology 143:29-36"

@@ -7,7 +7,6 @@ and hard negatives).
 
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
@@ -85,17 +84,4 @@ class AucHard(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(label=..., score=..., challenge=...)."""
 
     state = _AucHardState
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Madras and Zemel 2021, NOOCH, Section 6.1",
-            inputs_description=auc_hard.__doc__,
-            features=datasets.Features(
-                {
-                    "label": datasets.Value("int64"),
-                    "score": datasets.Value("float64"),
-                    "challenge": datasets.Value("string"),
-                }
-            ),
-        )
+    citation = "Madras and Zemel 2021, NOOCH, Section 6.1"

@@ -8,7 +8,6 @@ Source: "new-class detection" of ImageNet-OOD (Yang, Zhang and Russakovsky 2024)
 
 from typing import Any
 
-import datasets
 import evaluate
 
 from oochub.arrays import Array
@@ -54,11 +53,4 @@ class AurocNewClass(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(score=..., is_ood=...)."""
 
     state = _State
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Yang, Zhang and Russakovsky 2024, ImageNet-OOD, ICLR",
-            inputs_description=auroc_new_class.__doc__,
-            features=datasets.Features({"score": datasets.Value("float64"), "is_ood": datasets.Value("bool")}),
-        )
+    citation = "Yang, Zhang and Russakovsky 2024, ImageNet-OOD, ICLR"

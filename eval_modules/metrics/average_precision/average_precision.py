@@ -9,7 +9,6 @@ Source: Davis and Goadrich 2006 (ICML), Section 4, on why the points are not to 
 
 from typing import Any
 
-import datasets
 import evaluate
 
 from oochub.arrays import Array
@@ -68,11 +67,4 @@ class AveragePrecision(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(score=..., is_ood=..., positive="id")."""
 
     state = _State
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Davis and Goadrich 2006, The Relationship Between Precision-Recall and ROC Curves, ICML",
-            inputs_description=average_precision.__doc__,
-            features=datasets.Features({"score": datasets.Value("float64"), "is_ood": datasets.Value("bool")}),
-        )
+    citation = "Davis and Goadrich 2006, The Relationship Between Precision-Recall and ROC Curves, ICML"

@@ -8,7 +8,6 @@ Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Appendix B and Table 2,
 
 from typing import Any
 
-import datasets
 import evaluate
 
 from oochub.arrays import Array
@@ -68,16 +67,4 @@ class CorrectDiscarded(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(score=..., is_ood=..., correct=..., rejected=0.75)."""
 
     state = _State
-
-    def _info(self) -> evaluate.MetricInfo:
-        columns = {
-            "score": datasets.Value("float64"),
-            "is_ood": datasets.Value("bool"),
-            "correct": datasets.Value("bool"),
-        }
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Yang, Zhang and Russakovsky 2024, ImageNet-OOD, ICLR",
-            inputs_description=correct_discarded.__doc__,
-            features=datasets.Features(columns),
-        )
+    citation = "Yang, Zhang and Russakovsky 2024, ImageNet-OOD, ICLR"

@@ -7,7 +7,6 @@ Source: Guo et al. 2017 (ICML), Section 2, Equation 3, 15 bins; "ECE" of NOOCH, 
 
 from typing import Any, Literal
 
-import datasets
 import evaluate
 import numpy as np
 
@@ -135,13 +134,4 @@ class Ece(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(label=..., probability=..., bins=15)."""
 
     state = _EceState
-
-    def _info(self) -> evaluate.MetricInfo:
-        of_one = {"label": datasets.Value("int64"), "probability": datasets.Value("float64")}
-        of_each = of_one | {"probability": datasets.List(datasets.Value("float64"))}
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Guo, Pleiss, Sun and Weinberger 2017, On Calibration of Modern Neural Networks, ICML",
-            inputs_description=ece.__doc__,
-            features=[datasets.Features(of_one), datasets.Features(of_each)],
-        )
+    citation = "Guo, Pleiss, Sun and Weinberger 2017, On Calibration of Modern Neural Networks, ICML"

@@ -7,7 +7,6 @@ Source: "Error" of NOOCH, Section 6.1; the released code predicts class 1 where 
 
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
@@ -59,11 +58,3 @@ class ErrorRate(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(label=..., prediction=...)."""
 
     state = _ErrorRateState
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="",
-            inputs_description=error_rate.__doc__,
-            features=datasets.Features({"label": datasets.Value("int64"), "prediction": datasets.Value("int64")}),
-        )

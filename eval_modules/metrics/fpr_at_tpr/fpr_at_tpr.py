@@ -10,7 +10,6 @@ Source: Liang, Li and Srikant 2018 (ICLR), Section 4.2; OpenOOD, auc_and_fpr_rec
 
 from typing import Any
 
-import datasets
 import evaluate
 
 from oochub.arrays import Array
@@ -76,11 +75,4 @@ class FprAtTpr(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(score=..., is_ood=..., tpr=0.95, positive="id")."""
 
     state = _State
-
-    def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Liang, Li and Srikant 2018, Enhancing the Reliability of Out-of-distribution Detection, ICLR",
-            inputs_description=fpr_at_tpr.__doc__,
-            features=datasets.Features({"score": datasets.Value("float64"), "is_ood": datasets.Value("bool")}),
-        )
+    citation = "Liang, Li and Srikant 2018, Enhancing the Reliability of Out-of-distribution Detection, ICLR"

@@ -7,7 +7,6 @@ Source: Good 1952 (the logarithmic score); "NLL" of NOOCH, Section 6.1.
 
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
@@ -68,13 +67,4 @@ class Nll(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(label=..., probability=...)."""
 
     state = _NllState
-
-    def _info(self) -> evaluate.MetricInfo:
-        of_one = {"label": datasets.Value("int64"), "probability": datasets.Value("float64")}
-        of_each = of_one | {"probability": datasets.List(datasets.Value("float64"))}
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Good 1952, Journal of the Royal Statistical Society B 14:107-114",
-            inputs_description=nll.__doc__,
-            features=[datasets.Features(of_one), datasets.Features(of_each)],
-        )
+    citation = "Good 1952, Journal of the Royal Statistical Society B 14:107-114"

@@ -9,7 +9,6 @@ of NOOCH, Section 6.1.
 from collections.abc import Hashable
 from typing import Any
 
-import datasets
 import evaluate
 import numpy as np
 
@@ -158,17 +157,4 @@ class WorstGroup(MetricShell, evaluate.Metric):  # type: ignore[misc]
     """The metric as a module of `evaluate`: compute(label=..., prediction=..., group=...)."""
 
     state = _WorstGroupState
-
-    def _info(self) -> evaluate.MetricInfo:
-        columns = {
-            "label": datasets.Value("int64"),
-            "prediction": datasets.Value("int64"),
-            "group": datasets.Value("string"),
-            "probability": datasets.List(datasets.Value("float64")),
-        }
-        return evaluate.MetricInfo(
-            description=__doc__,
-            citation="Sagawa, Koh, Hashimoto and Liang 2020, Distributionally Robust Neural Networks, ICLR",
-            inputs_description=worst_group.__doc__,
-            features=datasets.Features(columns),
-        )
+    citation = "Sagawa, Koh, Hashimoto and Liang 2020, Distributionally Robust Neural Networks, ICLR"
