@@ -96,12 +96,12 @@ class MetricShell:
     def _info(self) -> Any:
         import evaluate
 
-        file = sys.modules[type(self).__module__]
+        features, file = _features(self.state), sys.modules[type(self).__module__]
         return evaluate.MetricInfo(
             description=file.__doc__,
             citation=self.citation,
             inputs_description=getattr(file, file.__name__.rpartition(".")[2]).__doc__,
-            features=_features(self.state),
+            features=features,
         )
 
     def add(self, **row: Any) -> None:
