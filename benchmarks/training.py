@@ -1,7 +1,9 @@
 """A training step of the trainer beside a bare loop of the same loss: `python benchmarks/training.py`.
 
 Both run interleaved in one process and one thread, on the default backbone; the median of the rounds' ratios counts.
-Objectives may be named: `python benchmarks/training.py erm irm`.
+Objectives may be named: `python benchmarks/training.py erm irm`. Last, or as `python benchmarks/training.py sweep`: the
+96 runs of NOOCH's grid as heads on cached features against fine-tuning a ResNet-50 96 times, of which one step is
+measured and the rest multiplied.
 """
 
 import os
@@ -23,13 +25,21 @@ from oochub.models.preprocessing import Preprocessing, normalize
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.batch import Batch
+from oochub.trainers.examples import Examples
+from oochub.trainers.fitted_head import Probe
+from oochub.trainers.inputs import PictureInputs
+from oochub.trainers.labels import task_of
 from oochub.trainers.learner import Outputs
+from oochub.trainers.linear_probe import linear_probe
 from oochub.trainers.loop import Loop
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.run_folder import Progress
+from oochub.trainers.sweep_recipe import read_recipe
+from oochub.trainers.sweep_runs import stages
 
 ROUNDS, ROWS, BATCH, SIZE, BOUND = 5, 1280, 64, 48, 1.05
 ENVIRONMENTS = ["a", "b", "c", "d"]
+EPOCHS, WIDTH, FULL_BATCH, FULL_SIZE, FULL_STEPS = 5, 2048, 32, 224, 2  # of the sweep, and of fine-tuning
 
 
 def examples(folder: Path) -> Dataset:
@@ -65,6 +75,9 @@ class Plain:
         loss.backward()
         self._optimizer.step()
         self._optimizer.zero_grad()
+
+    def auxiliary_loss(self, features: Any, row: Any) -> float:
+        return 0.0
 
     def _see(self, layer: Any, inputs: Any) -> None:
         self._seen = inputs[0]
@@ -131,6 +144,58 @@ def ratio(first: Any, second: Any) -> list[float]:
     return [a / b for a, b in zip(*seconds.values(), strict=True)]
 
 
+def heads(data: Dataset) -> float:
+    """Seconds of CPU of the 96 runs of one task of the suite, every objective of its grid, without early stopping."""
+    _, processor = backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
+    names, inputs = task_of(data).names or [], PictureInputs(processor)
+    column = {"environment_column": "environment"}
+    train = Examples(data, inputs, split="train", task=task_of(data), names=names, **column)
+    probes = []
+    for run in stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]:
+        given = run.arguments | {"num_train_epochs": EPOCHS, "early_stopping_patience": 0}
+        args = RobustTrainingArguments(output_dir="unused", environment_column="environment", **given)
+        probes.append(Probe(oochub.get("objective", run.objective)(**run.hyperparameters), args))
+    features = torch.randn(len(data), WIDTH, generator=torch.Generator().manual_seed(0))
+    start = time.process_time()
+    fitted = linear_probe(train, features, probes, task=task_of(data))
+    seconds = time.process_time() - start
+    assert len(fitted) == 96 and not any(one.error for one in fitted)
+    return seconds
+
+
+def full_step() -> tuple[float, float]:
+    """Seconds of CPU of a training step of a ResNet-50 from its config, with the suite's SGD, and of a forward pass."""
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    model = ResNetForImageClassification(ResNetConfig(num_labels=4)).train()  # the config's defaults are ResNet-50
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, weight_decay=1e-4)
+    pixels, label = torch.randn(FULL_BATCH, 3, FULL_SIZE, FULL_SIZE), torch.randint(4, (FULL_BATCH,))
+    seconds = []
+    for rows in (2, *[FULL_BATCH] * FULL_STEPS):  # the first, a small one, is to be warm
+        start = time.process_time()
+        torch.nn.functional.cross_entropy(model(pixels[:rows]).logits, label[:rows]).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        seconds.append(time.process_time() - start)
+    with torch.inference_mode():
+        model.eval()
+        start = time.process_time()
+        model(pixels)
+    return statistics.median(seconds[1:]), time.process_time() - start
+
+
+def sweep_row(data: Dataset) -> None:
+    step, forward = full_step()
+    seconds, steps = heads(data), ROWS // FULL_BATCH * EPOCHS
+    full, once = 96 * steps * step, ROWS // FULL_BATCH * forward
+    what = f"96 heads of NOOCH's grid on {ROWS} x {WIDTH} cached features, {EPOCHS} epochs: {seconds:.1f} s measured"
+    peer = f"96 x {steps} x one step of a ResNet-50, {FULL_BATCH} pictures at {FULL_SIZE}: {step:.1f} s measured"
+    holds = "yes" if seconds * 1000 <= full else "no"
+    print(f"| {what} / {peer}; CPU time | 1/{full / seconds:,.0f} | 1/1,000 | {holds} |")
+    print(f"| the same with the extraction, once: {ROWS // FULL_BATCH} x {forward:.1f} s measured | ", end="")
+    print(f"1/{full / (seconds + once):,.0f} | | |")
+
+
 def main() -> None:
     torch.set_num_threads(1)
     print(
@@ -139,12 +204,15 @@ def main() -> None:
     print("| what | ratio | bound | holds |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         data = examples(Path(folder))
-        for objective in sys.argv[1:] or oochub.names("objective"):
+        named = sys.argv[1:] or [*oochub.names("objective"), "sweep"]
+        for objective in (one for one in named if one != "sweep"):
             ours, bare = Ours(objective, data, Path(folder)), Bare(objective, data)
             ours.epoch(), bare.epoch()  # warm
             value = statistics.median(ratio(ours, bare))
             holds = "yes" if value <= BOUND else "no"
             print(f"| training step, {objective}, to a bare loop | {value:.2f} | {BOUND} | {holds} |")
+        if "sweep" in named:
+            sweep_row(data)
 
 
 if __name__ == "__main__":

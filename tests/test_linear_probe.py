@@ -66,7 +66,8 @@ def alone(one: Probe, *, hidden: int = 0) -> tuple[list[torch.Tensor], int]:
     sampler = objective.sampler(TRAIN.label, TRAIN.environment, seed=args.seed)
     schedule = Schedule(optimizer, args)
     length = 90 if sampler is None else len(sampler)
-    schedule.begin(args.num_train_epochs * math.ceil(length / args.per_device_train_batch_size))
+    batches_an_epoch = math.ceil(length / args.per_device_train_batch_size)
+    schedule.begin(args.num_train_epochs * batches_an_epoch, epoch=batches_an_epoch)
     best: tuple[float, list[torch.Tensor], int] = (math.inf, [], 0)
     batches = bad = 0
     for epoch in range(args.num_train_epochs):
@@ -127,6 +128,12 @@ def test_which_objectives_can_be_stacked():
     print(f"{len(STACKABLE)} of {len(oochub.names('objective'))} objectives train in stacks")  # noqa: T201
 
 
+@pytest.mark.parametrize("given", [{"affine_after_blocks": True}, {"auxiliary_column": "group"}])
+def test_options_that_change_the_network_are_no_heads(given):
+    with pytest.raises(oochub.OochubError, match="change features, which stay as they are here"):
+        check_stackable(oochub.get("objective", "erm")(), RobustTrainingArguments(output_dir="x", **given))
+
+
 def test_a_stack_of_all_objectives_equals_its_heads_trained_alone():
     """Two seeds and two learning rates of each objective in one stack, against loops.
 
@@ -141,7 +148,7 @@ def test_a_stack_of_all_objectives_equals_its_heads_trained_alone():
     ]
     probes += [probe("erm", 2, optim="adam", learning_rate=0.01), probe("cvar", 2, optim="adamw", weight_decay=0.1)]
     probes += [probe("irm", 5, optim="adam", learning_rate=0.01, penalty_weight=50.0, anneal_steps=5)]
-    for course in ("onecycle", "cosine", "linear", "constant"):
+    for course in ("onecycle", "cosine", "linear", "exponential", "constant"):
         for optim in ("sgd", "adam", "adamw"):
             given = {"lr_scheduler_type": course, "optim": optim, "warmup_ratio": 0.25, "weight_decay": 0.05}
             probes += [probe("group_dro", 4, learning_rate=rate, **given) for rate in (0.03, 0.1)]

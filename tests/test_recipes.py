@@ -114,6 +114,30 @@ def test_all_tasks_of_nooch():
     assert (given["optim"], given["learning_rate"], given["per_device_train_batch_size"]) == ("adam", 1e-3, 16)
 
 
+def test_appendix_a_of_nooch():
+    """Six of its seven bullets are here; logistic regression is ERM with --features."""
+    recipe = read_recipe("nooch_appendix_a")
+    assert recipe.tasks == read_recipe("nooch_suite").tasks
+    assert recipe.arguments == read_recipe("nooch_suite").arguments
+    first = [run for run in all_runs(recipe) if run.task == recipe.tasks[0] and run.seed == 0]
+    assert len(first) == 1 + 2 + 3 + 2 + 2 and {run.objective for run in first} == {"erm"}
+    assert sum(run.arguments.get("affine_after_blocks", False) for run in first) == 2
+    columns = [run.arguments.get("auxiliary_column") for run in first]
+    assert columns.count("context_area.0") == 2 and columns.count(None) == 8
+    scratch = read_recipe("nooch_appendix_a", variant="scratch")
+    assert {(run.method, run.pretrained) for run in all_runs(scratch)} == {("ERM", False)}
+
+
+def test_nooch_by_gist_is_the_suite_again():
+    """Task for task the same runs."""
+    plain, gist = read_recipe("nooch_suite"), read_recipe("nooch_suite", variant="gist")
+    assert [task.replace("/gist_", "/ce_") for task in gist.tasks] == list(plain.tasks)
+    assert (
+        gist.methods == plain.methods and gist.arguments == plain.arguments and gist.select == plain.select == "nooch"
+    )
+    assert len(all_runs(gist)) == 1152
+
+
 def test_spawrious_tunes_on_two_challenges_and_carries_to_four():
     shared, own, final = stages(recipe := read_recipe("spawrious"))
     tuned = {"spawrious/o2o_easy", "spawrious/m2m_hard"}
@@ -148,6 +172,10 @@ def test_wilds_can_be_listed_and_not_run(tmp_path):
     camelyon = [run for run in runs if run.task == "wilds/camelyon17" and run.method == "CORAL"]
     assert {run.seed for run in camelyon} == set(range(10))
     assert camelyon[0].hyperparameters["penalty_weight"] == 0.1 and camelyon[0].arguments["optim"] == "sgd"
+    decays = {(run.task, run.arguments["lr_scheduler_type"], run.arguments.get("lr_decay")) for run in runs}
+    falling = {task for task, kind, decay in decays if (kind, decay) == ("exponential", 0.96)}
+    assert falling == {"wilds/fmow", *(f"wilds/poverty_fold_{fold}" for fold in "abcde")}
+    assert not any(kind == "exponential" for task, kind, _ in decays if task not in falling)
     if recipe.missing_benchmarks:
         with pytest.raises(OochubError, match=r"wilds, which is not a benchmark of this version.*--dry-run"):
             sweep(recipe, tmp_path / "out", measure=dict)
@@ -230,6 +258,28 @@ def test_leaving_environments_out_adds_their_runs(recipe_of):
     assert len(runs) == 2 * 5 * (1 + 2)
     assert [run.left_out for run in runs[:3]] == [None, "env_1", "env_2"]
     assert len({run.id for run in runs}) == len(runs)
+
+
+def test_a_method_has_environments_of_its_own(recipe_of):
+    """Over the task's, which are over the recipe's; the run of another column is another run, and says so."""
+    text = 'environments = "environment"\n' + SMALL.replace('"group_dro"', '"group_dro"\nenvironments = "group"')
+    text += "[per_task.'spawrious/m2m_hard']\nenvironments = 'background'\n"
+    recipe = recipe_of(text)
+    found = {(run.task.partition("/")[2], run.method): run.environments for run in all_runs(recipe)}
+    assert found == {
+        ("o2o_hard", "ERM"): "environment",
+        ("m2m_hard", "ERM"): "background",
+        ("o2o_hard", "GDRO"): "group",
+        ("m2m_hard", "GDRO"): "group",
+    }
+    plain = {(run.task, run.method, str(run.setting)): run.id for run in all_runs(recipe_of(SMALL))}
+    assert all(run.id != plain[run.task, run.method, str(run.setting)] for run in all_runs(recipe))
+    told = listing(recipe, stages(recipe))["runs"]
+    assert [one["environments"] for one in told] == [run.environments for run in all_runs(recipe)]
+    with pytest.raises(OochubError, match="GDRO itself sets environments"):
+        recipe_of(text, overrides={"environments": "label"})
+    with pytest.raises(OochubError, match="environments in the method GDRO must be a text"):
+        recipe_of(text.replace('environments = "group"', "environments = 3"))
 
 
 def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):

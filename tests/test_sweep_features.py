@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
+from sklearn.metrics import roc_auc_score
+from tiny_encoder import tiny_encoder
 
 import oochub
 import oochub.sweeping.feature_cache
@@ -129,6 +131,84 @@ def test_from_pictures_to_the_table_on_features(tmp_path, coco, counted, monkeyp
     with pytest.raises(oochub.OochubError, match=r"holds the sweep toy \(features\), not toy \(fine-tuning\)"):
         sweep(recipe, out, measure=measure_on_features)
     assert json.loads(pq.read_schema(out / "selected.parquet").metadata[b"oochub"])["sweep"] == "toy"
+
+
+def test_an_mlp_head_is_a_track_of_its_own(tmp_path, coco, counted, monkeypatch, capsys):
+    """From the shell: the predictions are those of the saved layers, with ReLU between, and never in another track."""
+    out, text = tmp_path / "out", TOY.partition("[methods.GDRO]")[0].replace(', "nooch/ce_cow"', "")
+    (tmp_path / "toy.toml").write_text(text)
+    words = ["oochub", "sweep", tmp_path / "toy.toml", "--data-dir", coco, "--out", out]
+
+    def said(*more: str, code: int) -> str:
+        monkeypatch.setattr(sys, "argv", [*map(str, words), *more])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert (stopped.value.code or 0) == code
+        return capsys.readouterr().err
+
+    assert "head='mlp' is of heads on features. Add --features" in said("--head", "mlp", code=2)
+    assert "No head named 'mpl'. Did you mean 'mlp'?" in said("--features", "--head", "mpl", code=2)
+    assert "hidden_size must be" in said("--features", "--head", "mlp", "--set", "hidden_size=0", code=2)
+    said("--features", "--head", "mlp", "--set", "hidden_size=7", code=0)
+    table = pd.read_parquet(out / "runs.parquet")
+    assert table["track"].tolist() == ["features, MLP head of 7"] * 4 and (table["status"] == "finished").all()
+    (file,) = (out / "features").rglob("0.parquet")
+    cached = Predictions.load(file)
+    features = dict(zip(cached.column("example_id"), cached.features, strict=True))
+    for path in table["path"]:
+        layers = load_file(out / path / "head.safetensors")
+        assert {name: tuple(one.shape) for name, one in layers.items()} == {
+            "0.weight": (7, 128), "0.bias": (7,), "1.weight": (2, 7), "1.bias": (2,)
+        }  # fmt: skip
+        predictions = Predictions.load(out / path / "predictions.parquet")
+        inputs = np.stack([features[one] for one in predictions.column("example_id")]).astype(np.float64)
+        weights = {name: one.double().numpy() for name, one in layers.items()}
+        hidden = np.maximum(inputs @ weights["0.weight"].T + weights["0.bias"], 0)
+        np.testing.assert_allclose(
+            predictions.logits, hidden @ weights["1.weight"].T + weights["1.bias"], atol=1e-4, rtol=1e-4
+        )
+        assert "an MLP head (7 hidden) on fixed features of resnet-tiny" in predictions.metadata["notes"]
+    assert "holds the sweep toy (features, MLP head of 7), not toy (features)" in said("--features", code=2)
+    (tmp_path / "toy.toml").write_text('head = "mlp"\nhidden_size = 7\n' + text)
+    said("--features", code=0)  # the recipe says the same: nothing is left to do
+    assert len(counted) == 1
+
+
+def test_one_run_is_scored_by_both_criteria_of_nooch(tmp_path, coco, monkeypatch, capsys):
+    """As in the paper: the head trained for gist_car is that for ce_car, bit for bit; its row has both scores."""
+    encoder, out = tiny_encoder(tmp_path / "encoder"), tmp_path / "out"
+    text = TOY.partition("[methods.GDRO]")[0].replace("nooch/ce_cow", "nooch/gist_car")
+    tau = '[per_task."nooch/gist_car".options]\ntau = 0.735\n'  # by count, the toy's hard rows would be the same
+    (tmp_path / "toy.toml").write_text(text.replace('{ contexts = ["road"] }', "{}") + tau)
+    words = ["oochub", "sweep", tmp_path / "toy.toml", "--data-dir", coco, "--out", out, "--features", "--option"]
+    monkeypatch.setattr(sys, "argv", [*map(str, words), "encodr=x"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "No option of nooch named 'encodr'. Did you mean 'encoder'?" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", [*map(str, words), f"encoder={encoder}"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert not stopped.value.code
+    table = pd.read_parquet(out / "runs.parquet")
+    by_task = {task: part.set_index(["setting", "seed"]) for task, part in table.groupby("task")}
+    gist, ce = by_task["nooch/gist_car"], by_task["nooch/ce_car"]
+    assert len(gist) == len(ce) == 4 and not any(name.startswith("gist/") for name in table)
+    for key, row in gist.iterrows():
+        heads = [load_file(out / one["path"] / "head.safetensors") for one in (row, ce.loc[key])]
+        assert all(torch.equal(heads[0][name], heads[1][name]) for name in heads[0])
+        predictions = Predictions.load(out / row["path"] / "predictions.parquet")
+        test = predictions.split == "test"
+        score = (predictions.logits[:, 1] - predictions.logits[:, 0])[test]
+        found = {}
+        for name in ("gist", "ce"):
+            hard = predictions.column(f"challenge_{name}")[test] != "easy"
+            found[name] = roc_auc_score(predictions.label[test][hard], score[hard])
+        assert row["out_of_context/auc"] == pytest.approx(found["gist"], abs=1e-6)
+        assert row["ce/out_of_context/auc"] == pytest.approx(found["ce"], abs=1e-6) and found["ce"] != found["gist"]
+        for name in ("out_of_context/auc.low", "all/nll", "validation/hard_positive/nll", "gap"):
+            assert row[f"ce/{name}"] == pytest.approx(ce.loc[key][name], abs=1e-9, nan_ok=True), name
+    assert not any("worst_group" in name for name in table if name.startswith("ce/"))
+    assert "ce/out_of_context/auc.sd" in pd.read_parquet(out / "selected.parquet")
 
 
 def test_a_left_out_environment_is_not_trained_on_and_measured(tmp_path, spawrious):

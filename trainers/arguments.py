@@ -11,7 +11,7 @@ from oochub.trainers.samplers import SAMPLERS
 
 _CHOICES = {
     "optim": ("adamw", "adam", "sgd"),
-    "lr_scheduler_type": ("constant", "linear", "cosine", "onecycle"),
+    "lr_scheduler_type": ("constant", "linear", "cosine", "exponential", "onecycle"),
     "mixed_precision": ("no", "bf16", "fp16"),
     "sampler": SAMPLERS,
     "forward": ("joint", "per_environment"),
@@ -30,6 +30,7 @@ _WHOLE_FROM = {  # whole numbers and the smallest that is allowed
 }
 _WITHOUT_EFFECT = {"output_dir", "overwrite_output_dir", "save_steps", "cache", "cache_dir", "dataloader_num_workers"}
 _WITHOUT_EFFECT |= {"report_to"}
+_DECAY = 0.96  # an epoch, WILDS' of FMoW and PovertyMap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,15 @@ class RobustTrainingArguments:
         augment: "none", or of "flip", "shift", "crop" and "color" those wanted, joined: "flip_crop_color"; drawn for
             each picture, see `augmentation`.
 
+    Model:
+        affine_after_blocks: A scale and a shift of every channel, learned, after each block of a ResNet (NOOCH,
+            Appendix A, "adaptive parameters"); see `oochub.models.affine_resnet`.
+        auxiliary_column: What a second head is to predict from the features (NOOCH, Appendix A, "auxiliary
+            prediction"): a column of names or whole numbers, each a class, or of numbers or lists of them, each present
+            where it is above 0. "context_area.0" is the first of each list, NOOCH's context of the highest alpha. None
+            for no second head; the saved model has none.
+        auxiliary_weight: Of the second head's mean loss, which is added to the objective.
+
     Optimizer:
         optim: "adamw", "adam", or "sgd" with momentum.
         learning_rate: The largest learning rate of the schedule.
@@ -76,7 +86,8 @@ class RobustTrainingArguments:
         momentum: Of sgd.
         dropout: Of the features that the model's last layer sees.
         max_grad_norm: Gradients are clipped to this norm; 0 does not clip.
-        lr_scheduler_type: "constant", "linear" or "cosine" (to zero), or "onecycle".
+        lr_scheduler_type: "constant", "linear" or "cosine" (to zero), "exponential" or "onecycle".
+        lr_decay: Of exponential: the rate is multiplied by it after each epoch.
         warmup_ratio: Fraction of all steps in which the rate rises from zero; in onecycle, to its peak (0 is 0.3).
 
     Machine:
@@ -119,6 +130,10 @@ class RobustTrainingArguments:
     normalize: bool = True
     augment: str = "none"
 
+    affine_after_blocks: bool = False
+    auxiliary_column: str | None = None
+    auxiliary_weight: float = 1.0
+
     optim: str = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
@@ -126,6 +141,7 @@ class RobustTrainingArguments:
     dropout: float = 0.0
     max_grad_norm: float = 0.0
     lr_scheduler_type: str = "constant"
+    lr_decay: float = _DECAY
     warmup_ratio: float = 0.0
 
     seed: int = 0
@@ -161,9 +177,21 @@ class RobustTrainingArguments:
         self._check_number("momentum", below=1.0)
         self._check_number("dropout", below=1.0)
         self._check_number("warmup_ratio", below=1.0)
+        self._check_number("lr_decay", above=0.0)
+        self._check_number("auxiliary_weight")
         parts_of(self.augment)
-        if not isinstance(self.normalize, bool):
-            raise OochubError(f"normalize must be True or False, got {self.normalize!r}.")
+        for name in ("normalize", "affine_after_blocks"):
+            if not isinstance(getattr(self, name), bool):
+                raise OochubError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        if self.auxiliary_weight != 1 and self.auxiliary_column is None:
+            raise OochubError(
+                f"auxiliary_weight={self.auxiliary_weight:g} is of a second head. Set auxiliary_column or leave it out."
+            )
+        if self.lr_decay != _DECAY and self.lr_scheduler_type != "exponential":
+            raise OochubError(
+                f"lr_decay={self.lr_decay:g} is of lr_scheduler_type='exponential', got {self.lr_scheduler_type!r}. "
+                "Set that schedule, or leave it out."
+            )
         if self.environments_per_batch and self.sampler != "environments":
             raise OochubError(
                 f"environments_per_batch={self.environments_per_batch} is for sampler='environments', got "

@@ -76,6 +76,8 @@ def _tiny(labels: dict[str, Any], size: int) -> tuple[Any, Any]:
 def _loaded(name: str, labels: dict[str, Any], *, pretrained: bool, text: bool) -> tuple[Any, Any]:
     import transformers
 
+    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
+
     made = transformers.AutoModelForSequenceClassification if text else transformers.AutoModelForImageClassification
     processors = transformers.AutoTokenizer if text else transformers.AutoImageProcessor
     try:

@@ -81,7 +81,10 @@ def column(dataset: Any, name: str) -> NDArray[Any]:
     """
     values = np.asarray(dataset.select_columns([name]).with_format("numpy")[:][name])
     feature = dataset.features[name]
-    return np.array([*feature.names, None], object)[values] if isinstance(feature, datasets.ClassLabel) else values
+    if not isinstance(feature, datasets.ClassLabel):
+        return values
+    codes = np.where(np.isnan(values), -1, values).astype(np.intp)  # where a row has none, it is nan
+    return np.array([*feature.names, None], object)[codes]
 
 
 def _check_form(dataset: Any, split: str, needed: list[str]) -> None:

@@ -108,6 +108,10 @@ def check_objective(
         )
     if args.gradient_accumulation_steps > 1 and not objective.accumulates:
         raise OochubError(f"{name} updates the model several times a step. Set gradient_accumulation_steps to 1.")
+    hooks = ("change", "take_step")
+    whole = all(getattr(type(objective), hook) is getattr(Objective, hook) for hook in hooks)
+    if args.auxiliary_column is not None and not whole:
+        raise OochubError(f"auxiliary_column goes with a loss of whole rows; {name} mixes rows or steps by itself.")
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if args.forward != "joint" and processes > 1:
         raise OochubError(f"forward={args.forward!r} runs in one process, and there are {processes}. Take 'joint'.")

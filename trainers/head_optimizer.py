@@ -21,6 +21,7 @@ class HeadOptimizer:
         parameters: Tensors (heads, ...).
         args: Of each head; one `optim` for all.
         steps: How many steps the schedules are for.
+        epoch: How many of them are an epoch.
 
     >>> heads = torch.zeros(2, 1, requires_grad=True)
     >>> args = [RobustTrainingArguments(output_dir="x", optim="sgd", learning_rate=rate) for rate in (0.1, 1.0)]
@@ -31,10 +32,12 @@ class HeadOptimizer:
     tensor([-0.1000, -1.0000])
     """
 
-    def __init__(self, parameters: Sequence[Tensor], args: Sequence[RobustTrainingArguments], *, steps: int) -> None:
+    def __init__(
+        self, parameters: Sequence[Tensor], args: Sequence[RobustTrainingArguments], *, steps: int, epoch: int = 1
+    ) -> None:
         self._parameters, self._kind, self._done = list(parameters), args[0].optim, 0
         device = self._parameters[0].device
-        courses = {_shape(one): _course(one, steps) for one in args}
+        courses = {_shape(one): _course(one, steps, epoch) for one in args}
         rates = [(courses[_shape(one)] * torch.tensor([one.learning_rate, 1.0]))[:, None] for one in args]
         self._courses = torch.cat(rates, dim=1).to(device)  # (steps, heads, 2): rate, momentum
         self._decay = torch.tensor([one.weight_decay for one in args]).to(device)
@@ -99,17 +102,17 @@ def _wide(values: Tensor, like: Tensor) -> Tensor:
     return values.view(-1, *[1] * (like.ndim - 1))
 
 
-def _shape(args: RobustTrainingArguments) -> tuple[str, float, float]:
-    return args.lr_scheduler_type, args.warmup_ratio, args.momentum
+def _shape(args: RobustTrainingArguments) -> tuple[str, float, float, float]:
+    return args.lr_scheduler_type, args.warmup_ratio, args.lr_decay, args.momentum
 
 
-def _course(args: RobustTrainingArguments, steps: int) -> Tensor:
+def _course(args: RobustTrainingArguments, steps: int, epoch: int) -> Tensor:
     """Rate, for a learning rate of 1, and momentum (Adam: first beta) of each step, (steps, 2); by torch itself."""
     optimizer = optimizer_of(nn.Linear(1, 1), unit := replace(args, learning_rate=1.0))
     if args.lr_scheduler_type == "constant" and not args.warmup_ratio:
         return torch.tensor([_rate_and_momentum(optimizer)]).repeat(steps, 1)
     schedule, found = Schedule(optimizer, unit), []
-    schedule.begin(steps)
+    schedule.begin(steps, epoch=epoch)
     for _ in range(steps):
         found.append(_rate_and_momentum(optimizer))
         optimizer.step()  # moves nothing; a schedule wants to be second

@@ -67,7 +67,9 @@ class HeadStack:
         parts = [[torch.stack(part).detach().to(self._device).requires_grad_() for part in layer] for layer in layers]
         self._layers = [(weight, bias) for weight, bias in parts]
         flat = [part for layer in self._layers for part in layer]
-        self._optimizer = HeadOptimizer(flat, [probe.args for probe in self._probes], steps=self._steps)
+        self._optimizer = HeadOptimizer(
+            flat, [probe.args for probe in self._probes], steps=self._steps, epoch=self._epoch
+        )
         self._losses = [
             torch.tensor(one).to(self._device) for one in grouped(range(len(probes)), self._loss_of).values()
         ]
@@ -94,8 +96,12 @@ class HeadStack:
         return [found[run] for run in range(len(found))]
 
     @property
+    def _epoch(self) -> int:
+        return math.ceil(self._rows / self._args.per_device_train_batch_size)
+
+    @property
     def _steps(self) -> int:
-        steps = self._args.num_train_epochs * math.ceil(self._rows / self._args.per_device_train_batch_size)
+        steps = self._args.num_train_epochs * self._epoch
         return min(steps, self._args.max_steps) if self._args.max_steps > 0 else steps
 
     def _loss_of(self, place: int) -> Hashable:

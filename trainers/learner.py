@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oochub.errors import OochubError
+from oochub.trainers.auxiliary import Auxiliary, second_head
 from oochub.trainers.inputs import Inputs
 from oochub.trainers.schedule import forget
 
@@ -34,6 +35,7 @@ class Learner:
         separate: Whether `outputs` takes the rows of each environment as a batch of their own.
         max_grad_norm: Gradients are clipped to it; 0 does not clip.
         keep_first: Whether `start_over` will be called: a copy of the weights is kept for it.
+        auxiliary: What the model's second head is to say, where it has one.
 
     Attributes:
         module: The model itself, without what Accelerate wraps around it.
@@ -60,11 +62,13 @@ class Learner:
         separate: bool = False,
         max_grad_norm: float = 0.0,
         keep_first: bool = False,
+        auxiliary: Auxiliary | None = None,
     ) -> None:
         self._accelerator, self._model, self._optimizer = accelerator, model, optimizer
         self._head, self._dropout, self._max_grad_norm = tuple(head), dropout, max_grad_norm
         self._separate = separate
         self.module = accelerator.unwrap_model(model)
+        self._auxiliary = auxiliary and auxiliary._replace(label=auxiliary.label.to(accelerator.device))
         self.draws = self.shared_draws = np.random.default_rng(0)
         self.done = 0.0
         state = self.module.state_dict() if keep_first else {}
@@ -109,6 +113,18 @@ class Learner:
                 parts.append([gather(each).float().cpu() for each in found if each is not None])
         logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
         return Outputs(logits, features[0] if features else None)
+
+    def auxiliary_loss(self, features: Tensor | None, row: Tensor) -> Tensor | float:
+        """The weighted loss of the second head, to be added to the loss of a batch; 0 where there is none.
+
+        Args:
+            features: Of the rows, as `outputs` gave them.
+            row: Their numbers in the training set (n,).
+        """
+        if self._auxiliary is None:
+            return 0.0
+        assert features is not None  # noqa: S101  who has a second head knows the first
+        return self._auxiliary.loss(second_head(self.module), features, row)
 
     def update(self, loss: Tensor) -> None:
         """One step of the optimizer down a scalar loss (with gradient accumulation, when its last batch is here)."""

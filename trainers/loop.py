@@ -1,14 +1,13 @@
 """The training loop itself, on Accelerate: stages, batches, steps, validation and checkpoints."""
 
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from accelerate import Accelerator, skip_first_batches
+from accelerate import skip_first_batches
 from datasets import config as datasets_config
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
@@ -16,11 +15,13 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.auxiliary import Auxiliary
 from oochub.trainers.batch import Batch
 from oochub.trainers.deterministic import deterministic
 from oochub.trainers.epoch_losses import EpochLosses
 from oochub.trainers.examples import Examples
 from oochub.trainers.fitting import sampler_of
+from oochub.trainers.launch import accelerator_of, check_shards
 from oochub.trainers.learner import Learner
 from oochub.trainers.objective import CleanPass, Objective
 from oochub.trainers.run_folder import Progress, RunFolder
@@ -31,11 +32,12 @@ from oochub.trainers.validation import Validation
 
 
 class Data(NamedTuple):
-    """The training rows; the validation rows and what is computed on them, None for no validation."""
+    """The training rows; the validation rows and what is computed on them, None for none; what a second head says."""
 
     train: Examples
     evaluation: Examples | None
     validation: Validation | None
+    auxiliary: Auxiliary | None = None
 
 
 class Loop:
@@ -61,14 +63,8 @@ class Loop:
         head: Sequence[nn.Module] = (),
     ) -> None:
         self._objective, self._args, self._folder, self._data = objective, args, folder, data
-        self._accelerator = accelerator = Accelerator(
-            # without being told, Accelerate would run each of several processes without a GPU as the only one
-            cpu=int(os.environ.get("WORLD_SIZE", "1")) > 1 and not torch.cuda.is_available(),
-            mixed_precision=args.mixed_precision,
-            gradient_accumulation_steps=args.gradient_accumulation_steps,
-            log_with=None if args.report_to == "none" else args.report_to,
-            project_dir=folder.path,
-        )
+        self._accelerator = accelerator = accelerator_of(args, folder.path)
+        check_shards(accelerator.distributed_type, objective, args)
         if accelerator.is_main_process:
             folder.begin()
         for examples in (data.train, data.evaluation):
@@ -87,6 +83,7 @@ class Loop:
             separate=args.forward == "per_environment",
             max_grad_norm=args.max_grad_norm,
             keep_first=self._last_stage > 0,
+            auxiliary=data.auxiliary,
         )
         self._eval_batches = data.evaluation and self._loader(data.evaluation, args.per_device_eval_batch_size)
         objective.to(accelerator.device)
@@ -159,6 +156,7 @@ class Loop:
     def _begin_stage(self, progress: Progress) -> None:
         args = self._args
         self._batches = self._training_batches()
+        epoch = math.ceil(len(self._batches) / args.gradient_accumulation_steps)
         progress.stage_began, progress.stage_steps = (
             progress.global_step,
             stage_steps(
@@ -166,11 +164,11 @@ class Loop:
                 progress.stage,
                 epochs=args.num_train_epochs,
                 max_steps=args.max_steps,
-                steps_per_epoch=math.ceil(len(self._batches) / args.gradient_accumulation_steps),
+                steps_per_epoch=epoch,
                 began=progress.global_step,
             ),
         )
-        self._schedule.begin(progress.stage_steps)
+        self._schedule.begin(progress.stage_steps, epoch=epoch)
         self._losses = EpochLosses(len(self._data.train.environment_names), self._accelerator.device)
 
     def _next_stage(self, progress: Progress) -> None:

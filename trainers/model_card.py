@@ -50,6 +50,7 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
         _table({"objective": objective["name"], **objective["hyperparameters"], **recipe["arguments"]}),
         "",
         f"The kept weights are those of {recipe['selection']['rule']}.",
+        *_special(recipe["arguments"]),
         "",
         *(["## Results", "On the validation split.", "", _table(results, head="number"), ""] if results else []),
         "## Versions",
@@ -66,6 +67,16 @@ def _labels(data: Mapping[str, Any]) -> str:
         return "It predicts a number."
     shown = f"{', '.join(names[:20])}{f' and {len(names) - 20} more' if len(names) > 20 else ''}"
     return f"Labels, of which a row may have several: {shown}." if kind.startswith("multi") else f"Classes: {shown}."
+
+
+def _special(arguments: Mapping[str, Any]) -> list[str]:
+    """What whoever opens the folder must know of options that change the network."""
+    said = []
+    if arguments.get("affine_after_blocks"):
+        said += ["The Auto classes of transformers open this model after `import oochub.models.affine_resnet`."]
+    if (column := arguments.get("auxiliary_column")) is not None:
+        said += [f"A second head learned `{column}`; it lies apart in auxiliary_head.safetensors."]
+    return said
 
 
 def _flat(numbers: Mapping[str, Any]) -> dict[str, float]:

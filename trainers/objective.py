@@ -139,7 +139,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         """One step of the run: the model's outputs, their loss, an update."""
         logits, features = learner.outputs(batch.inputs, batch.environment)
         loss = self(logits, batch.label, batch.environment, features)
-        learner.update(loss)
+        learner.update(loss + learner.auxiliary_loss(features, batch.row))
         return Step(loss, logits, batch)
 
     @property

@@ -1,7 +1,7 @@
 """RobustTrainer: trains a classifier of transformers with an objective that sees the environments."""
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from oochub.errors import OochubError, unknown_name
 from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
 from oochub.trainers.examples import Examples
 from oochub.trainers.fitting import check_objective, head_of
 from oochub.trainers.inputs import Inputs, PictureInputs, TextInputs
@@ -17,7 +18,7 @@ from oochub.trainers.loop import Data, Loop
 from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import recipe, settings
-from oochub.trainers.run_folder import Progress, RunFolder
+from oochub.trainers.run_folder import AUXILIARY_HEAD, Progress, RunFolder
 from oochub.trainers.validation import RULES, Validation
 
 
@@ -63,7 +64,7 @@ class RobustTrainer:
         metrics: Names of metrics computed on the validation split after each epoch.
 
     Attributes:
-        model: The model; after `train`, with the kept weights.
+        model: The model, with `affine_after_blocks` a larger copy of it; after `train`, with the kept weights.
 
     Raises:
         OochubError: Data, model, objective, metrics or output folder that do not go together, before anything slow.
@@ -83,6 +84,10 @@ class RobustTrainer:
         metrics: Iterable[str] = (),
     ) -> None:
         _check_tracker(args.report_to)
+        if args.affine_after_blocks:
+            from oochub.models.affine_resnet import with_affine
+
+            model = with_affine(model)
         self.model, self.args, self.objective = model, args, objective
         self._inputs = _inputs(image_processor, tokenizer, args)
         self._column = environment_column or args.environment_column or _environment_column(train_dataset)
@@ -94,7 +99,9 @@ class RobustTrainer:
         model.config.id2label = dict(enumerate(self._names))
         model.config.label2id = {name: number for number, name in enumerate(self._names)}
         evaluation = None if eval_dataset is None else self._examples("validation", None)
-        self._data = Data(self._train, evaluation, self._validated_by(evaluation, tuple(metrics)))
+        wanted = args.auxiliary_column
+        auxiliary = None if wanted is None else auxiliary_of(train_dataset, wanted, args.auxiliary_weight)
+        self._data = Data(self._train, evaluation, self._validated_by(evaluation, tuple(metrics)), auxiliary)
         self._environments = self._train.counts(self._train.environment, len(self._train.environment_names))
         classes = self._task.problem_type == CLASSES
         objective.prepare(
@@ -103,8 +110,9 @@ class RobustTrainer:
         )
         device = next(model.parameters()).device
         probe = {name: values.to(device) for name, values in self._inputs.probe().items()}
-        self._head = head_of(model, probe) if objective.needs_features or args.dropout else ()
+        self._head = head_of(model, probe) if objective.needs_features or args.dropout or auxiliary else ()
         check_objective(objective, model, args, probe=probe, train=self._train, problem_type=self._task.problem_type)
+        attach(model, auxiliary, width=sum(layer.weight.flatten(1).shape[1] for layer in self._head), seed=args.seed)
         run = settings(model, self._inputs, objective, args, self._splits)
         run |= {"environment_column": self._column, "metrics": list(metrics)}
         self._folder = RunFolder(args.output_dir, run, overwrite=args.overwrite_output_dir)
@@ -120,6 +128,7 @@ class RobustTrainer:
             loop = Loop(self.model, self.objective, self.args, data=self._data, folder=folder, head=self._head)
             progress = loop.run()
             self.model, state, writes = loop.trained()
+            detach(self.model)
             if writes:
                 self._write(progress, state)
             loop.wait()
@@ -133,11 +142,11 @@ class RobustTrainer:
 
     def save_model(self, folder: str | Path) -> Path:
         """Writes the model as it is now and its processor or tokenizer, as transformers does; returns the folder."""
-        self.model.save_pretrained(folder)
+        self.model.save_pretrained(folder, state_dict=without_second_head(self.model.state_dict()))
         self._inputs.processor.save_pretrained(folder)
         return Path(folder)
 
-    def _write(self, progress: Progress, state: Mapping[str, Any]) -> None:
+    def _write(self, progress: Progress, state: dict[str, Any]) -> None:
         names = self._train.environment_names
         made = recipe(
             self.model,
@@ -151,6 +160,7 @@ class RobustTrainer:
             selection=self._selection(progress),
         )
         with self._folder.finish(made, progress.history) as draft:
+            state = save_apart(state, self._data.auxiliary, self.args.auxiliary_column, draft / AUXILIARY_HEAD)
             self.model.save_pretrained(draft, state_dict=state)
             self._inputs.processor.save_pretrained(draft)
             citations = [self._splits["train"].info.citation, self.objective.citation]

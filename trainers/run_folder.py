@@ -14,6 +14,9 @@ from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
+AUXILIARY_HEAD = "auxiliary_head.safetensors"
+"""The second head of a run that had one; the model itself does without."""
+
 _LAST = ("config.json", _RECIPE)  # in this order, after all others: config.json opens a model, the recipe ends a run
 
 
@@ -102,7 +105,7 @@ class RunFolder:
         self._checkpoints.mkdir(parents=True, exist_ok=True)
         with written_whole(self._checkpoints / _SETTINGS) as draft:
             draft.write_text(_json(self._settings))
-        for name in _LAST[::-1]:
+        for name in (*_LAST[::-1], AUXILIARY_HEAD):
             self._remove(self.path / name)
         self._sweep()
 

@@ -65,8 +65,8 @@ class Schedule:
         self._optimizer, self._args = optimizer, args
         self._schedule: Any = None
 
-    def begin(self, steps: int) -> None:
-        """Starts anew, for a stage of `steps` optimizer steps."""
+    def begin(self, steps: int, *, epoch: int = 1) -> None:
+        """Starts anew, for a stage of `steps` optimizer steps, of which `epoch` are an epoch."""
         args, optimizer = self._args, self._optimizer
         if args.lr_scheduler_type == "onecycle":
             length = max(steps, 3) + 1  # one more: torch raises when the schedule is advanced past its last step
@@ -77,6 +77,9 @@ class Schedule:
             return
         name = "constant_with_warmup" if args.lr_scheduler_type == "constant" else args.lr_scheduler_type
         warmup = math.ceil(args.warmup_ratio * steps)
+        if args.lr_scheduler_type == "exponential":
+            self._schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _Decay(args.lr_decay, epoch, warmup))
+            return
         self._schedule = get_scheduler(name, optimizer, num_warmup_steps=warmup, num_training_steps=steps)
 
     @property
@@ -97,3 +100,14 @@ class Schedule:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes up the place of a saved schedule of the same length."""
         self._schedule.load_state_dict(state)
+
+
+class _Decay:
+    """A factor for each finished epoch, after a linear rise; its attributes are saved with the schedule."""
+
+    def __init__(self, decay: float, epoch: int, warmup: int) -> None:
+        self.decay, self.epoch, self.warmup = decay, epoch, warmup
+
+    def __call__(self, step: int) -> float:
+        rise = min(1.0, step / self.warmup) if self.warmup else 1.0
+        return float(rise * self.decay ** (step // self.epoch))

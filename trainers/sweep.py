@@ -12,6 +12,7 @@ from tqdm import tqdm
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
+from oochub.trainers.sweep_heads import features_track, hidden_width
 from oochub.trainers.sweep_recipe import SweepRecipe
 from oochub.trainers.sweep_runs import Run, stages
 from oochub.trainers.sweep_table import run_table, selection_table, to_markdown, write_table
@@ -58,10 +59,12 @@ def sweep(
 
     Raises:
         OochubError: A benchmark that this version does not have, a folder that holds another sweep or cannot be
-            written, or fewer than one job.
+            written, fewer than one job, or a recipe with an MLP head, which is for features.
     """
     if jobs < 1:
         raise OochubError(f"jobs must be 1 or more, got {jobs}.")
+    if recipe.head != "linear":
+        raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or leave it out.")
     folder = _claimed(Path(out), recipe, "fine-tuning")
     with Workers(measure, folder, jobs=jobs) as workers:
         return _swept(recipe, folder, workers.do, only=only, track="fine-tuning")
@@ -70,7 +73,7 @@ def sweep(
 def feature_sweep(
     recipe: SweepRecipe, out: str | Path, *, measure: MeasureTogether, only: Iterable[str] = ()
 ) -> SweepResult:
-    """Like `sweep`, on features that were extracted once: a track of its own, in a folder of its own.
+    """Like `sweep`, on features that were extracted once: each kind of head a track, in a folder of its own.
 
     Args:
         recipe: What to run.
@@ -81,8 +84,9 @@ def feature_sweep(
     Raises:
         OochubError: As for `sweep`.
     """
-    folder = _claimed(Path(out), recipe, "features")
-    return _swept(recipe, folder, partial(_together, measure, folder), only=only, track="features")
+    track = features_track(hidden_width(recipe.head, recipe.hidden_size))
+    folder = _claimed(Path(out), recipe, track)
+    return _swept(recipe, folder, partial(_together, measure, folder), only=only, track=track)
 
 
 def _together(measure: MeasureTogether, folder: Path, runs: list[Run]) -> Rows:

@@ -88,6 +88,7 @@ def _record(run: Run, tuned: set[tuple[str, str, int]]) -> dict[str, Any]:
         "task": run.task,
         "method": run.method,
         "objective": run.objective,
+        "environments": run.environments,
         "setting": dict(run.setting),
         "follows": list(run.follows) if run.follows else None,
         "repeats": run.stage == "final" and (run.task, run.method, run.seed) in tuned,

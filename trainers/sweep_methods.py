@@ -54,10 +54,11 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
 
     Args:
         title: Its name in tables.
-        table: `objective` (the title where it is left out), `environments` and `fixed`; to sweep, either `grid`, lists of values of
-            which all combinations are tried, or `random` and `draws`, how many settings are drawn. `random` gives each
-            name one of {uniform = [low, high]}, {loguniform = [low, high]}, {whole_loguniform = [low, high]} (rounded
-            down to whole numbers) or {choice = [...]}. Numbers are drawn to four digits.
+        table: `objective` (the title where it is left out), `environments` and `fixed`; to sweep, either `grid`, lists
+            of values of which all combinations are tried, or `random` and `draws`, how many settings are drawn.
+            `random` gives each name one of {uniform = [low, high]}, {loguniform = [low, high]},
+            {whole_loguniform = [low, high]} (rounded down to whole numbers) or {choice = [...]}. Numbers are drawn to
+            four digits.
         draw_seed: Of the draws. Each name of each method has a stream of its own, so that neither the order in the
             file nor another name changes them, and more draws begin with the same ones.
 

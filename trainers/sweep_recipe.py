@@ -14,6 +14,7 @@ from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.loading import check_options
 from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.sweep_heads import HIDDEN_SIZE, hidden_width
 from oochub.trainers.sweep_methods import ARGUMENTS, Method, check_names, check_table, read_method
 from oochub.trainers.sweep_selection import RULES
 
@@ -30,13 +31,11 @@ _TASK_KEYS: Mapping[str, type] = {
     "arguments": dict,
     "fixed": dict,
 }
-_PLAIN_KEYS: Mapping[str, type] = {key: kind for key, kind in _TASK_KEYS.items() if kind is not dict} | {
-    "about": str,
-    "source": str,
-    "tasks": list,
-    "select": str,
-    "leave_out": list,
-    "draw_seed": int,
+_PLAIN_KEYS: Mapping[str, type] = {
+    **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict},
+    **dict.fromkeys(("about", "source", "select", "head"), str),
+    **dict.fromkeys(("tasks", "leave_out"), list),
+    **dict.fromkeys(("draw_seed", "hidden_size"), int),
 }
 _KEYS = {**_PLAIN_KEYS, **dict.fromkeys(("options", "arguments", "methods", "per_task", "tuning", "variants"), dict)}
 _VARIANT_KEYS = {**_PLAIN_KEYS, "options": dict, "arguments": dict, "tuning": dict, "methods": list}
@@ -79,6 +78,8 @@ class SweepRecipe:
         leave_out: The environments that leave_one_environment_out leaves out in turn.
         per_task: What is different on single tasks; `fixed` in it is by title of the method.
         tuning: None where a setting is selected on each task among all its runs.
+        head: Of the runs on features, which has no part in fine-tuning: "linear", or "mlp" with one hidden layer.
+        hidden_size: Of that layer.
     """
 
     name: str
@@ -97,6 +98,8 @@ class SweepRecipe:
     leave_out: tuple[str, ...] = ()
     per_task: Mapping[str, Mapping[str, Any]]
     tuning: Tuning | None = None
+    head: str = "linear"
+    hidden_size: int = HIDDEN_SIZE
 
     @property
     def missing_benchmarks(self) -> list[str]:
@@ -147,7 +150,7 @@ def read_recipe(
     tasks = _tasks(raw["tasks"])
     seed = raw.get("draw_seed", 0)
     methods = tuple(read_method(title, one, draw_seed=seed) for title, one in raw["methods"].items())
-    plain = ("model", "pretrained", "image_size", "environments", "about", "source", "select")
+    plain = ("model", "pretrained", "image_size", "environments", "about", "source", "select", "head", "hidden_size")
     made = SweepRecipe(
         **{key: raw[key] for key in plain if key in raw},
         name=name,
@@ -199,7 +202,7 @@ def _overridden(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
         if key not in _PLAIN_KEYS and key not in ARGUMENTS:
             raise unknown_name("key of a recipe, nor training argument,", key, [*_PLAIN_KEYS, *ARGUMENTS])
         for title, method in raw.get("methods", {}).items():
-            if any(key in method.get(part, {}) for part in ("fixed", "grid", "random")):
+            if key in method or any(key in method.get(part, {}) for part in ("fixed", "grid", "random")):
                 raise OochubError(f"The method {title} itself sets {key}. Change it in a recipe of your own.")
         if _PLAIN_KEYS.get(key) is list:
             value = [int(one) if str(one).isdigit() else one for one in (value if isinstance(value, list) else [value])]
@@ -262,6 +265,7 @@ def _check(recipe: SweepRecipe) -> None:
     """Builds every objective and all training arguments once, so that a wrong value is said now."""
     if recipe.select not in RULES:
         raise unknown_name("selection rule", recipe.select, RULES)
+    hidden_width(recipe.head, recipe.hidden_size)
     if (recipe.select == "leave_one_environment_out") != bool(recipe.leave_out):
         raise OochubError(
             "select = 'leave_one_environment_out' and leave_out, the list of the environments to leave out, go "

@@ -28,12 +28,13 @@ def run_table(
         recipe: What the runs are of.
         rows: Each run with what came of it: status ("finished" or "failed"), error, headline (the benchmark's primary
             metric), seconds, and numbers by name.
-        track: "fine-tuning" or "features"; the two never share a table.
+        track: "fine-tuning" or one of `features_track`; no two share a table.
 
     Returns:
-        sweep, track, rule, stage, run, path (of the run's folder, below the table's), task, method, objective, setting
-        (JSON), seed, left_out, status, error, headline, score (by the rule, higher is better), selected (by the
-        rule), seconds, hyperparameters and arguments (JSON), then `setting.<name>` and the numbers: `validation/...`,
+        sweep, track, rule, stage, run, path (of the run's folder, below the table's), task, method, objective,
+        environments (their column, where the recipe names one), setting (JSON), seed, left_out, status, error,
+        headline, score (by the rule, higher is better), selected (by the rule), seconds, hyperparameters and arguments
+        (JSON), then `setting.<name>` and the numbers: `validation/...`,
         and `in_context/<metric>`, `out_of_context/<metric>`, ... of the test with `.low`, `.high` (95% interval) and
         `.n`. Undefined is nan.
     """
@@ -145,6 +146,7 @@ def _record(recipe: SweepRecipe, run: Run, row: Mapping[str, Any], track: str) -
         "task": run.task,
         "method": run.method,
         "objective": run.objective,
+        "environments": run.environments,
         "setting": json.dumps(dict(run.setting)),
         "seed": run.seed,
         "left_out": run.left_out,

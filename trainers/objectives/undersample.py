@@ -32,6 +32,7 @@ class Undersample(Resampled):
     """
 
     needs_classes: ClassVar[bool] = True
+
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """Draws by class; see `Objective.sampler`."""
         return self._draws(label, seed)

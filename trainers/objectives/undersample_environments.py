@@ -35,6 +35,7 @@ class UndersampleEnvironments(Resampled):
     """
 
     needs_environments: ClassVar[bool] = True
+
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """Draws by environment; see `Objective.sampler`."""
         return self._draws(environment, seed)

@@ -29,6 +29,8 @@ def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
     """
     from transformers import AutoImageProcessor, AutoModelForImageClassification
 
+    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
+
     if not isinstance(model, str | Path):
         if image_processor is None:
             raise OochubError("A model object needs image_processor=, the processor of its pictures.")

@@ -33,6 +33,7 @@ from oochub.trainers.head_stack import grouped
 from oochub.trainers.inputs import PictureInputs
 from oochub.trainers.labels import CLASSES, task_of
 from oochub.trainers.linear_probe import linear_probe
+from oochub.trainers.sweep_heads import features_track
 from oochub.trainers.sweep_workers import failure
 from oochub.training import DEFAULTS
 
@@ -62,9 +63,9 @@ class _Prepared:
 
 
 def measure_on_features(
-    runs: list["Run"], folder: Path, *, data_dir: str | None = None
+    runs: list["Run"], folder: Path, *, data_dir: str | None = None, hidden: int = 0
 ) -> Iterator[tuple["Run", dict[str, Any]]]:
-    """Trains a linear head for each run on features of its backbone, and measures it as `measure` does.
+    """Trains a head for each run on features of its backbone, and measures it as `measure` does.
 
     The backbone stays as it is: pretrained, or, of a network from scratch, with the weights of seed 0. A picture is
     seen once, without augmentation.
@@ -74,6 +75,7 @@ def measure_on_features(
         folder: Of the sweep. `features/` holds the extracted features, `runs/<id>/` of each run its head
             (head.safetensors), predictions.parquet and report.json.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        hidden: Width of a hidden layer of the heads; 0 for linear ones.
 
     Yields:
         Each run with its row, see `oochub.trainers.sweep_workers.Workers.do`.
@@ -82,7 +84,7 @@ def measure_on_features(
         started = time.monotonic()
         try:
             prepared = _prepared(together[0], folder, data_dir)
-            heads = _fitted(prepared, together)
+            heads = _fitted(prepared, together, hidden)
         except Exception as error:
             yield from ((run, failure(error)) for run in together)
             continue
@@ -125,7 +127,7 @@ def _prepared(run: "Run", folder: Path, data_dir: str | None) -> _Prepared:
     return _Prepared(data, cache.features(network, processor, data), processor, environments)
 
 
-def _fitted(prepared: _Prepared, runs: list["Run"]) -> list[FittedHead]:
+def _fitted(prepared: _Prepared, runs: list["Run"], hidden: int) -> list[FittedHead]:
     probes = []
     for run in runs:
         given = {**DEFAULTS, **run.arguments}
@@ -133,7 +135,8 @@ def _fitted(prepared: _Prepared, runs: list["Run"]) -> list[FittedHead]:
         probes.append(Probe(catalog.get("objective", run.objective)(**run.hyperparameters), args))
     train, features = prepared.examples("train", runs[0].left_out)
     evaluation = prepared.examples("validation", runs[0].left_out)
-    return linear_probe(train, features, probes, task=task_of(prepared.data["train"]), evaluation=evaluation)
+    task = task_of(prepared.data["train"])
+    return linear_probe(train, features, probes, task=task, evaluation=evaluation, hidden=hidden)
 
 
 def _measured(prepared: _Prepared, run: "Run", head: FittedHead, out: Path) -> dict[str, Any]:
@@ -171,6 +174,8 @@ def _predictions(prepared: _Prepared, run: "Run", head: FittedHead) -> Predictio
     table = pa.concat_tables(tables)
     record = BuildRecord.of(prepared.data["train"].info.description)
     benchmark, config = split_name(run.task)
+    widths = [len(bias) for _, bias in head.layers[:-1]]
+    kind = f"an MLP head ({widths[0]} hidden)" if widths else "a linear head"
     return Predictions(
         table,
         {
@@ -178,7 +183,7 @@ def _predictions(prepared: _Prepared, run: "Run", head: FittedHead) -> Predictio
             "benchmark": benchmark,
             "config": record.config if record else config,
             "version": record.version if record else "0.0.0",
-            "notes": [*(record.notes if record else ()), f"a linear head on fixed features of {Path(run.model).name}"],
+            "notes": [*(record.notes if record else ()), f"{kind} on fixed features of {Path(run.model).name}"],
             "facts": dict(record.facts) if record else {},
             "fingerprint": hashlib.sha256(json.dumps(table["example_id"].to_pylist()).encode()).hexdigest(),
             "model": {"id": run.id, "revision": None, "mode": "features"},
@@ -193,7 +198,7 @@ def _predictions(prepared: _Prepared, run: "Run", head: FittedHead) -> Predictio
             },
             "class_names": task_of(prepared.data["train"]).names,
             "rows": {split: len(prepared.data[split]) for split in splits},
-            "provenance": provenance(track="features"),
+            "provenance": provenance(track=features_track(widths[0] if widths else 0)),
         },
     )
 

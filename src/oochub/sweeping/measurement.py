@@ -1,7 +1,7 @@
 """Measures one run of a sweep: trains it, predicts, evaluates, and returns its numbers."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,8 +81,29 @@ def numbers_of(predictions: Predictions, report: Report) -> dict[str, float | in
     Returns:
         Of each slice of the report, "all/auc", "out_of_context/auc", ..., and "gap": the value, and under the name
         with `.low`, `.high` and `.n` its 95% interval and rows. Of each split but the one that the report is about,
-        values alone: "validation/nll", and its slices, "validation/hard_positive/nll".
+        values alone: "validation/nll", and its slices, "validation/hard_positive/nll". Where the rows know another
+        criterion besides their own (NOOCH's gist tasks: columns `challenge_gist`, their own, and `challenge_ce`), all
+        that again by it, as the paper scores one run on both: "ce/out_of_context/auc". Groups follow a task's own
+        criterion, so their numbers are not repeated.
     """
+    found = _numbers(predictions, report)
+    for name, other in _by_other_criteria(predictions):
+        again = _numbers(other, evaluate(other)).items()
+        found |= {f"{name}/{key}": value for key, value in again if "worst_group" not in key}
+    return found
+
+
+def _by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predictions]]:
+    """The name of each criterion but the one that the config begins with, and the predictions with its challenge."""
+    table, own = predictions.table, predictions.metadata["config"].partition("_")[0]
+    for column in table.column_names:
+        name = column.removeprefix("challenge_")
+        if name not in (column, own):
+            swapped = table.set_column(table.column_names.index("challenge"), "challenge", table[column])
+            yield name, Predictions(swapped, predictions.metadata)
+
+
+def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
     found: dict[str, float | int | None] = {}
     for name in (name for name in report if "/" in name or name == "gap"):
         one = report[name]

@@ -1,12 +1,13 @@
 """The verb `oochub sweep`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oochub.verbs._options import AsJson, DataDir, done, out_console
+from oochub.verbs._options import AsJson, DataDir, Options, done, out_console
 
 
 def sweep(
@@ -20,19 +21,29 @@ def sweep(
         list[str] | None, typer.Option("--set", help="A key of the recipe or a training argument, key=value.")
     ] = None,
     features: Annotated[
-        bool, typer.Option("--features", help="Linear heads on features extracted once: a track of its own.")
+        bool, typer.Option("--features", help="Heads on features extracted once: a track of its own.")
     ] = False,
+    head: Annotated[
+        str | None, typer.Option(help="With --features, linear or mlp; its width is --set hidden_size=256.")
+    ] = None,
+    option: Options = None,
     variant: Annotated[str | None, typer.Option(help="One of the recipe's variants.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
     from oochub.errors import OochubError
-    from oochub.loading import parse_options
+    from oochub.loading import check_options, parse_options
+    from oochub.trainers.sweep_heads import hidden_width
     from oochub.trainers.sweep_listing import listing, terminal
     from oochub.trainers.sweep_recipe import read_recipe
     from oochub.trainers.sweep_runs import stages
 
-    read = read_recipe(recipe, variant=variant, overrides=parse_options(override or []))
+    overrides = parse_options(override or []) | ({} if head is None else {"head": head})
+    read = read_recipe(recipe, variant=variant, overrides=overrides)
+    hidden, options = hidden_width(read.head, read.hidden_size), parse_options(option or [])
+    for benchmark in {task.partition("/")[0] for task in read.tasks} - set(read.missing_benchmarks):
+        check_options(benchmark, options)
+    read = replace(read, options={**read.options, **options})
     if dry_run:
         told = listing(read, stages(read, only=only or ()))
         if as_json:
@@ -58,7 +69,8 @@ def sweep(
         from oochub.verbs._options import without_weight_bars
 
         without_weight_bars()
-        result = feature_sweep(read, out, measure=partial(measure_on_features, data_dir=data_dir), only=only or ())
+        measured = partial(measure_on_features, data_dir=data_dir, hidden=hidden)
+        result = feature_sweep(read, out, measure=measured, only=only or ())
     else:
         result = run(read, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only or ())
     if not as_json:

@@ -1,0 +1,65 @@
+"""Where a run takes place: devices, processes, precision and shards, all of them Accelerate's."""
+
+import os
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType
+
+from oochub.errors import OochubError
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.objective import Objective
+from oochub.trainers.recipe import objective_name
+
+_SHARDED = (DistributedType.FSDP, DistributedType.DEEPSPEED)
+
+
+def accelerator_of(args: RobustTrainingArguments, folder: Path) -> Accelerator:
+    """The Accelerator of a run; what the arguments say holds over a configuration file of `accelerate launch`.
+
+    Args:
+        args: The settings.
+        folder: Of the run.
+    """
+    accelerator = Accelerator(
+        # without being told, Accelerate would run each of several processes without a GPU as the only one
+        cpu=int(os.environ.get("WORLD_SIZE", "1")) > 1 and not torch.cuda.is_available(),
+        mixed_precision=args.mixed_precision,
+        gradient_accumulation_steps=args.gradient_accumulation_steps,
+        log_with=None if args.report_to == "none" else args.report_to,
+        project_dir=folder,
+    )
+    if accelerator.distributed_type == DistributedType.DEEPSPEED:  # it steps by itself, so it must know
+        accelerator.state.deepspeed_plugin.deepspeed_config |= {
+            "train_micro_batch_size_per_gpu": args.per_device_train_batch_size,
+            "gradient_accumulation_steps": args.gradient_accumulation_steps,
+            "gradient_clipping": args.max_grad_norm,  # left on "auto", Accelerate would clip at 1
+        }
+    return accelerator
+
+
+def check_shards(kind: DistributedType, objective: Objective, args: RobustTrainingArguments) -> None:
+    """Checks that a run which reaches for single weights has them whole.
+
+    Args:
+        kind: How Accelerate distributes the model.
+        objective: Of the run.
+        args: The settings.
+
+    Raises:
+        OochubError: FSDP or DeepSpeed with an objective that moves weights itself, or with a second head.
+
+    >>> from oochub.trainers.objectives.fish import Fish
+    >>> check_shards(DistributedType.FSDP, Fish(), RobustTrainingArguments(output_dir="x"))
+    Traceback (most recent call last):
+    oochub.errors.OochubError: fish needs the whole model in each process, and fsdp keeps it in shards. Use torchrun.
+    """
+    if kind not in _SHARDED:
+        return
+    own = any(getattr(type(objective), name) is not getattr(Objective, name) for name in ("take_step", "next_stage"))
+    if own or args.auxiliary_column is not None:
+        name = objective_name(objective) if own else "auxiliary_column"
+        raise OochubError(
+            f"{name} needs the whole model in each process, and {kind.value.lower()} keeps it in shards. Use torchrun."
+        )
