@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import figures_detection
 import figures_gallery
 import numpy as np
 import pyarrow as pa
@@ -174,6 +175,7 @@ def main() -> None:
     draw_effect()
     draw_nooch()
     figures_gallery.main()
+    figures_detection.main()
 
 
 if __name__ == "__main__":

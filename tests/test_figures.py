@@ -17,6 +17,7 @@ from oochub.suite.scenes import Scenes
 mpl.use("Agg")
 N, C = 60, 7
 OF_SCENES = ("contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share", "alpha_beta_loss")
+OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures"}  # their tests have this law of their own
 SIDES = ("positive", "negative")
 
 
@@ -225,13 +226,18 @@ def test_names_cover_neither_each_other_nor_a_point(seed):
 
 def calls():
     """Each figure of this file on made-up material."""
+    from scored import parts, scored_sets
+    from test_figures_of_detection import numbers
     from test_figures_of_reports import made
 
     found = {name: (scenes(),) for name in OF_SCENES}
+    scored = scored_sets(given=parts(times=2))
+    found |= {name: (scored,) for name in ("score_distributions", "detector_ranks", "distance_regression")}
+    found |= {"random_models": (numbers(),)}
     return found | {"hard_against_all": (losses(),), "hard_easy_bars": ([made()],)}
 
 
-@pytest.mark.parametrize("name", sorted(set(oochub.names("figure")) - {"gallery"}))
+@pytest.mark.parametrize("name", sorted(set(oochub.names("figure")) - OF_PICTURES))
 def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
     function, arguments = oochub.get("figure", name), calls()[name]
     before = dict(mpl.rcParams)

@@ -18,7 +18,8 @@ from oochub import OochubError
 from oochub.benchmark import BuildRecord
 from oochub.cli import main
 from oochub.predictions import Predictions
-from oochub.rendering.drawing import Plot, Sources
+from oochub.rendering.drawing import Plot
+from oochub.rendering.sources import Sources
 from oochub.report import Report
 
 mpl.use("Agg")
@@ -132,9 +133,9 @@ def test_every_figure_says_what_it_is_made_of():
     """A figure that --plot cannot draw has a verb of its own."""
     drawn = 0
     for name in oochub.names("figure"):
-        for source in ("report.json", "all.parquet", "nooch/all"):
+        for source in ("report.json", "all.parquet", "nooch/all", "numbers.csv"):
             try:
-                Plot.parse(f"{name}=x.png", Sources(names=[source]))
+                Plot.parse(f"{name}=x.png", Sources(names=[source], detectors=["msp", "energy"]))
                 drawn += 1
                 break
             except OochubError as error:

@@ -7,17 +7,18 @@ from urllib.parse import urlparse
 
 import pytest
 import reports
+from detection_reports import detection_report
 from parsed_page import ParsedPage
 
 from oochub import OochubError
 from oochub.page import render_page
 from oochub.verdict import verdict
 
-FACTORIES = [reports.nooch_report, reports.spawrious_report]
+FACTORIES = [reports.nooch_report, reports.spawrious_report, detection_report]
 ATTACK = "</style><script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>\"' onload='x' {{ 7*7 }}"
 
 
-@pytest.fixture(params=FACTORIES, ids=["nooch", "spawrious"])
+@pytest.fixture(params=FACTORIES, ids=["nooch", "spawrious", "detection"])
 def report(request):
     return request.param()
 
@@ -196,6 +197,11 @@ def _attacked(report):
     for mistake in report["mistakes"]:
         for key in ("example_id", "split", "label", "predicted", "context", "group", "attribution"):
             mistake[key] = ATTACK
+    for row in (*report.get("detection", ()), *report.get("probes", ())):
+        row |= {"detector": ATTACK + row["detector"], "id_set": ATTACK, "ood_set": ATTACK}
+    for row in report.get("detection", ()):
+        for estimate in row["metrics"].values():
+            estimate |= {"value": None, "low": None, "high": None, "reason": ATTACK}
     made = report["provenance"]
     made |= {"oochub": ATTACK, "python": ATTACK, "packages": {ATTACK: ATTACK}, "command": ATTACK}
     made["predictions"] |= {"file": ATTACK, "sha256": ATTACK, "fingerprint": ATTACK}

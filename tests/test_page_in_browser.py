@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reports
+from detection_reports import detection_report
 from PIL import Image
 
 from oochub.page import render_page
@@ -115,10 +116,16 @@ def _long_names(report):
         mistake |= {"example_id": long, "label": long, "context": long, "attribution": f"https://{long}.org/x"}
     for part in report["slices"]:
         part["title"] = long
+    for row in (*report.get("detection", ()), *report.get("probes", ())):
+        row |= {"detector": row["detector"] + long, "id_set": long, "ood_set": long}
     return report
 
 
-@pytest.mark.parametrize("factory", [reports.nooch_report, reports.spawrious_report], ids=["nooch", "spawrious"])
+@pytest.mark.parametrize(
+    "factory",
+    [reports.nooch_report, reports.spawrious_report, detection_report],
+    ids=["nooch", "spawrious", "detection"],
+)
 @pytest.mark.parametrize("long", [False, True], ids=["plain", "long-names"])
 def test_page_renders_in_silence_and_fits(browser, tmp_path, factory, long):
     """Planted faults: `style="x"` on a cell makes the console speak; `.nw` on a name makes a phone scroll sideways."""

@@ -7,6 +7,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import reports
+from detection_reports import detection_report
 
 from oochub import OochubError
 from oochub.plots import plot
@@ -98,6 +99,24 @@ def test_reliability_draws_bins_of_20_answers_and_more(report):
     assert ax.get_xlim() == ax.get_ylim()
 
 
+def test_detection_draws_and_prints_both_goals_of_every_detector():
+    """Marks at the report's numbers, by color and shape; n/a says why."""
+    report = detection_report()
+    report["detection"][0]["metrics"]["auroc_failure"] |= {"value": None, "reason": "no wrong answer"}
+    ax = plot(report, "detection")
+    for goal, color in theme.GOALS.items():
+        lines = [one for one in ax.lines if one.get_marker() == theme.GOAL_MARKERS[goal]]
+        drawn = sorted(x for one in lines for x in one.get_xdata())
+        values = [row["metrics"][goal]["value"] for row in report["detection"]]
+        np.testing.assert_allclose(drawn, sorted(100 * value for value in values if value is not None))
+        assert {one.get_color() for one in lines} == {theme.LIGHT[color]}
+        assert all(shown(value) in texts(ax) for value in values if value is not None)
+    assert "n/a, no wrong answer" in texts(ax)
+    assert "imagenet_1k against far_ood, n = 300 (74 wrong) and 150" in texts(ax)
+    assert "(higher is better)" in ax.get_xlabel()
+    mpl.pyplot.close("all")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_on_given_axes_and_leaves_the_style_alone(report, kind):
     before = dict(mpl.rcParams)
@@ -115,6 +134,8 @@ def test_messages(monkeypatch, report):
         plot(report | {"groups": None}, "groups")
     with pytest.raises(OochubError, match="has no calibration"):
         plot(report | {"calibration": None}, "reliability")
+    with pytest.raises(OochubError, match="has no detectors"):
+        plot(report, "detection")
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(OochubError, match=re.escape('Run: pip install "oochub[plots]"')):

@@ -46,12 +46,13 @@ def test_no_skip_directives():
 
 
 @pytest.fixture(scope="module", params=[g for g in GUIDES if _blocks(g, "python") or _blocks(g, "bash")])
-def guide(request, coco, spawrious, tmp_path_factory):
+def guide(request, coco, spawrious, imagenet, tmp_path_factory):
     """A guide, and a folder with the toy worlds where it says raw/."""
     folder = tmp_path_factory.mktemp("guide")
     (folder / "raw").mkdir()
     (folder / "raw" / "spawrious").symlink_to(spawrious)
     (folder / "raw" / "nooch").symlink_to(coco)
+    (folder / "raw" / "imagenet_ood").symlink_to(imagenet)
     return request.param, folder
 
 

@@ -26,7 +26,7 @@ def test_contrast_of_the_palette(palette):
     assert _contrast("#000000", "#ffffff") == pytest.approx(21)
     for text in ("ink", "ink2", "link"):
         assert min(_contrast(palette[text], palette[below]) for below in ("bg", "surface")) >= 5
-    assert min(_contrast(palette[side], palette["bg"]) for side in ("inn", "out")) >= 3
+    assert min(_contrast(palette[side], palette["bg"]) for side in ("inn", "out", "ood", "wrong")) >= 3
     steps = [_contrast(palette["ink" if i < 4 else "hstrong"], palette[f"h{i}"]) for i in range(7)]
     assert min(steps) >= 4.5
     luminance = [_luminance(palette[f"h{i}"]) for i in range(7)]

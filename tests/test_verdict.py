@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from oochub.rendering.group_drops import _compare, _holm
+from oochub.rendering.group_drops import _compare
 from oochub.rendering.headings import headings
+from oochub.rendering.holm import holm
 from oochub.verdict import verdict
 
 FORBIDDEN = re.compile(r"does not rely|robust|bias|significan|fails? to generali[sz]e", re.I)
@@ -148,8 +149,8 @@ def test_group_p_values_equal_those_of_scipy():
     assert difference == pytest.approx(0.4 - 215 / 240)
     assert p == pytest.approx(expected, rel=1e-9)
     # Holm's thresholds for three are 0.05 / 3, 0.05 / 2 and 0.05; worked by hand
-    assert _holm([0.04, 0.001, 0.02]) == [True, True, True]
-    assert _holm([0.06, 0.001, 0.026]) == [False, True, False]
+    assert holm([0.04, 0.001, 0.02]) == [True, True, True]
+    assert holm([0.06, 0.001, 0.026]) == [False, True, False]
 
 
 def test_headings_state_a_finding_only_where_the_intervals_carry_it():

@@ -13,6 +13,10 @@ class Odin(Detector):
     image is needed, which is taken where the model is: `predict(..., odin=epsilon)` stores the logits of x', and
     `score(odin_logits=...)` reads them. Nothing is fitted. The score is in [1/c, 1]; at T = 1000 all are near 1/c.
 
+    x is what the model sees: pixels scaled to [0, 1], less a mean, divided by the processor's `std`. There the step is
+    epsilon / std of each channel, so epsilon is a step of the scaled pixels, as in the released code of ODIN. The
+    predictions say with which epsilon and T their odin_logits were made; `oochub.evaluate` refuses others.
+
     Args:
         temperature: T, above 0. Default 1000, as in the paper; its scores differ in the ninth digit, so they are
             float64.

@@ -33,6 +33,7 @@ _IN_ORDER_OF_USE = (
     "train",
     "sweep",
     "predict",
+    "detect",
     "evaluate",
     "report",
     "compare",

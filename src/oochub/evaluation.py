@@ -11,19 +11,25 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.errors import OochubError
+from oochub.errors import OochubError, unknown_name
 from oochub.metric import MetricFacts, facts_of
 from oochub.predictions import Predictions, concatenate
 from oochub.provenance import provenance
 from oochub.report import SCHEMA_VERSION, Report
 from oochub.scoring.breakdown import calibration, groups, worst_groups
 from oochub.scoring.declaration import benchmark_fields, declaration
-from oochub.scoring.detector_scores import made_detector
+from oochub.scoring.detection import detection_fields
+from oochub.scoring.detector_scores import detector_key, made_detector
 from oochub.scoring.gaps import gap_fields, matched_gap_fields
 from oochub.scoring.matching import check_match
 from oochub.scoring.mistakes import mistakes
+from oochub.scoring.present_classes import Classes, allowed_classes, answers, check_classes, probabilities
 from oochub.statistics import estimate
 
+_PROBES = ("zoom",)
+_NOT_ASKED_FOR = {"thumbnail", "example_id", "features", "logits"} | {
+    f"{before}{name}" for before in ("zoom_", "odin_", "zoom_odin_") for name in ("features", "logits")
+}
 _ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
 
 
@@ -44,6 +50,8 @@ def evaluate(
     detectors: Iterable[str] | None = None,
     reference: Predictions | str | Path | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
+    probes: Iterable[str] = (),
+    classes: Classes = "all",
     match: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -58,6 +66,10 @@ def evaluate(
         reference: Predictions of the training split with features, to fit detectors on.
         pairs: Configs to set against each other, (in distribution, out of it); None takes every pair. Sets are never
             pooled.
+        probes: What else to ask the detectors: "zoom" is how far a zoom that changes no answer moves their scores
+            (predictions made with zoom=), see `oochub.scoring.zoom_probe`.
+        classes: What an answer may be: "all" classes, or those "present" in its set, such as the 200 of ImageNet-R.
+            It decides what is correct, in the metrics and for detectors; the report says which.
         match: A numeric auxiliary column, such as "area": the gap is also given with this column spread alike on both
             sides (`report["matched_gap"]`, see `oochub.scoring.matching`).
         resamples: Bootstrap replicates of the intervals that are bootstraps.
@@ -69,23 +81,31 @@ def evaluate(
         `report["hard/accuracy"]` in NOOCH.
 
     Raises:
-        OochubError: Predictions that are broken, an unknown metric or column to match on, or a metric whose columns
-            the predictions lack.
+        OochubError: Predictions that are broken, an unknown metric, probe or column to match on, or a metric whose
+            columns the predictions lack.
 
     >>> evaluate([])
     Traceback (most recent call last):
     oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
     """
-    if detectors is None and (reference is not None or pairs is not None):
-        raise OochubError("reference= and pairs= are read by detectors only: name some with detectors=[...].")
-    for name in detectors or ():
+    detectors, probes = list(detectors or ()), list(probes)
+    if not detectors and (reference is not None or pairs is not None or probes):
+        raise OochubError("reference=, pairs= and probes= are read by detectors only: name some with detectors=[...].")
+    for name in probes:
+        if name not in _PROBES:
+            raise unknown_name("probe", name, _PROBES)
+    check_classes(classes)
+    for name in detectors:
         if isinstance(name, str):
             made_detector(name)
     parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
     files = [Path(one).name for one in parts if not isinstance(one, Predictions)]
     opened = [p if isinstance(p, Predictions) else Predictions.load(p) for p in parts]
-    found = _detection(parts, opened, detectors, reference, pairs, resamples, seed) if detectors else None
-    if found is not None:  # sets stand beside each other; the classifier itself is scored on the first
+    found: dict[str, Any] = {}
+    if detectors:
+        sources = (reference, *parts)
+        found = detection_fields(opened, detectors, sources, pairs, probes, classes, resamples=resamples, seed=seed)
+    if found:  # sets stand beside each other; the classifier itself is scored on the first
         opened = [one for one in opened if one.metadata["config"] == opened[0].metadata["config"]]
     loaded = concatenate(opened)
     benchmark = declaration(loaded)
@@ -95,7 +115,8 @@ def evaluate(
             "oochub.evaluate(oochub.task(predictions, 'ce_car')), or `oochub evaluate ... --task ce_car` (or every)."
         )
     chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
-    columns = _columns(loaded)
+    allowed = allowed_classes(loaded, classes)
+    columns = _columns(loaded, allowed)
     for name, metric in chosen.items():
         _check_columns(name, metric, columns)
     if match is not None:
@@ -113,14 +134,14 @@ def evaluate(
         "schema_version": SCHEMA_VERSION,
         "benchmark": benchmark_fields(loaded, benchmark),
         "model": {**loaded.metadata["model"], "class_names": loaded.class_names, **_training_fields(loaded)},
-        "notes": _notes(loaded, columns),
+        "notes": _notes(loaded, columns, allowed),
         "slices": scored,
         "metrics": _metric_fields(chosen),
         "gap": gap_fields(benchmark, masks, columns, sampling),
         **({"matched_gap": matched_gap_fields(benchmark, masks, columns, match, sampling)} if match else {}),
         "groups": groups(columns, loaded, benchmark, both, main_split),
         "worst_group": worst_groups(columns, main_split),
-        **({"detection": found} if found is not None else {}),
+        **found,
         "calibration": {side: calibration(columns, mask, sampling) for side, mask in both.items()},
         "mistakes": mistakes(loaded, benchmark, columns, both.get("out", masks["all"]), masks["all"]),
         "provenance": provenance(
@@ -132,7 +153,15 @@ def evaluate(
                 "fingerprint": loaded.metadata.get("fingerprint", ""),
                 "sha256": loaded.digest,
             },
-            command=_command(files, match),
+            command=_command(
+                files,
+                match=[match] if match else [],
+                classes=[classes] if classes != "all" else [],
+                detector=[one if isinstance(one, str) else detector_key(one) for one in detectors],
+                reference=[Path(reference).name] if isinstance(reference, str | Path) else [],
+                pair=[":".join(pair) for pair in pairs or ()],
+                probe=probes,
+            ),
             training=loaded.metadata.get("training"),
             prediction=loaded.metadata.get("provenance", {}),
         ),
@@ -140,30 +169,14 @@ def evaluate(
     return Report(data)
 
 
-def _detection(
-    parts: Sequence[Any], opened: Sequence[Predictions], detectors: Any, reference: Any, pairs: Any, *sampling: int
-) -> list[dict[str, Any]]:
-    from oochub.scoring.detection import detection
-    from oochub.scoring.detector_scores import read_head
-
-    sources = [one for one in (reference, *parts) if isinstance(one, str | Path)]
-    head = next((one for one in map(read_head, sources) if one is not None), None)
-    fitted_on = Predictions.load(reference) if isinstance(reference, str | Path) else reference
-    resamples, seed = sampling
-    return detection(
-        opened, list(detectors), reference=fitted_on, head=head, pairs=pairs, resamples=resamples, seed=seed
-    )
-
-
-def _columns(predictions: Predictions) -> dict[str, NDArray[Any]]:
+def _columns(predictions: Predictions, allowed: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Every column a metric may ask for by name; rows outside the label set are left out by `_known`."""
-    own = {"logits", "features", "thumbnail", "example_id"}
-    columns = {n: predictions.column(n) for n in predictions.table.column_names if n not in own}
+    columns = {n: predictions.column(n) for n in predictions.table.column_names if n not in _NOT_ASKED_FOR}
     columns["label"] = predictions.label
-    columns["probability"] = predictions.probability
-    columns["prediction"] = predictions.prediction
+    columns["probability"] = probability = probabilities(predictions, allowed)
+    columns["prediction"] = answers(predictions.logits, allowed)
     columns["loss"] = -np.log(
-        np.maximum(predictions.probability[np.arange(len(predictions)), predictions.label], np.finfo(float).tiny)
+        np.maximum(probability[np.arange(len(predictions)), predictions.label], np.finfo(float).tiny)
     )
     if len(predictions.class_names) == 2:
         logits = predictions.logits.astype(np.float64)
@@ -243,10 +256,11 @@ def _examples(predictions: Predictions, mask: NDArray[np.bool_]) -> str:
     return hashlib.sha256("\n".join(sorted(f"{label} {example}" for example, label in rows)).encode()).hexdigest()[:16]
 
 
-def _command(files: Sequence[str], match: str | None) -> str:
+def _command(files: Sequence[str], **options: Sequence[str]) -> str:
     if not files:
         return "oochub.evaluate(predictions)"
-    return f"oochub evaluate {' '.join(files)} --out report.json{f' --match {match}' if match else ''}"
+    given = "".join(f" --{name} {value}" for name, values in options.items() for value in values)
+    return f"oochub evaluate {' '.join(files)} --out report.json{given}"
 
 
 def _training_fields(predictions: Predictions) -> dict[str, Any]:
@@ -255,8 +269,10 @@ def _training_fields(predictions: Predictions) -> dict[str, Any]:
     return {"objective": training.get("objective"), "seeds": seeds}
 
 
-def _notes(predictions: Predictions, columns: Mapping[str, NDArray[Any]]) -> list[str]:
+def _notes(predictions: Predictions, columns: Mapping[str, NDArray[Any]], allowed: NDArray[np.int64]) -> list[str]:
     notes = list(predictions.metadata.get("notes", []))
+    if len(allowed) < len(predictions.class_names):
+        notes.append(f"answers are among the {len(allowed)} classes present, not all {len(predictions.class_names):,}")
     outside = int((columns["label"] < 0).sum())
     if outside:
         notes.append(f"{outside:,} rows outside the label set are left out")

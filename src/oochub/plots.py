@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError, unknown_name
 from oochub.rendering import numbers, theme, wording
+from oochub.rendering.detection_plot import detection_rows_drawn, draw_detection
 from oochub.verdict import verdict
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ def plot(report: Mapping[str, Any], kind: str = "gap", ax: "Axes | None" = None)
     Args:
         report: A report of schema version 1.
         kind: "gap" (the head chart), "slices" (the primary metric, or the error where that is undefined on a slice),
-            "groups" (the error of each group) or "reliability" (share right against confidence).
+            "groups" (the error of each group), "reliability" (share right against confidence) or "detection" (both
+            goals of every detector).
         ax: Axes to draw on; None makes a new figure.
 
     Returns:
@@ -32,6 +34,7 @@ def plot(report: Mapping[str, Any], kind: str = "gap", ax: "Axes | None" = None)
         OochubError: matplotlib is missing, the kind is unknown, or the report lacks what the kind shows.
     """
     drawings = {"gap": _gap, "slices": _slices, "groups": _groups, "reliability": _reliability}
+    drawings["detection"] = draw_detection
     if kind not in drawings:
         raise unknown_name("kind of plot", kind, drawings)
     if ax is None:
@@ -51,7 +54,9 @@ def _new_axes(width: float, height: float) -> "Axes":
 
 def _height(report: Mapping[str, Any], kind: str) -> float:
     groups = min(len((report.get("groups") or {"rows": []})["rows"]), _LISTED_GROUPS)
-    return {"gap": 2.6, "slices": 1.2 + 0.45 * len(report["slices"]), "groups": 1.2 + 0.4 * groups}.get(kind, 5.6)
+    heights = {"gap": 2.6, "slices": 1.2 + 0.45 * len(report["slices"]), "groups": 1.2 + 0.4 * groups}
+    heights["detection"] = 1.2 + 0.42 * detection_rows_drawn(report)
+    return heights.get(kind, 5.6)
 
 
 def _gap(report: Mapping[str, Any], ax: "Axes") -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,12 @@ from oochub.benchmark import BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
 from oochub.models.classifier import Classifier, class_order, load_classifier
-from oochub.models.heads import Head, features_of, find_head, recorded
-from oochub.models.images import Preprocessing, batches, decode, normalize
+from oochub.models.extraction import VECTORS, Extraction
+from oochub.models.heads import find_head
+from oochub.models.images import decode
+from oochub.models.inputs import Inputs, picture_bytes
+from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
+from oochub.models.zoom import check_zoom
 from oochub.predictions import Predictions, row_counts
 from oochub.provenance import provenance
 from oochub.scoring.mistakes import worst_of_each
@@ -41,6 +45,9 @@ def predict(
     image_processor: Any = None,
     preprocessing: str = "fused",
     images: bool = True,
+    odin: float | None = None,
+    odin_temperature: float = TEMPERATURE,
+    zoom: float | None = None,
 ) -> Predictions:
     """Predicts every example of the splits with a classifier's own head.
 
@@ -57,18 +64,28 @@ def predict(
         preprocessing: "fused" decodes and resizes in one pass, within one grey level of the processor; "processor"
             is the model's own.
         images: Keep a small JPEG of the worst mistakes of each group, for the report.
+        odin: Epsilon of ODIN, such as 0.0014: store `odin_logits` too, of pictures perturbed by it. A step of the
+            scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.perturbation`.
+        odin_temperature: Temperature of ODIN's gradient, that of the detector `odin` which reads the column.
+        zoom: Factor above 1, such as 1.2: store `zoom_logits` too (and with `features` `zoom_features`, with `odin`
+            `zoom_odin_logits`), of the center of each picture, 1 / zoom of each side; for `oochub evaluate --probe
+            zoom`.
 
     Returns:
         The Predictions; also written to `out`.
 
     Raises:
         OochubError: An unknown split or mode, a model whose classes are not those of the data set, an output that
-            cannot be written, a picture that cannot be read (its split and id are named).
+            cannot be written, a picture that cannot be read (its split and id are named), an odin or zoom out of
+            range.
     """
     if mode not in _MODES:
         raise unknown_name("mode", mode, _MODES)
     if preprocessing not in ("fused", "processor"):
         raise unknown_name("preprocessing", preprocessing, ("fused", "processor"))
+    if odin is not None:
+        check_perturbation(odin, odin_temperature)
+    factor = None if zoom is None else check_zoom(zoom)
     if out is not None:
         check_writable(out)
     if features and out is None:
@@ -79,11 +96,16 @@ def predict(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     classifier.model.to(device).eval()
     size = batch_size or (128 if device.type == "cuda" else 32)
-    inputs = _Inputs(classifier.processor, preprocessing, size, device)
+    inputs = Inputs(classifier.processor, preprocessing, size, device, factor)
     head = find_head(classifier.model, _probe(inputs, parts)) if features else None
-    tables = [_predict_split(name, part, classifier.model, inputs, order, head) for name, part in parts.items()]
-    table = pa.concat_tables(tables)
+    perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=inputs.std)
+    extraction = Extraction(classifier.model, order, head=head, perturbation=perturbation)
+    table = pa.concat_tables([_predict_split(name, part, inputs, extraction) for name, part in parts.items()])
     metadata = _metadata(table, classifier, class_names, next(iter(parts.values())), size, preprocessing)
+    if perturbation is not None:
+        metadata["odin"] = perturbation.settings
+    if factor is not None:
+        metadata["zoom"] = {"factor": factor}
     if images:
         table = table.append_column("thumbnail", _thumbnails(table, parts))
     if out is not None and head is not None:
@@ -105,27 +127,6 @@ def head_file(predictions: str | Path) -> Path:
     return Path(predictions).with_suffix(".head.safetensors")
 
 
-class _Inputs:
-    """Turns a split into batches of (pixel values on the device, the other columns)."""
-
-    def __init__(self, processor: Any, preprocessing: str, batch_size: int, device: torch.device) -> None:
-        self._processor, self._batch_size, self._device = processor, batch_size, device
-        self._fused = Preprocessing.from_processor(processor) if preprocessing == "fused" else None
-
-    def batches(self, part: Any) -> Iterator[tuple[torch.Tensor, Mapping[str, Any]]]:
-        if self._fused is not None:
-            for batch in batches(part, self._fused, batch_size=self._batch_size):
-                yield normalize(batch.pixels.to(self._device), self._fused), batch.columns
-            return
-        for columns in part.cast_column("image", datasets.Image(decode=False)).iter(self._batch_size):
-            ids = columns.get("example_id", [""] * len(columns["image"]))
-            pictures = [
-                decode(_bytes(picture), f"split {part.split}, example {name}")
-                for picture, name in zip(columns.pop("image"), ids, strict=True)
-            ]
-            yield self._processor(pictures, return_tensors="pt")["pixel_values"].to(self._device), columns
-
-
 def _splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
     if not isinstance(dataset, Mapping):
         if wanted is not None:
@@ -143,44 +144,40 @@ def _splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
     return parts
 
 
-def _probe(inputs: _Inputs, parts: Mapping[str, Any]) -> torch.Tensor:
+def _probe(inputs: Inputs, parts: Mapping[str, Any]) -> torch.Tensor:
     part = next(iter(parts.values()))
     few = part.select(range(min(3, len(part)))) if isinstance(part, datasets.Dataset) else part.take(3)
-    return next(inputs.batches(few))[0]
+    return next(inputs.batches(few)).pixel_values
 
 
-def _predict_split(name: str, part: Any, model: Any, inputs: _Inputs, order: list[int], head: Head | None) -> pa.Table:
+def _predict_split(name: str, part: Any, inputs: Inputs, extraction: Extraction) -> pa.Table:
     columns: dict[str, list[Any]] = {}
-    logits, seen = [], []
+    found: dict[str, list[torch.Tensor]] = {}
     total = len(part) if isinstance(part, datasets.Dataset) else None
     with tqdm(total=total, desc=f"Predicting {name}", unit="image", disable=None) as bar:
-        for pixel_values, others in inputs.batches(part):
-            with torch.inference_mode(), recorded(model, head.layers if head else ()) as calls:
-                logits.append(model(pixel_values=pixel_values).logits[:, order].float().cpu())
-                if head:
-                    seen.append(features_of(head, calls).float().cpu())
-            for key, values in others.items():
+        for batch in inputs.batches(part):
+            for key, vectors in extraction(batch).items():
+                found.setdefault(key, []).append(vectors)
+            for key, values in batch.columns.items():
                 columns.setdefault(key, []).extend(values)
-            bar.update(len(pixel_values))
-    if not logits:
+            bar.update(len(batch.pixel_values))
+    if not found:
         raise OochubError(f"The split {name} has no example.")
-    return _table(name, part, columns, torch.cat(logits).numpy(), torch.cat(seen).numpy() if head else None)
+    return _table(name, part, columns, {key: torch.cat(batches).numpy() for key, batches in found.items()})
 
 
 def _table(
-    split: str, part: Any, columns: dict[str, list[Any]], logits: np.ndarray[Any, Any], features: Any
+    split: str, part: Any, columns: dict[str, list[Any]], vectors: Mapping[str, np.ndarray[Any, Any]]
 ) -> pa.Table:
-    n, known = len(logits), part.features or {}
+    n, known = len(vectors["logits"]), part.features or {}
     ids = columns.pop("example_id", None) or [str(row) for row in range(n)]
     label = columns.pop("label", None) or [-1] * n
     arrays: dict[str, Any] = {
         "example_id": pa.array([str(one) for one in ids]),
         "split": pa.array([split] * n),
         "label": pa.array([-1 if one is None else one for one in label], pa.int64()),
-        "logits": _vectors(logits),
+        **{key: _vectors(matrix) for key, matrix in vectors.items()},
     }
-    if features is not None:
-        arrays["features"] = _vectors(features)
     for key, values in columns.items():
         feature = known.get(key)
         if isinstance(feature, datasets.ClassLabel):
@@ -217,15 +214,11 @@ def _thumbnails(table: pa.Table, parts: Mapping[str, Any]) -> pa.Array:
 
 
 def _thumbnail(part: datasets.Dataset, row: int) -> bytes:
-    picture = decode(_bytes(part.cast_column("image", datasets.Image(decode=False))[row]["image"]), f"row {row}")
+    picture = decode(picture_bytes(part.cast_column("image", datasets.Image(decode=False))[row]["image"]), f"row {row}")
     picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
     file = io.BytesIO()
     picture.save(file, "JPEG", quality=80)  # a new file: what the original carried besides pixels stays behind
     return file.getvalue()
-
-
-def _bytes(picture: Mapping[str, Any]) -> bytes:
-    return picture["bytes"] if picture["bytes"] is not None else Path(picture["path"]).read_bytes()
 
 
 def _metadata(
@@ -233,7 +226,7 @@ def _metadata(
 ) -> dict[str, Any]:
     info = part.info
     record = BuildRecord.of(info.description)
-    rows = table.drop_columns([name for name in ("logits", "features") if name in table.column_names])
+    rows = table.drop_columns([name for name in VECTORS if name in table.column_names])
     digest = hashlib.sha256(json.dumps(rows.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
     return {
         "schema_version": 1,

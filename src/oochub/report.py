@@ -106,6 +106,9 @@ class Report:
         for row in self.data.get("detection", ()):
             for metric, fields in row["metrics"].items():
                 numbers[f"{row['detector']}/{row['id_set']}/{row['ood_set']}/{metric}"] = fields
+        for row in self.data.get("probes", ()):
+            of = f"{row['probe']}/{row['detector']}/{row['id_set']}/{row['ood_set']}"
+            numbers |= {f"{of}/{key}": row[key] for key in ("before", "after", "change", "beyond_msp") if row[key]}
         if self.data.get("matched_gap"):
             numbers["matched_gap"] = self.data["matched_gap"]
         return numbers
@@ -139,7 +142,7 @@ class Report:
         return page
 
     def plot(self, kind: str = "gap", ax: "Axes | None" = None) -> "Axes":
-        """Draws one kind of plot with matplotlib: "gap", "slices", "groups" or "reliability"."""
+        """Draws one kind of plot with matplotlib: "gap", "slices", "groups", "reliability" or "detection"."""
         from oochub.plots import plot
 
         return plot(self.data, kind=kind, ax=ax)

@@ -1,7 +1,8 @@
 """Numbers that papers report, as facts: for reference beside measured ones, never in their place.
 
 One JSON file a benchmark, `reported_numbers/<benchmark>.json`: its source, setting, notes, and tables as printed, each
-with the metric, slice and methods under the names of this hub. A cell is [mean, standard deviation] or null where the
+with the metric, slice and methods under the names of this hub; of ImageNet-OOD, a slice is the set out of distribution
+and the methods are detectors. A cell is [mean, standard deviation] or null where the
 source has none that can be read with certainty.
 """
 
@@ -51,15 +52,16 @@ class ReportedNumbers:
         return f"Reported, not measured: {of} of {self.source} ({self.setting}); never bold."
 
 
-def reported_numbers(benchmark: str, metric: str, slice: str) -> ReportedNumbers:
+def reported_numbers(benchmark: str, metric: str, slice: str, *, table: str | None = None) -> ReportedNumbers:
     """The reported numbers of a metric on a slice.
 
-    Where two tables print the same number, the one with a standard deviation is taken.
+    Where two tables print the same number, the one with a standard deviation is taken, else the first.
 
     Args:
         benchmark: One of `reported_benchmarks()`.
         metric: As in a report ("auc", "worst_group.nll").
         slice: The name of a slice as in a report ("out_of_context", "hard_positive").
+        table: The number of a table, to take no other's; its own setting then stands for the paper's.
 
     Returns:
         The numbers as fractions or nats; none where the paper prints no such table.
@@ -76,22 +78,24 @@ def reported_numbers(benchmark: str, metric: str, slice: str) -> ReportedNumbers
         resources.files("oochub").joinpath(f"comparisons/reported_numbers/{benchmark}.json").read_text("utf-8")
     )
     values: dict[tuple[str, str], ReportedNumber] = {}
-    for number, table in content["tables"].items():
-        if (table["metric"], table["slice"]) != (metric, slice):
+    setting = content["setting"]
+    for number, printed in content["tables"].items():
+        if (printed["metric"], printed["slice"]) != (metric, slice) or table not in (None, number.partition(" ")[0]):
             continue
-        for config, cells in table["rows"].items():
-            for method, cell in zip(table["columns"], cells, strict=True):
+        setting = setting if table is None else printed.get("setting", setting)
+        for config, cells in printed["rows"].items():
+            for method, cell in zip(printed["columns"], cells, strict=True):
                 if cell is not None and (cell[1] is not None or (config, method) not in values):
                     sd = math.nan if cell[1] is None else cell[1]
                     values[config, method] = ReportedNumber(cell[0], sd, number.partition(" ")[0])
-    return ReportedNumbers(source=content["source"], setting=content["setting"], values=values)
+    return ReportedNumbers(source=content["source"], setting=setting, values=values)
 
 
 def reported_benchmarks() -> list[str]:
     """The benchmarks of which reported numbers are known.
 
     >>> reported_benchmarks()
-    ['nooch', 'spawrious', 'waterbirds']
+    ['imagenet_ood', 'nooch', 'spawrious', 'waterbirds']
     """
     return sorted(file.name.removesuffix(".json") for file in _folder().iterdir() if file.name.endswith(".json"))
 

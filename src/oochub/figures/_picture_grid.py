@@ -52,6 +52,7 @@ def picture_grid(
     columns: int,
     legend: Mapping[str, str],
     note: str,
+    cell: float = _CELL,
 ) -> "Axes":
     """Fills the axes (those of a new figure for None) with rows of pictures below their headings.
 
@@ -61,9 +62,10 @@ def picture_grid(
         columns: The most pictures of a row; where it is 1 the rows stand side by side.
         legend: A key of `LINES` to what it outlines, in words; may be empty.
         note: Stands below all.
+        cell: Width of a picture in inches, on new axes.
     """
     across, down = (len(rows), 1) if columns == 1 else (columns, len(rows))
-    width = _CELL * across if ax is None else _size(ax)[0]
+    width = cell * across if ax is None else _size(ax)[0]
     cell = width / across
     heads = [_wrapped(head, cell if columns == 1 else width, _LARGE) for head, _ in rows]
     titles = {one.name: _wrapped(one.title, cell, _SMALL) for _, pictures in rows for one in pictures}

@@ -6,10 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PIL import Image
-
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError
 from oochub.figures._picture_grid import Picture, picture_grid
+from oochub.figures._read_pictures import read_pictures
 from oochub.predictions import Predictions
 from oochub.rendering import wording
 from oochub.reviewing.chosen_examples import KINDS, chosen_examples
@@ -66,6 +65,7 @@ def gallery(
     Source: Madras and Zemel, NOOCH, Figs. 1, 2, 8, 9 and 15 to 26.
 
     >>> import datasets, matplotlib, pyarrow as pa
+    >>> from PIL import Image
     >>> matplotlib.use("Agg")
     >>> rows = {"example_id": ["7", "8"], "split": ["test"] * 2, "label": [1, 0], "logits": [[2.0, 0.0], [2.0, 0.0]]}
     >>> rows |= {"challenge": ["easy", "hard_negative"], "area": [0.1, 0.0], "context_area": [[0.3], [0.4]]}
@@ -85,7 +85,7 @@ def gallery(
     about = (predictions if isinstance(predictions, Predictions) else predictions[0]).metadata
     thing, contexts = about["class_names"][1], list(about.get("facts", {}).get("contexts", []))
     ids = chosen["example_id"].tolist()
-    images = _images(dataset, split, ids)
+    images = read_pictures(dataset, split, ids)
     outlined = _outlined(coco, ids, thing, contexts)
     pictures: dict[str, list[Picture]] = {kind: [] for kind in kinds or KINDS[: 2 if than is not None else 3]}
     for row in chosen.to_dict("records"):
@@ -103,36 +103,6 @@ def gallery(
         legend={role: words for role, words in legend.items() if coco is not None and (contexts or role == "object")},
         note=_note(chosen, than is not None),
     )
-
-
-def _images(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Image.Image]:
-    """The pictures of these examples; no other is decoded."""
-    import datasets
-
-    from oochub.models.preprocessing import decode
-
-    if isinstance(dataset, Mapping) and split not in dataset:
-        raise unknown_name("split of the data set", split, dataset)
-    part = dataset[split] if isinstance(dataset, Mapping) else dataset
-    for column in ("example_id", "image"):
-        if column not in part.column_names:
-            raise OochubError(f"The data set has no column {column!r}, only {', '.join(part.column_names)}.")
-    row_of = {name: row for row, name in enumerate(part.select_columns(["example_id"])["example_id"])}
-    missing = [name for name in ids if name not in row_of]
-    if missing:
-        raise OochubError(
-            f"{len(missing)} of the {len(ids)} examples to show are not in the data set, first {missing[0]}. "
-            f"Give the data set that was predicted, its split {split}."
-        )
-    rows = part.select([row_of[name] for name in ids]).select_columns(["image"])
-    found = {}
-    for name, row in zip(ids, rows.cast_column("image", datasets.Image(decode=False)), strict=True):
-        where, picture = f"split {split}, example {name}", row["image"]
-        if picture is None or (picture["bytes"] is None and not Path(picture["path"] or "").is_file()):
-            raise OochubError(f"{where}: there is no picture. Build the data set again.")
-        data = picture["bytes"] if picture["bytes"] is not None else Path(picture["path"]).read_bytes()
-        found[name] = decode(data, where)
-    return found
 
 
 def _outlined(

@@ -6,7 +6,7 @@ Pixels travel as uint8 NHWC, a quarter of the size of floats; `normalize` makes 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "Pictures", "Preprocessing", "batches", "decode", "normalize", "uint8_cache"]
 _DECODED_ALONE = 512  # fewer pictures than this are decoded before worker processes have started
+
+
+class Fitting(Protocol):
+    """What makes pixels of one size from a picture's bytes; a Preprocessing is one."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(height, width) of what `pixels` gives."""
+
+    def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
+        """uint8 (height, width, 3) of the bytes of a picture that errors call `where`."""
 
 
 class Batch(NamedTuple):
@@ -74,7 +85,7 @@ def uint8_cache(
 
 
 def batches(
-    dataset: Any, preprocessing: Preprocessing, *, batch_size: int, num_workers: int | None = None
+    dataset: Any, preprocessing: Fitting, *, batch_size: int, num_workers: int | None = None
 ) -> Iterator[Batch]:
     """Preprocessed pictures in row order, decoded in worker processes.
 
@@ -120,7 +131,7 @@ class Pictures:
         OochubError: There is no `image` column.
     """
 
-    def __init__(self, dataset: Any, preprocessing: Preprocessing) -> None:
+    def __init__(self, dataset: Any, preprocessing: Fitting) -> None:
         self.dataset, self.preprocessing = _undecoded(dataset), preprocessing
 
     def __len__(self) -> int:

@@ -63,9 +63,8 @@ class Preprocessing:
             )
         height, width = (self.resize, self.resize) if isinstance(self.resize, int) else self.resize
         if self.crop is not None and (self.crop[0] > height or self.crop[1] > width):
-            raise OochubError(
-                f"A crop of {self.crop} does not fit in pictures resized to {self.resize}. {_USE_PROCESSOR}"
-            )
+            fault = f"A crop of {self.crop} does not fit in pictures resized to {self.resize}."
+            raise OochubError(f"{fault} {_USE_PROCESSOR}")
 
     @property
     def size(self) -> tuple[int, int]:
@@ -108,7 +107,12 @@ class Preprocessing:
         Raises:
             OochubError: See `decode`.
         """
-        (original_height, original_width), picture = _opened(data, where, self._draft_size)
+        original, picture = _opened(data, where, self._draft_size)
+        return self.fitted(picture, original)
+
+    def fitted(self, picture: Image.Image, original: tuple[int, int] | None = None) -> NDArray[np.uint8]:
+        """`pixels` of a picture that is decoded; `original` is its (height, width) before `draft` shrank it."""
+        original_height, original_width = original or (picture.height, picture.width)
         height, width = self._resized(original_height, original_width)
         crop_height, crop_width = self.size
         top, left = (height - crop_height) // 2, (width - crop_width) // 2

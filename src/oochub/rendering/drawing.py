@@ -1,14 +1,14 @@
-"""Draws figures into files by name: the name of a figure's first parameter says what it is made of.
+"""Draws figures into files by name: the names of a figure's first parameters say what it is made of.
 
-A figure of `figures/` whose first parameter is `reports`, `scenes`, `predicted_scenes`, `losses` or `predictions` can
-be drawn from the command line; so can the plots of one report (`oochub.plots`).
+A figure of `figures/` whose first parameter is `reports`, `scenes`, `predicted_scenes`, `losses`, `predictions`,
+`scored_sets` or `detection_numbers` can be drawn from the command line; `datasets` and `nearest` are given to those
+that take them. So can the plots of one report (`oochub.plots`).
 """
 
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -16,21 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
+from oochub.rendering.sources import ALL, Sources
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from oochub.predictions import Predictions
-    from oochub.report import Report
-    from oochub.suite.scenes import Scenes
-
-_OF_ONE_REPORT = ("gap", "slices", "groups", "reliability")
+_OF_ONE_REPORT = ("gap", "slices", "groups", "reliability", "detection")
 _SUFFIXES = {
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None},
     ".svg": {"Date": None},
 }  # same input, same bytes
-_ALL = "nooch/all"
 _NEEDS = {  # what a figure is made of: the sources that hold it
     "report": ("reports",),
     "reports": ("reports",),
@@ -38,88 +34,19 @@ _NEEDS = {  # what a figure is made of: the sources that hold it
     "predicted_scenes": ("predictions",),
     "losses": ("predictions",),
     "predictions": ("predictions",),
+    "scored_sets": ("predictions",),
+    "detection_numbers": ("numbers",),
 }
+_BESIDE = ("datasets", "nearest")  # what else a figure of scored sets may take
+_OF_DETECTORS = ("detector", "against", "detectors")  # options that name what has to be scored
 _WORDS = {
     "reports": "reports (report.json of `oochub evaluate`)",
-    "predictions": f"predictions (.parquet of `oochub predict MODEL {_ALL}`)",
-    "data": f"a data set ({_ALL} with --data-dir)",
+    "predictions": f"predictions (.parquet of `oochub predict MODEL {ALL}`)",
+    "data": f"a data set ({ALL} with --data-dir)",
+    "numbers": "numbers (numbers.csv of `oochub detect`)",
+    "scored_sets": "predictions of one model (.parquet of `oochub predict`), a file a set",
 }
 _DPI = 150
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sources:
-    """What the figures are made of, read when it is first asked for.
-
-    Attributes:
-        names: Paths of reports, or of one file of predictions, or "nooch/all".
-        data_dir: The raw folder of a data set.
-        options: Options of its builder.
-
-    >>> Sources(names=["erm.json", "dro.json"]).kind, Sources(names=["all.parquet"]).kind
-    ('reports', 'predictions')
-    """
-
-    names: Sequence[str]
-    data_dir: str | None = None
-    options: Mapping[str, Any] | None = None
-
-    @cached_property
-    def kind(self) -> str:
-        """By the look of the names: "reports", "predictions" or "data".
-
-        Raises:
-            OochubError: Sources of several kinds; several that are not reports.
-        """
-        found = [_kind(name) for name in self.names]
-        if len(set(found)) > 1 or (len(found) > 1 and found[0] != "reports"):
-            raise OochubError(
-                f"A figure is made of one or more reports, or of one other source; got {', '.join(self.names)}."
-            )
-        return found[0]
-
-    @cached_property
-    def reports(self) -> "list[Report]":
-        """The reports, in the order given."""
-        from oochub.report import Report
-
-        return [Report.load(name) for name in self.names]
-
-    @property
-    def report(self) -> "Report":
-        """The one report, or the first."""
-        return self.reports[0]
-
-    @cached_property
-    def predictions(self) -> "Predictions":
-        """The predictions."""
-        from oochub.predictions import Predictions
-
-        return Predictions.load(self.names[0])
-
-    @cached_property
-    def scenes(self) -> "Scenes":
-        """The scenes of the test split, of predictions or of the data set."""
-        from oochub.loading import load
-        from oochub.suite.scenes import Scenes
-
-        if self.kind == "predictions":
-            return Scenes.of(self.predictions)
-        if self.names[0] != _ALL:
-            raise OochubError(f"Only {_ALL} holds what these figures show, got {self.names[0]}.")
-        return Scenes.of(load(_ALL, data_dir=self.data_dir, options=self.options))
-
-    @property
-    def predicted_scenes(self) -> "Scenes":
-        """The scenes of predictions, with their logits."""
-        return self.scenes
-
-    @cached_property
-    def losses(self) -> "pd.DataFrame":
-        """The losses of every task."""
-        from oochub.suite.task_losses import task_losses
-
-        return task_losses(self.scenes)
 
 
 @dataclass(frozen=True)
@@ -127,14 +54,20 @@ class Plot:
     """One figure that was asked for.
 
     Attributes:
-        draw: Takes what the figure is made of, returns its axes.
-        material: The attribute of `Sources` that it takes.
+        draw: Takes what the figure is made of, by keyword where there is more than one thing; returns its axes.
+        material: The attribute of `Sources` that it takes first.
         path: Where it goes.
+        beside: Attributes of `Sources` that it takes by name.
+        detectors: Those that its options name.
+        numbers: Takes the same as `draw`, returns the table that belongs to the figure; None if there is none.
     """
 
-    draw: Callable[[Any], Any]
+    draw: Callable[..., Any]
     material: str
     path: Path
+    beside: Sequence[str] = ()
+    detectors: Sequence[str] = ()
+    numbers: "Callable[..., pd.DataFrame] | None" = None
 
     @classmethod
     def parse(cls, text: str, sources: Sources) -> "Plot":
@@ -142,7 +75,7 @@ class Plot:
 
         Raises:
             OochubError: An unknown kind, option or value; a file that cannot be written or is no picture; a kind that
-                these sources cannot make.
+                these sources cannot make; a detector that is unknown or, without reference, cannot be fitted.
 
         >>> Plot.parse("alpha_beta_share:side=negative=out.png", Sources(names=["all.parquet"])).material
         'scenes'
@@ -154,56 +87,66 @@ class Plot:
         if path.suffix not in _SUFFIXES:
             raise OochubError(f"A figure is a {', '.join(_SUFFIXES)} file, got {path.name}.")
         options = dict(pair.split("=") for pair in parts[2].split(":")[1:])
-        draw, material = _figure(kind, options)
-        if sources.kind not in _NEEDS[material]:
-            wanted = " or ".join(_WORDS[one] for one in _NEEDS[material])
+        made = _figure(kind, options, path)
+        if sources.kind not in _NEEDS[made.material]:
+            wanted = " or ".join(_WORDS[one] for one in _NEEDS[made.material])
+            wanted = _WORDS.get(made.material, wanted)
             raise OochubError(f"{kind} is made of {wanted}, got {_WORDS[sources.kind]}: {', '.join(sources.names)}.")
-        if material == "report" and len(sources.names) > 1:
+        if made.material == "report" and len(sources.names) > 1:
             raise OochubError(f"{kind} shows exactly one report, got {len(sources.names)}. Draw one after the other.")
-        return cls(draw, material, path)
+        if sources.kind == "predictions" and len(sources.names) > 1 and made.material != "scored_sets":
+            raise sources.several()
+        if made.material == "scored_sets":
+            _check_detectors(kind, made.detectors, sources)
+        return made
 
 
-def draw(plots: Sequence[Plot], sources: Sources) -> None:
+def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
     """Draws each plot into its file, whole or not at all.
+
+    Returns:
+        The tables that belong to the figures, by path.
 
     Raises:
         OochubError: matplotlib is missing; sources that cannot be read or lack what a figure shows.
     """
+    tables: dict[str, pd.DataFrame] = {}
     if not plots:
-        return
+        return tables
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"') from error
     pyplot.switch_backend("agg")  # files, no windows
+    named = [name for plot in plots for name in plot.detectors]
+    sources = replace(sources, detectors=_with(sources.detectors, named))
+    sources.check({name for plot in plots for name in plot.beside})
     for plot in plots:
-        figure = plot.draw(getattr(sources, plot.material)).figure
+        beside = {name: getattr(sources, name) for name in plot.beside}
+        figure = plot.draw(getattr(sources, plot.material), **beside).figure
         with written_whole(plot.path) as draft, pyplot.rc_context({"svg.hashsalt": "oochub"}):  # same input, same bytes
             figure.savefig(draft, dpi=_DPI, metadata=_SUFFIXES[plot.path.suffix])
         pyplot.close(figure)
+        if plot.numbers is not None:
+            tables[str(plot.path)] = plot.numbers(getattr(sources, plot.material), **beside)
+    return tables
 
 
-def _kind(name: str) -> str:
-    if name.endswith(".parquet"):
-        return "predictions"
-    benchmark = name.partition("/")[0]
-    return "data" if benchmark in catalog.names("benchmark") and not Path(name).is_file() else "reports"
-
-
-def _figure(kind: str, options: Mapping[str, str]) -> tuple[Callable[[Any], Any], str]:
-    """A function of the material alone, and the name of the material."""
+def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
+    """The plot of a kind with its options, whatever the sources."""
     if kind in _OF_ONE_REPORT:
         from oochub.plots import plot
 
         for name in options:
             raise OochubError(f"{kind} has no options, got {name!r}.")
-        return lambda report: plot(report.data, kind), "report"
+        return Plot(lambda report: plot(report.data, kind), "report", path)
     figures = catalog.names("figure")
     if kind not in figures:
         raise unknown_name("figure", kind, [*_OF_ONE_REPORT, *figures])
     function = catalog.get("figure", kind)
     first, *others = inspect.signature(function).parameters.values()
-    more = [one.name for one in others if one.default is one.empty]
+    beside = [one.name for one in others if one.name in _BESIDE]
+    more = [one.name for one in others if one.default is one.empty and one.name not in beside]
     if first.name not in _NEEDS or more:
         verb = f"`oochub {kind}`" if find_spec(f"oochub.verbs.{kind}") else f"oochub.get('figure', {kind!r})"
         raise OochubError(f"{kind} is made of {', '.join([first.name, *more])}: {verb} draws it, --plot does not.")
@@ -212,13 +155,59 @@ def _figure(kind: str, options: Mapping[str, str]) -> tuple[Callable[[Any], Any]
         if name not in allowed:
             raise unknown_name(f"option of {kind}", name, allowed)
     given = {name: _read(f"{name} of {kind}", text, allowed[name]) for name, text in options.items()}
-    return lambda material: function(material, **given), first.name
+    scored: list[str] = []
+    for one in others:
+        value = given.get(one.name, one.default) if one.name in _OF_DETECTORS else None
+        scored += [value] if isinstance(value, str) else value or []
+    return Plot(
+        lambda *made, **named: function(*made, **named, **given), first.name, path,
+        beside=beside, detectors=scored, numbers=_numbers(kind, given),
+    )  # fmt: skip
+
+
+def _numbers(kind: str, given: Mapping[str, Any]) -> "Callable[..., pd.DataFrame] | None":
+    if kind != "distance_regression":
+        return None
+    from oochub.scoring.distance_fits import distance_fits, distance_table
+
+    return lambda scored_sets, nearest: distance_table(distance_fits(scored_sets, nearest=nearest, **given))
+
+
+def _with(detectors: Sequence[str], named: Sequence[str]) -> list[str]:
+    """The words of the detectors, and the names among `named` that none of them has."""
+    found = list(dict.fromkeys(detectors))
+    for name in named:
+        if name not in found and name not in [words.partition(":")[0] for words in found]:
+            found.append(name)
+    return found
+
+
+def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
+    from oochub.scoring.detector_scores import made_detector
+
+    words = _with(sources.detectors, named)
+    made = {one: made_detector(one) for one in words}
+    compared = "against" in inspect.signature(catalog.get("figure", kind)).parameters
+    if len(made) < 1 + compared:
+        told = f"only {words[0]}" if words else "none"
+        raise OochubError(
+            f"{kind} shows {'two detectors' if compared else 'a detector'}, and {told} is named. "
+            "Name one: --detector vim."
+        )
+    fitted = [one for one, detector in made.items() if {"features", "logits", "label"} & set(detector.fit_needs)]
+    if fitted and sources.reference is None:
+        raise OochubError(
+            f"{', '.join(fitted)}: fitted on the training split. Give --reference FILE: predictions of it with "
+            "features, by `oochub predict ... --split train --features`."
+        )
 
 
 _READERS: Mapping[Any, Callable[[str], Any]] = {
     str: str,
+    str | None: str,
     int: int,
     Sequence[float]: lambda text: [float(part) for part in text.split(",")],
+    Sequence[str] | None: lambda text: text.split(","),
 }
 
 

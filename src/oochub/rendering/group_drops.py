@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oochub.rendering import numbers, wording
-
-_LEVEL = 0.05
+from oochub.rendering.holm import holm
 
 
 class Drop(NamedTuple):
@@ -50,7 +49,7 @@ def group_drops(report: Mapping[str, Any]) -> list[Drop]:
         same = [other for other in rows if other["role"] == "in" and other["label"] == row["label"]]
         if same:
             found.append((wording.group_words(report, row), *_compare(row, same)))
-    clear = _holm([p for _, _, p in found])
+    clear = holm([p for _, _, p in found])
     drops = [Drop(group, value, ok) for (group, value, _), ok in zip(found, clear, strict=True)]
     return sorted(drops, key=lambda drop: drop.value)
 
@@ -65,13 +64,3 @@ def _compare(row: Mapping[str, Any], same: Sequence[Mapping[str, Any]]) -> tuple
     corrected = max(abs(difference) - (1 / n + 1 / m) / 2, 0.0)
     # one degree of freedom: the upper tail of chi-square is erfc of the root of half the statistic
     return difference, math.erfc(corrected / math.sqrt(2 * pooled * (1 - pooled) * (1 / n + 1 / m)))
-
-
-def _holm(p_values: Sequence[float]) -> list[bool]:
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    rejected = [False] * len(p_values)
-    for rank, i in enumerate(order):
-        if p_values[i] > _LEVEL / (len(p_values) - rank):
-            break
-        rejected[i] = True
-    return rejected

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from oochub import svg
 from oochub.errors import OochubError
 from oochub.rendering import numbers, theme, wording
+from oochub.rendering.detection_section import detection_section
 from oochub.rendering.headings import headings
 from oochub.rendering.matched_words import match_title, matched_words
 from oochub.verdict import Verdict, verdict
@@ -44,6 +45,7 @@ def sections(report: Mapping[str, Any], *, images: bool = True) -> Section:
         "slices": _slices(report, titles.slices),
         "groups": _groups(report, titles.groups),
         "confidence": _confidence(report, titles.confidence),
+        "detection": detection_section(report),
         "mistakes": _mistakes(report, images=images),
         "reproduce": _reproduce(report),
     }

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from oochub.rendering import numbers, theme, wording
+from oochub.rendering.detection_tables import detection_blocks, detection_estimates, legend
 from oochub.rendering.markup import latex_row, latex_text, markdown_row, markdown_text
 from oochub.rendering.matched_words import matched_words
 from oochub.verdict import verdict
@@ -32,6 +33,10 @@ def terminal(report: Mapping[str, Any]) -> Group:
         parts += [_groups_table(report), Text()]
     matched = matched_words(report)
     parts += [Text(line) for line in ([matched] if matched else []) + [fact.text for fact in said.facts[1:]]]
+    for block in detection_blocks(report):
+        heading = [Text(), Text(block.title, style="bold"), *map(Text, block.sentences)]
+        parts += [*heading, _filled(_table(block.heads), block.rows)]
+    parts += [Text(), Text(legend(report), style="dim")] if legend(report) else []
     parts += [Text(f"Note: {note}") for note in _notes(report)]
     return Group(*parts)
 
@@ -62,6 +67,10 @@ def to_markdown(report: Mapping[str, Any]) -> str:
             "",
             *_markdown_table(["Group", "Side", "Error % ↓", "95% interval", "n"], _group_rows(report), join=" "),
         ]
+    for block in detection_blocks(report):
+        lines += ["", f"**{markdown_text(block.title)}** {markdown_text(' '.join(block.sentences))}", ""]
+        lines += _markdown_table(block.heads, block.rows, join="<br>")
+    lines += ["", markdown_text(legend(report))] if legend(report) else []
     lines += ["", "The numbers in brackets or under a value are its 95% interval."]
     lines += [f"Note: {markdown_text(note)}." for note in _notes(report)]
     return "\n".join(lines) + "\n"
@@ -95,7 +104,7 @@ def to_latex(report: Mapping[str, Any]) -> str:
 
 
 def to_frame(report: Mapping[str, Any]) -> "pd.DataFrame":
-    """Every number of the slices, the gap and the groups, one to a row, at full precision.
+    """Every number of the slices, the gap, the groups and the detectors, one to a row, at full precision.
 
     Args:
         report: A report of schema version 1.
@@ -103,7 +112,7 @@ def to_frame(report: Mapping[str, Any]) -> "pd.DataFrame":
     Returns:
         Columns slice, metric, value, low, high (float, nan where undefined), n (int), method and reason (str, missing
         where there is none). The slice of the gap is "gap", that of the matched one "gap matched on area", that of a
-        group "group split:name".
+        group "group split:name", that of a detector "detection in / out" (its metric begins with its name).
     """
     import pandas as pd
 
@@ -116,6 +125,7 @@ def to_frame(report: Mapping[str, Any]) -> "pd.DataFrame":
     for row in (report.get("groups") or {"rows": []})["rows"]:
         group = f"group {row['split']}:{row['group']}"
         rows += [(group, metric, row[metric]) for metric in ("accuracy", "error_rate", "nll") if metric in row]
+    rows += detection_estimates(report)
     records = [
         {"slice": name, "metric": metric}
         | {key: math.nan if one[key] is None else float(one[key]) for key in ("value", "low", "high")}
@@ -207,6 +217,12 @@ def _groups_table(report: Mapping[str, Any]) -> Table:
     table = _table(["Group", "Side", "Error % ↓", "95% interval", "n"])
     for cells in _group_rows(report):
         table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def _filled(table: Table, rows: Sequence[Sequence[str]]) -> Table:
+    for cells in rows:
+        table.add_row(*(Text.assemble(*_two_lines(cell)) for cell in cells))
     return table
 
 

@@ -13,6 +13,8 @@ LIGHT = MappingProxyType(
         "link": "#0b57a4",
         "inn": "#0f5296",
         "out": "#d95f0e",
+        "ood": "#7a3ea8",
+        "wrong": "#8a6100",
         "h0": "#fbf1f2",
         "h1": "#f3d9dd",
         "h2": "#e6b6bf",
@@ -36,6 +38,8 @@ DARK = MappingProxyType(
         "link": "#8cc2ff",
         "inn": "#8cc8ff",
         "out": "#f0842c",
+        "ood": "#c79bf0",
+        "wrong": "#e3b341",
         "h0": "#241a1f",
         "h1": "#3a2029",
         "h2": "#572a38",
@@ -50,6 +54,15 @@ DARK = MappingProxyType(
 
 MARKERS = MappingProxyType({"in": "o", "out": "D"})
 """matplotlib markers: a circle is in context, a diamond is out of context, as in the page's SVG."""
+
+GOALS = MappingProxyType({"auroc_new_class": "ood", "auroc_failure": "wrong"})
+"""Color of each goal of detection; they never meet the two sides of a comparison in one chart."""
+
+GOAL_MARKERS = MappingProxyType({"auroc_new_class": "s", "auroc_failure": "^"})
+"""matplotlib markers: a square is new classes, a triangle failures, as in the page's SVG."""
+
+GOAL_WORDS = MappingProxyType({"auroc_new_class": "new classes", "auroc_failure": "failures"})
+"""The words beside these marks."""
 
 SIDES = MappingProxyType({"in": "in context", "out": "out of context"})
 """The words beside the two colors."""

@@ -1,10 +1,9 @@
 """The verb `oochub evaluate`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from oochub.errors import OochubError
 from oochub.verbs._options import AsJson, done, out_console
@@ -27,6 +26,12 @@ def evaluate(
     pair: Annotated[
         list[str] | None, typer.Option(help="IN:OUT, configs to set against each other; repeatable; default all.")
     ] = None,
+    probe: Annotated[
+        list[str] | None, typer.Option(help="zoom: how far a zoom that changes no answer moves the detectors' scores.")
+    ] = None,
+    classes: Annotated[
+        str, typer.Option(help="What an answer may be: all classes, or those present in its set.")
+    ] = "all",
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -37,8 +42,11 @@ def evaluate(
     from oochub.report import Report
     from oochub.suite.task_reports import task_reports
 
-    if task and (detector or reference or pair):
-        raise OochubError("Detectors compare sets, not tasks: leave out --task, or --detector, --reference and --pair.")
+    if task and (detector or reference or pair or probe or classes != "all"):
+        raise OochubError(
+            "Detectors compare sets, not tasks: leave out --task, or --detector, --reference, --pair, --probe and "
+            "--classes."
+        )
 
     if task:
         written = task_reports(predictions, task, out, metrics=metric or None, match=match, seed=seed)
@@ -54,13 +62,13 @@ def evaluate(
         detectors=detector or None,
         reference=reference,
         pairs=[_pair(one) for one in pair] if pair else None,
+        probes=probe or [],
+        classes=classes,  # type: ignore[arg-type]  # evaluate checks it
         seed=seed,
     )
     report.save(out)
     if not as_json:
         out_console.print(terminal(report.data))
-        if detector:
-            out_console.print(_detection_table(report.data["detection"]))
     done({"report": str(out)}, as_json)
 
 
@@ -69,21 +77,3 @@ def _pair(words: str) -> tuple[str, str]:
     if not (inside and outside):
         raise OochubError(f"--pair takes IN:OUT, as imagenet_1k:imagenet_ood, got {words!r}.")
     return inside, outside
-
-
-def _detection_table(rows: list[dict[str, Any]]) -> Table:
-    columns = ("Detector", "In / out of distribution", "New class AUROC", "Failure AUROC", "n in (wrong) / out")
-    table = Table(*columns, box=None)
-    for row in rows:
-        cells = [_number(row["metrics"][key]) for key in ("auroc_new_class", "auroc_failure")]
-        counts = f"{row['n_id']:,} ({row['n_incorrect']:,}) / {row['n_ood']:,}"
-        table.add_row(row["detector"], f"{row['id_set']} / {row['ood_set']}", *cells, counts)
-    return table
-
-
-def _number(estimate: dict[str, Any]) -> str:
-    value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    if value is None:
-        return f"n/a, {estimate['reason']}"
-    interval = "" if low is None else f" ({100 * low:.1f} to {100 * high:.1f})"
-    return f"{100 * value:.1f}{interval}"

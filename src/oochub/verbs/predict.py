@@ -17,6 +17,13 @@ def predict(
     batch_size: int | None = None,
     images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
     preprocessing: Annotated[str, typer.Option(help="fused (fast) or processor (the model's own).")] = "fused",
+    odin: Annotated[
+        float | None, typer.Option(help="Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014.")
+    ] = None,
+    odin_temperature: Annotated[float, typer.Option(help="Of ODIN's gradient.")] = 1000.0,
+    zoom: Annotated[
+        float | None, typer.Option(help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.")
+    ] = None,
     data_dir: DataDir = None,
     option: Options = None,
     as_json: AsJson = False,
@@ -37,6 +44,9 @@ def predict(
         batch_size=batch_size,
         images=images,
         preprocessing=preprocessing,
+        odin=odin,
+        odin_temperature=odin_temperature,
+        zoom=zoom,
         out=out,
     )
     done({"predictions": str(out), "rows": len(made)}, as_json)

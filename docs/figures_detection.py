@@ -1,0 +1,211 @@
+"""Draws the figures of detection in docs/figures: a toy ImageNet, a small network trained for seconds, others not.
+
+The network sees 24 x 24 pixels; its features are what its last layer sees, as `oochub predict --features` stores them.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from matplotlib import pyplot
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+import oochub
+from oochub.benchmark import BuildRecord
+from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
+from oochub.detecting.measures import SetScores, random_measures
+from oochub.predictions import Predictions, row_counts
+from oochub.scoring.detector_scores import ScoredSet, detector_scores
+
+_FIGURES = Path(__file__).parent / "figures"
+_PIXELS, _FEATURES, _EPOCHS, _MODELS = 24, 64, 4, 5
+_SETS = ("imagenet_1k", "imagenet_r", "imagenet_ood")
+_DETECTORS = ("msp", "energy", "vim", "react")
+_SHOWN = ("gaussian_noise", "impulse_noise", "defocus_blur", "zoom_blur", "fog", "contrast", "pixelate")
+_PANELS: Mapping[str, list[dict[str, Any]]] = {
+    "score_distributions": [
+        *({"detector": one} for one in ("msp", "vim")),
+        *({"detector": one, "by": "answer", "sets": _SETS[1:]} for one in ("msp", "vim")),
+    ],
+    "detector_ranks": [{"detector": "vim", "rows": rows} for rows in ("correct", "incorrect", "ood")],
+    "distance_regression": [{"detector": one, "subsets": 40} for one in _DETECTORS],
+}
+_COLUMNS, _INCHES = 2, {"detector_ranks": (4.6, 4.2), "distance_regression": (5.6, 5.2)}
+
+
+class _Network(torch.nn.Module):
+    """Three convolutions, their mean over the picture, one linear layer."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        layers: list[torch.nn.Module] = []
+        for before, after in ((3, 16), (16, 32), (32, _FEATURES)):
+            layers += [torch.nn.Conv2d(before, after, 3, padding=1), torch.nn.BatchNorm2d(after), torch.nn.ReLU()]
+            layers += [torch.nn.MaxPool2d(2)]
+        self.body = torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+        self.head = torch.nn.Linear(_FEATURES, classes)
+
+
+def pixels(part: datasets.Dataset) -> torch.Tensor:
+    """(n, 3, 24, 24) float32 about 0."""
+    small = [np.asarray(one.convert("RGB").resize((_PIXELS, _PIXELS))) for one in part["image"]]
+    return torch.from_numpy(np.stack(small)).permute(0, 3, 1, 2).float() / 128 - 1
+
+
+def trained(x: torch.Tensor, label: torch.Tensor, classes: int) -> _Network:
+    """A network after a few epochs."""
+    torch.manual_seed(0)
+    network = _Network(classes)
+    steps = _EPOCHS * (len(x) // 64 + 1)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=4e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
+    for _ in tqdm(range(_EPOCHS), desc="training"):
+        for rows in torch.randperm(len(x)).split(64):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(network.head(network.body(x[rows])), label[rows]).backward()
+            optimizer.step()
+            schedule.step()
+    return network.eval()
+
+
+def untrained(x: torch.Tensor, classes: int, seed: int) -> _Network:
+    """A network with Kaiming's random weights; its normalization has seen training pictures, so signals pass."""
+    torch.manual_seed(seed)
+    network = _Network(classes)
+    for layer in network.modules():
+        if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
+            torch.nn.init.kaiming_normal_(layer.weight)
+    with torch.no_grad():
+        network.body(x[:2000])
+    return network.eval()
+
+
+def predictions(
+    part: datasets.Dataset, x: torch.Tensor, network: _Network, names: list[str], config: str, model: str
+) -> Predictions:
+    """What `oochub predict --features` would write; labels are numbered among the classes of the toy world."""
+    with torch.inference_mode():
+        features = torch.cat([network.body(rows) for rows in x.split(500)])
+        logits = network.head(features)
+    columns = part.remove_columns(["image"]).to_dict()
+    known = part.features["label"].names
+    columns["label"] = [names.index(known[one]) if one >= 0 else -1 for one in columns["label"]]
+    columns["shift"] = part.features["shift"].int2str(columns["shift"])
+    columns |= {
+        "split": [str(part.split)] * len(part),
+        "logits": list(logits.numpy()),
+        "features": list(features.numpy()),
+    }
+    kept = ("example_id", "split", "label", "logits", "features", "shift", "is_ood", "class_name")
+    record = BuildRecord.of(part.info.description)
+    told = {
+        "benchmark": "imagenet_ood",
+        "config": config,
+        "version": record.version if record else "",
+        "class_names": names,
+    }
+    told |= {"model": {"id": model}, "rows": row_counts(columns["split"])}
+    return Predictions(pa.table({name: columns[name] for name in kept}), told)
+
+
+def head_of(network: _Network) -> dict[str, NDArray[np.float32]]:
+    """Weight and bias of the last layer."""
+    return {"weight": network.head.weight.detach().numpy(), "bias": network.head.bias.detach().numpy()}
+
+
+def draw_panels(name: str, scored: list[ScoredSet]) -> None:
+    """A figure of one detector, in panels."""
+    panels = _PANELS[name]
+    columns = len(panels) if len(panels) == 3 else _COLUMNS
+    width, height = _INCHES.get(name, (5.6, 4.6))
+    shape = (len(panels) // columns, columns)
+    figure, axes = pyplot.subplots(
+        *shape, figsize=(columns * width, shape[0] * height), layout="constrained", squeeze=False
+    )
+    figure.suptitle("Toy ImageNet, drawn pictures; a small network, trained for seconds", x=0.01, ha="left", fontsize=9)
+    for ax, options in zip(axes.flat, panels, strict=True):
+        oochub.get("figure", name)(scored, **options, ax=ax)
+    save(figure, name)
+
+
+def draw_pictures(scored: list[ScoredSet], data: Mapping[str, Any]) -> None:
+    """The figures that show pictures of the data sets."""
+    drawn = {
+        "percentile_pictures": {"detectors": ["msp", "vim"]},
+        "disagreement_pictures": {"detector": "vim", "columns": 8},
+    }
+    for name, options in drawn.items():
+        ax = oochub.get("figure", name)(scored, datasets=data, **options)
+        save(ax.figure, name)
+
+
+def draw_random_models(data: Mapping[str, Any], x: Mapping[str, torch.Tensor], names: list[str]) -> None:
+    """The sanity check on five untrained networks, as `oochub detect --random 5` measures it."""
+    corrupted = data["imagenet_c"]["test"]
+    kinds, levels = corrupted.features["context"].int2str(corrupted["context"]), corrupted["severity"]
+    told = np.array([f"{kind}_{level}" for kind, level in zip(kinds, levels, strict=True)])
+    rows = {name: np.flatnonzero(told == name) for name in [f"{kind}_{k}" for kind in _SHOWN for k in range(1, 6)]}
+    keys, numbers = ("mahalanobis", "energy"), []
+    for seed in tqdm(range(_MODELS), desc="untrained models"):
+        network = untrained(x["train"], len(names), seed)
+        about = {"network": network, "names": names, "model": f"random_{seed}"}
+        parts = [predictions(data[one]["test"], x[one], config=one, **about) for one in _SETS]
+        parts += [
+            predictions(corrupted.select(own), x["imagenet_c"][own], config=one, **about) for one, own in rows.items()
+        ]
+        reference = predictions(data["imagenet_1k"]["train"], x["train"], config="imagenet_1k", **about)
+        scored = detector_scores(parts, keys, reference=reference, head=head_of(network))
+        found = {one.name: SetScores(one.is_ood, one.correct, one.scores) for one in scored}
+        pairs = [("imagenet_1k", name) for name in found if name != "imagenet_1k"]
+        numbers += [
+            row | {"model": "a small network", "seed": seed} for row in random_measures(found, keys, pairs).rows
+        ]
+    figure, axes = pyplot.subplots(2, 2, figsize=(18, 9), layout="constrained")
+    figure.suptitle("Toy ImageNet, drawn pictures; networks with random weights", x=0.01, ha="left", fontsize=9)
+    panels = [{"detector": one, "goal": goal} for goal in ("new_class", "failure") for one in keys]
+    for ax, options in zip(axes.flat, panels, strict=True):
+        oochub.get("figure", "random_models")(pd.DataFrame(numbers), **options, ax=ax)
+    save(figure, "random_models")
+
+
+def save(figure: Any, name: str) -> None:
+    """Writes the picture of a figure."""
+    figure.savefig(_FIGURES / f"{name}.png", dpi=120, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def main() -> None:
+    """Writes the pictures of the figures of detection."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the same sums in the same order
+    with tempfile.TemporaryDirectory() as folder:
+        world = str(toy_imagenet(Path(folder) / "imagenet_ood", size="medium"))
+        data: dict[str, Any] = {
+            config: datasets.load_dataset("imagenet_ood", config, data_dir=world, cache_dir=folder)
+            for config in (*_SETS, "imagenet_c")
+        }
+        x = {config: pixels(parts["test"]) for config, parts in data.items()}
+        train = data["imagenet_1k"]["train"]
+        x["train"] = pixels(train)
+        names = [train.features["label"].names[one] for one in sorted(set(train["label"]))]
+        label = torch.tensor([names.index(train.features["label"].names[one]) for one in train["label"]])
+        network = trained(x["train"], label, len(names))
+        parts = [predictions(data[one]["test"], x[one], network, names, one, "small network") for one in _SETS]
+        reference = predictions(train, x["train"], network, names, "imagenet_1k", "small network")
+        scored = detector_scores(parts, _DETECTORS, reference=reference, head=head_of(network))
+        for name in _PANELS:
+            draw_panels(name, scored)
+        draw_pictures(scored, data)
+        draw_random_models(data, x, names)
+    torch.set_num_threads(threads)
+
+
+if __name__ == "__main__":
+    main()

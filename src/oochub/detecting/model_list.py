@@ -1,0 +1,167 @@
+"""The models of a study: a text file with one a line, or a single model; all checked before the first is loaded."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from oochub.errors import OochubError
+
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_LISTS = (".txt", ".list", ".csv")
+_OF_THE_MODEL = ("*.json", "*.safetensors", "*.bin")
+
+
+class StudiedModel(NamedTuple):
+    """A model of the list, or a copy of its architecture with random weights.
+
+    Attributes:
+        name: What its folder and its rows are called.
+        source: Folder or Hub id.
+        seed: Of the random weights; None for the model itself.
+    """
+
+    name: str
+    source: str
+    seed: int | None = None
+
+    def copies(self, count: int) -> list["StudiedModel"]:
+        """This architecture with random weights, seeds 0 to count - 1.
+
+        >>> StudiedModel("resnet", "runs/resnet").copies(1)
+        [StudiedModel(name='resnet-random-0', source='runs/resnet', seed=0)]
+        """
+        return [StudiedModel(f"{self.name}-random-{seed}", self.source, seed) for seed in range(count)]
+
+
+def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]:
+    """The models of a list file, of a list, or the single one that is named.
+
+    Args:
+        models: A text file with a folder or Hub id a line, `#` before comments; or one folder or Hub id; or several.
+            Relative folders are taken from where the command runs.
+
+    Raises:
+        OochubError: No such file, no model in it, or lines that are no model; every such line is named.
+
+    >>> [one.name for one in read_models(["microsoft/resnet-50"])]
+    ['microsoft--resnet-50']
+    """
+    if isinstance(models, str | Path):
+        path = Path(models).expanduser()
+        if path.suffix in _LISTS and not path.exists():
+            raise OochubError(f"No list of models at {path}. Write one: a model folder or Hub id a line.")
+        if not path.is_file():
+            return _models([("", str(models))])
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise OochubError(f"{path} is not a text file with a model a line: {error}.") from error
+        lines = [
+            (f"line {number}: ", line.partition("#")[0].strip()) for number, line in enumerate(text.split("\n"), 1)
+        ]
+        found = [(where, line) for where, line in lines if line]
+        if not found:
+            raise OochubError(f"{path} names no model. Write a model folder or Hub id a line; # begins a comment.")
+        return _models(found, f"{path}: ")
+    named = [("", str(one)) for one in models]
+    if not named:
+        raise OochubError("There are no models. Give model folders or Hub ids.")
+    return _models(named)
+
+
+def model_state(model: StudiedModel) -> dict[str, Any]:
+    """What a model's predictions depend on: the content of its files, or the commit of the Hub that lies in the cache.
+
+    The Hub is not asked: a newer commit counts once it was downloaded.
+    """
+    folder = Path(model.source).expanduser()
+    if not folder.is_dir():
+        state: dict[str, Any] = {"hub": model.source, "commit": _cached_commit(model.source)}
+    elif model.seed is None:
+        state = {"name": model.name, "files": _digest(folder, _OF_THE_MODEL)}
+    else:  # its weights are not read
+        state = {"files": _digest(folder, ("config.json", "preprocessor_config.json"))}
+    return state | ({} if model.seed is None else {"random_seed": model.seed})
+
+
+def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
+    """Checks that every model can be had and tells so many classes apart, from its config alone.
+
+    Raises:
+        OochubError: Models that cannot, each named.
+    """
+    from transformers import AutoConfig
+
+    wrong = []
+    for model in models:
+        try:
+            config = AutoConfig.from_pretrained(str(Path(model.source).expanduser()), trust_remote_code=False)
+        except (OSError, ValueError) as error:
+            wrong.append(
+                f"{model.source} is neither a folder nor a Hub id that can be had: {str(error).splitlines()[0]}"
+            )
+            continue
+        if config.num_labels != classes:
+            wrong.append(f"{model.source} tells {config.num_labels} classes apart, the sets have {classes}")
+    _refuse(wrong)
+
+
+def _models(lines: Iterable[tuple[str, str]], file: str = "") -> list[StudiedModel]:
+    wrong, found = [], dict[str, StudiedModel]()
+    for where, line in lines:
+        said = _fault(line)
+        model = StudiedModel(_name(line), line)
+        if said is None and model.name in found:
+            other = found[model.name].source
+            said = (
+                f"{line} is named twice" if other == line else f"{line} and {other} would share one folder: rename one"
+            )
+        if said is not None:
+            wrong.append(f"{where}{said}")
+        found.setdefault(model.name, model)
+    _refuse(wrong, file)
+    return list(found.values())
+
+
+def _refuse(wrong: list[str], file: str = "") -> None:
+    if wrong:
+        shown = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        raise OochubError(f"{file}{shown}. Nothing was started; mend or leave out what is named.")
+
+
+def _fault(line: str) -> str | None:
+    folder = Path(line).expanduser()
+    if folder.is_dir():
+        return None if (folder / "config.json").is_file() else f"{line} holds no finished model (no config.json)"
+    if folder.is_file():
+        return f"{line} is a file, not a model folder"
+    if folder.is_absolute() or line.startswith(("./", "../")) or line.count("/") > 1:
+        return f"there is no folder {line}"
+    return None if _HUB_ID.fullmatch(line) else f"{line!r} is neither a model folder nor a Hub id"
+
+
+def _name(line: str) -> str:
+    folder = Path(line).expanduser()
+    return folder.absolute().name if folder.is_dir() else line.strip("/").replace("/", "--")
+
+
+def _digest(folder: Path, patterns: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for file in _files(folder, patterns):
+        digest.update(f"{file.name} {file.stat().st_size}\n".encode())
+        with file.open("rb") as opened:
+            digest.update(hashlib.file_digest(opened, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
+    yield from sorted({file for pattern in patterns for file in folder.glob(pattern)})
+
+
+def _cached_commit(name: str) -> str | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(name, "config.json")
+    return Path(found).parent.name if isinstance(found, str) else None

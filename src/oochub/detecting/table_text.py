@@ -1,0 +1,181 @@
+"""Tables of a study as text: for the terminal, Markdown and LaTeX, and the words that say how to read them."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from oochub.comparisons.comparison_table import Cell
+from oochub.rendering import numbers
+from oochub.rendering.markup import latex_row, latex_text, markdown_row, markdown_text
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from oochub.detecting.detection_tables import Block, DetectionTable
+    from oochub.detecting.table_cells import Entry
+
+_READING = {
+    "differences": (
+        "Each detector minus msp on the same rows, by DeLong's paired test, not corrected for the number of tests: "
+        "better or worse where the 95% interval leaves out 0"
+    ),
+    "gain": (
+        "gain: new-class AUROC minus that of msp, in points, by DeLong's paired test. Its share from incorrect ID rows "
+        "is (1 - accuracy) times what they gain, over the whole, in %, with Fieller's interval; of several models the "
+        "mean part over the mean gain. A gain is decided where its 95% interval leaves out 0"
+    ),
+    "random": (
+        "Weights are random, so nothing is in distribution and 50.0 is what a detector should give; the first set of a "
+        "pair is the positive one, and for failure detection the rows that happen to be right: above or below chance "
+        "where DeLong's 95% interval leaves out 50"
+    ),
+    "2": "The threshold is an order statistic of the OOD scores; ties with it are rejected",
+    "4": "AUROCs between three kinds of rows",
+}
+_COUNTS = {"differences": "better/not decided/worse", "random": "above chance/not told from it/below chance"}
+
+
+def caption(name: str, cells: Sequence[Cell]) -> str:
+    """How to read the cells of a table.
+
+    >>> caption("4", [Cell(mean=0.5, sd=0.1, seeds=2)]).partition(" Bold")[0]
+    'AUROCs between three kinds of rows. Mean (standard deviation, ddof 1) over 2 models.'
+    """
+    several = sorted({cell.seeds for cell in cells if cell.seeds > 1})
+    many = "random initializations" if name == "random" else "models"
+    said = [_READING[name]] if name in _READING else []
+    if several:
+        count = str(several[0]) if len(several) == 1 else f"{several[0]} to {several[-1]}"
+        said.append(f"Mean (standard deviation, ddof 1) over {count} {many}")
+        if name in _COUNTS:
+            said.append(f"Behind it how many {many} are {_COUNTS[name]}")
+    if any(cell.seeds == 1 for cell in cells):
+        said.append(
+            f"Of one model its value (95% interval over test images{'' if name in ('2', 'gain') else ', DeLong'})"
+        )
+    if name.isdigit():
+        rule = " or ".join(
+            rule
+            for rule, holds in (
+                ("mean ± standard deviation", several),
+                ("the interval", any(cell.seeds == 1 for cell in cells)),
+            )
+            if holds
+        )
+        said.append(f"Bold: {rule} overlaps that of the best in the column")
+    return ". ".join(said) + "."
+
+
+def to_markdown(table: "DetectionTable") -> str:
+    """A table in Markdown; ends in a line feed."""
+    lines = [f"## {markdown_text(_title(table))}", ""]
+    for block in table.blocks:
+        heads = [block.head, *block.columns]
+        rows = [[markdown_text(head) for head in heads], ["---", *["---:"] * len(block.columns)]]
+        rows += [[markdown_text(label), *(_markdown(one) for one in row)] for label, row in block.rows]
+        lines += [f"**{markdown_text(block.title)}**", "", *map(markdown_row, rows), ""]
+    lines += [f"{markdown_text(line)}\n" for line in (table.caption, *_notes(table))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def to_latex(table: "DetectionTable") -> str:
+    r"""A `table` environment for each grid of a table; they need `\usepackage{booktabs}`."""
+    made = []
+    for block in table.blocks:
+        own = sum(not column.endswith("(reported)") for column in block.columns)
+        theirs = len(block.columns) - own
+        lines = [r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}"]
+        lines += [rf"\begin{{tabular}}{{l{'r' * len(block.columns)}}}", r"\toprule"]
+        if theirs:
+            spans = [rf"\multicolumn{{{own}}}{{c}}{{measured}}", rf"\multicolumn{{{theirs}}}{{c}}{{reported}}"]
+            rules = rf"\cmidrule(lr){{2-{own + 1}}} \cmidrule(lr){{{own + 2}-{own + theirs + 1}}}"
+            lines += [latex_row(["", *spans]), rules]
+        halves = [column.removesuffix(" (reported)").partition(" / ")[::2] for column in block.columns]
+        lines.append(latex_row([latex_text(block.head), *(latex_text(first) for first, _ in halves)]))
+        if any(second for _, second in halves):
+            lines.append(latex_row(["", *(latex_text(second) for _, second in halves)]))
+        lines.append(r"\midrule")
+        lines += [latex_row([latex_text(label), *(_latex(one) for one in row)]) for label, row in block.rows]
+        words = " ".join([f"{_title(table)}: {block.title}.", table.caption, *_notes(table)])
+        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(words)}}}", r"\end{table}"]
+        made.append("\n".join(lines) + "\n")
+    return "\n".join(made)
+
+
+def terminal(table: "DetectionTable", *, width: int = 100) -> "Group":
+    """A table for a terminal; a grid wider than it is printed in several, column after column.
+
+    Args:
+        table: The table.
+        width: Characters in a line.
+    """
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[Text | Table] = [Text(_title(table), style="bold")]
+    for block in table.blocks:
+        parts.append(Text(f"\n{block.title}"))
+        for columns in _parts_of(block, width):
+            grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+            grid.add_column(Text(block.head), no_wrap=True)
+            for k in columns:
+                grid.add_column(Text(_lines(block.columns[k])), justify="right", no_wrap=True)
+            for label, row in block.rows:
+                shown = [row[k] for k in columns]
+                grid.add_row(Text(label), *(Text(_below(one), "bold" if one and one.bold else "") for one in shown))
+            parts.append(grid)
+    return Group(*parts, Text(), *(Text(line) for line in (table.caption, *_notes(table))), Text())
+
+
+def _parts_of(block: "Block", width: int) -> Iterator[list[int]]:
+    """The numbers of the columns that fit beside each other."""
+    first = max(len(label) for label in (block.head, *(label for label, _ in block.rows)))
+    part: list[int] = []
+    room = width - first
+    for k, head in enumerate(block.columns):
+        texts = (_lines(head), *(_below(row[k]) for _, row in block.rows))
+        needed = 2 + max(len(line) for text in texts for line in text.split("\n"))
+        if part and needed > room:
+            yield part
+            part, room = [], width - first
+        part.append(k)
+        room -= needed
+    yield part
+
+
+def _lines(head: str) -> str:
+    for mark in (" / ", " vs. "):
+        first, found, second = head.partition(mark)
+        if found:
+            return f"{first}{mark.rstrip()}\n{second}".replace(" (reported)", "\n(reported)")
+    return head.replace(" from ", "\nfrom ")
+
+
+def _title(table: "DetectionTable") -> str:
+    return f"Table {table.name}. {table.title}" if table.name.isdigit() else table.title
+
+
+def _notes(table: "DetectionTable") -> list[str]:
+    return [f"Note: {note.rstrip('.')}." for note in table.notes]
+
+
+def _plain(entry: "Entry | None", join: str = " ") -> str:
+    if entry is None:
+        return numbers.ABSENT
+    spread = f"{'' if entry.spread.startswith(';') else join}{entry.spread}" if entry.spread else ""
+    return f"{entry.text}{spread}{f'{join}{entry.verdicts}' if entry.verdicts else ''}"
+
+
+def _below(entry: "Entry | None") -> str:
+    """A mean and its spread stay on one line; an interval goes below its value."""
+    return _plain(entry, " " if entry is None or entry.cell.seeds > 1 else "\n")
+
+
+def _markdown(entry: "Entry | None") -> str:
+    text = markdown_text(_plain(entry))
+    return f"**{text}**" if entry and entry.bold else text
+
+
+def _latex(entry: "Entry | None") -> str:
+    text = latex_text(_plain(entry))
+    return rf"\textbf{{{text}}}" if entry and entry.bold else text
