@@ -45,7 +45,14 @@ def test_no_skip_directives():
             assert "doctest: +SKIP" not in file.read_text("utf-8"), file
 
 
-@pytest.fixture(scope="module", params=[g for g in GUIDES if _blocks(g, "python") or _blocks(g, "bash")])
+def _guides():
+    """The README with the everyday tests, the other guides with the slow ones."""
+    for name in GUIDES:
+        if _blocks(name, "python") or _blocks(name, "bash"):
+            yield pytest.param(name, marks=() if name == "README.md" else pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=_guides())
 def guide(request, coco, spawrious, imagenet, tmp_path_factory):
     """A guide, and a folder with the toy worlds where it says raw/."""
     folder = tmp_path_factory.mktemp("guide")
