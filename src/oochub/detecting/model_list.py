@@ -100,7 +100,7 @@ def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
             config = AutoConfig.from_pretrained(str(Path(model.source).expanduser()), trust_remote_code=False)
         except (OSError, ValueError) as error:
             wrong.append(
-                f"{model.source} is neither a folder nor a Hub id that can be had: {str(error).splitlines()[0]}"
+                f"{model.source} is neither a folder nor a Hub id that can be had: {str(error).splitlines()[0].rstrip('.')}"
             )
             continue
         if config.num_labels != classes:
