@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test slow lint bench figures cards effect clean
+.PHONY: demo test slow lint bench figures cards effect results results-runs clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,6 +38,12 @@ cards: $(READY)  ## the cards in dataset_cards
 
 effect: $(READY)  ## the whole table of docs/effect.md: three seeds, two controls
 	$(BIN)/python -m oochub.effect --out docs/effect.md
+
+results: $(READY)  ## docs/results.md and its picture from docs/results/runs.parquet
+	$(BIN)/python docs/results.py
+
+results-runs: $(READY)  ## the runs of docs/results/runs.parquet, over an hour; goes on where it was stopped
+	$(BIN)/python docs/results_runs.py
 
 clean:
 	rm -rf $(VENV) demo runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

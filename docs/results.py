@@ -1,0 +1,149 @@
+"""Writes docs/results.md and its picture from docs/results/runs.parquet; run by `make results`."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import typer
+from results_numbers import BEATS, ORACLE, SAME, TASKS, WORSE, Method, methods
+from results_picture import draw
+
+from oochub.files import written_whole
+from oochub.rendering import numbers
+
+DOCS = Path(__file__).parent
+TABLE, PAGE, PICTURE = DOCS / "results" / "runs.parquet", DOCS / "results.md", DOCS / "figures" / "results.png"
+
+LABEL_BASED = ("ERM", "CVaR", "Focal", "Reweight", "Undersample")
+BY_ENVIRONMENT = ("Reweight (environments)", "Undersample (environments)", "GroupDRO", "GroupDRO (NOOCH's form)", "IRM")
+"""The methods of NOOCH's suite, in its two kinds."""
+
+_METRICS = {"auc": "AUC", "accuracy": "Accuracy"}
+
+
+def page(table: pd.DataFrame, about: dict[str, Any]) -> str:
+    """docs/results.md.
+
+    Args:
+        table: Of docs/results/runs.parquet.
+        about: What its metadata says: `not_run` and `versions`.
+    """
+    seeds = sorted(table["seed"].unique())
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    lines = [_PREFACE.format(runs=len(table), count=len(seeds), seeds=", ".join(map(str, seeds)), versions=versions)]
+    tasks = [task for task in TASKS if (table["task"] == task).any()]
+    lines += [_summary(table, tasks), f"![{_ALT}](figures/results.png)\n"]
+    lines += [_section(table, task, about["not_run"]) for task in tasks]
+    return "\n".join(lines)
+
+
+def _summary(table: pd.DataFrame, tasks: list[str]) -> str:
+    lines = ["## What it shows\n"]
+    for task in tasks:
+        won = [one for one in methods(table, task) if one.against == BEATS]
+        oracle = [one for one in won if one.given == ORACLE]
+        others = [one for one in won if one.given != ORACLE]
+        lines.append(f"- **{TASKS[task][0]}**: with groups, {_names(oracle)} beat ERM; without, {_names(others)}.")
+    if "nooch/ce_car" in tasks:
+        lines.append(f"- {_pairs(methods(table, 'nooch/ce_car'))}")
+    every = [one for task in tasks for one in methods(table, task)]
+    titles = dict.fromkeys(one.title for one in every if one.against)
+    never = [title for title in titles if not any(one.against == BEATS for one in every if one.title == title)]
+    lines.append(f"- **Beat ERM on none of these worlds**: {'; '.join(sorted(never)) or 'none'}.")
+    return "\n".join(lines) + "\n"
+
+
+def _pairs(found: list[Method]) -> str:
+    """NOOCH's finding, method by method: those by environment against those by label."""
+    by_title = {one.title: one for one in found}
+    ours = [by_title[title] for title in BY_ENVIRONMENT if title in by_title]
+    theirs = [by_title[title] for title in LABEL_BASED if title in by_title]
+    pairs = [(one, other) for one in ours for other in theirs]
+    above = sum(one.outside.mean > other.outside.mean for one, other in pairs)
+    apart = sum(one.outside.low > other.outside.high for one, other in pairs)
+    text = (
+        f"**NOOCH's finding**, that environment methods are better on AUC-hard than label-based ones: of the "
+        f"{len(pairs)} pairs of its suite's methods ({_names(ours)}, against {_names(theirs)}) the environment method "
+        f"is ahead in {above}, in {apart} of them with intervals that do not overlap."
+    )
+    behind = [f"{one.title} behind {other.title}" for one, other in pairs if one.outside.mean <= other.outside.mean]
+    return f"{text} It is not in {len(behind)}: {'; '.join(behind)}." if behind else text
+
+
+def _section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> str:
+    found, rows = methods(table, task), table[table["task"] == task]
+    metric = _METRICS[rows["metric"].iloc[0]]
+    inside, outside = (f"{int(rows[f'{side}.n'].iloc[0]):,}" for side in ("in_context", "out_of_context"))
+    lines = [f"## {TASKS[task][0]}\n", f"{TASKS[task][1]}\n"]
+    lines += [f"{rows['seed'].nunique()} seeds a method; n = {inside} pictures in context, {outside} out of context.\n"]
+    out = f"{metric} out of context" + (" (AUC-hard)" if metric == "AUC" else "")
+    lines += [
+        f"| method | given | not default | {metric} in context | {out} | gap | seeds ahead | against ERM |",
+        "|" + "---|" * 8,
+    ]
+    for one in found:
+        name = f"**{one.title}**" if not one.against else one.title
+        cells = [name, one.given, _words(one.settings), one.inside.text(), one.outside.text()]
+        ahead = f"{one.ahead} of {rows['seed'].nunique()}" if one.against else numbers.ABSENT
+        lines.append(f"| {' | '.join([*cells, one.gap.text(signed=True), ahead, one.against or numbers.ABSENT])} |")
+    lines.append("")
+    for verdict, words in ((BEATS, "Helped"), (SAME, "Did not help, no difference from ERM shown"), (WORSE, "Hurt")):
+        lines.append(f"- {words}: {_names([one for one in found if one.against == verdict])}.")
+    lines.append(f"- Worse than ERM in context: {_names([one for one in found if one.against_inside == WORSE])}.")
+    if left := [title for of_task, title in not_run if of_task == task]:
+        lines.append(f"- In the recipe and not run: {'; '.join(left)}.")
+    return "\n".join(lines) + "\n"
+
+
+def _names(found: Iterable[Method]) -> str:
+    return "; ".join(one.title for one in found) or "none"
+
+
+def _words(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items()) or numbers.ABSENT
+
+
+_ALT = "Out of context, each method with its interval; a line marks ERM."
+_PREFACE = """# Results: twenty objectives on the toy worlds
+
+Made by `make results` from `docs/results/runs.parquet`, the numbers of {runs} runs; `make results-runs` does the runs
+again, about half a minute each on one core. The worlds are those of [effect.md](effect.md), the network its small
+ResNet, trained from scratch; {versions}.
+
+**Nothing was tuned.** Every hyperparameter was fixed before the first run, at the objective's default or the value
+that `docs/results/toy_nooch.toml` and `docs/results/toy_spawrious.toml` say and why: one setting a method, seeds
+{seeds}. The epoch whose weights are kept is that of the lowest mean loss on the validation split, nearly all of it in
+context. So a method that does badly here may do better with other values. The worlds are drawings, made so that context
+misleads ERM: the size of its gap is by design, and nothing here ranks methods on photographs.
+
+**Given** is what a method learns from besides the pictures: the class labels alone, the benchmark's training
+environments, or the groups label x context, which tell where the context misleads. The last is the oracle.
+
+**The rule.** All numbers times 100: the mean over {count} seeds and its 95% interval for new trainings and new test
+pictures. The distance to an end is the root of the sum of two squares: half of the t interval over seeds, and the
+distance to the mean of the seeds' intervals over test pictures. A method *beats ERM* where its interval out of context
+lies wholly above ERM's, is *worse* where it lies wholly below, and else *no difference is shown*. That is not to say
+that there is none: with three seeds the t interval reaches 2.5 standard deviations to each side, so that a method may
+be ahead on every seed (*seeds ahead*, each against ERM on the same seed) and show nothing by this rule. The gap is out
+of context minus in context.
+"""
+
+
+def main(
+    table: Annotated[Path, typer.Option(help="The Parquet table of the runs.")] = TABLE,
+    out: Annotated[Path, typer.Option(help="The Markdown page.")] = PAGE,
+    picture: Annotated[Path, typer.Option(help="Its picture.")] = PICTURE,
+) -> None:
+    """Writes the page and the picture."""
+    about = json.loads(pq.read_schema(table).metadata[b"oochub"])
+    runs = pd.read_parquet(table)
+    with written_whole(out) as draft:
+        draft.write_text(page(runs, about), "utf-8")
+    draw(runs, picture)
+
+
+if __name__ == "__main__":
+    typer.run(main)

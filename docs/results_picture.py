@@ -1,0 +1,69 @@
+"""The picture of docs/results.md."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from results_numbers import TASKS, Method, methods
+
+from oochub.files import written_whole
+from oochub.rendering import theme
+
+_OUT = {"nooch": "AUC-hard", "spawrious": "accuracy out of context"}
+_COLORS = {"labels": theme.LIGHT["ink"], "environments": theme.LIGHT["ink2"], "label x context": theme.LIGHT["h5"]}
+_MARKS = {"labels": "o", "environments": "s", "label x context": "D"}
+_INSIDE = {**_COLORS, "environments": theme.LIGHT["bg"]}
+
+
+def draw(table: pd.DataFrame, target: Path) -> None:
+    """Draws every method out of context, a panel a world.
+
+    Args:
+        table: Of docs/results/runs.parquet.
+        target: The PNG.
+    """
+    tasks = [task for task in TASKS if (table["task"] == task).any()]
+    figure, panels = pyplot.subplots(
+        1, len(tasks), figsize=(5.2 * len(tasks), 7.2), layout="constrained", squeeze=False
+    )
+    most = int(table.groupby("task")["method"].nunique().max())
+    for ax, task in zip(panels[0], tasks, strict=True):
+        _panel(ax, methods(table, task), most, f"{TASKS[task][0]} (toy)\n{_OUT[task.partition('/')[0]]} × 100")
+    marks = [Line2D([], [], label=f"given {given}", **_style(given)) for given in _COLORS]
+    figure.legend(handles=marks, loc="outside lower left", ncols=3, frameon=False)
+    note = "mean of the seeds with its 95% interval; band and line: ERM"
+    figure.text(0.99, 0.012, note, ha="right", va="bottom", fontsize=8, color=theme.LIGHT["ink2"])
+    with written_whole(target) as draft:
+        figure.savefig(draft, format="png", dpi=130, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def _panel(ax: Axes, found: list[Method], most: int, title: str) -> None:
+    erm = next(one.outside for one in found if not one.against)
+    ax.axvspan(100 * erm.low, 100 * erm.high, color=theme.LIGHT["grid"], zorder=0)
+    ax.axvline(100 * erm.mean, color=theme.LIGHT["ink2"], linewidth=1, zorder=1)
+    for y, one in enumerate(reversed(found)):
+        style = _style(one.given)
+        ax.plot([100 * one.outside.low, 100 * one.outside.high], [y, y], zorder=2, **style | {"marker": ""})
+        ax.plot(100 * one.outside.mean, y, zorder=3, **style)
+    ax.set_yticks(range(len(found)), [one.title for one in reversed(found)])
+    ax.set_ylim(len(found) - most - 0.6, len(found) - 0.4)  # rows as high as those of the longest panel
+    ax.set_xlim(-2, 102)
+    ax.set_title(title, loc="left", fontsize=10)
+    ax.grid(axis="x", color=theme.LIGHT["rule"], linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(length=0)
+
+
+def _style(given: str) -> dict[str, Any]:
+    return {
+        "color": _COLORS[given],
+        "marker": _MARKS[given],
+        "markerfacecolor": _INSIDE[given],
+        "markersize": 6,
+        "linewidth": 1.6,
+    }
