@@ -25,17 +25,17 @@ from oochub.models.preprocessing import Preprocessing, normalize
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.batch import Batch
-from oochub.trainers.examples import Examples
-from oochub.trainers.fitted_head import Probe
-from oochub.trainers.inputs import PictureInputs
-from oochub.trainers.labels import task_of
+from oochub.trainers.fine_tuning.loop import Loop
+from oochub.trainers.fine_tuning.run_folder import Progress
+from oochub.trainers.heads.fitted_head import Probe
 from oochub.trainers.learner import Outputs
 from oochub.trainers.linear_probe import linear_probe
-from oochub.trainers.loop import Loop
 from oochub.trainers.robust_trainer import RobustTrainer
-from oochub.trainers.run_folder import Progress
-from oochub.trainers.sweep_recipe import read_recipe
-from oochub.trainers.sweep_runs import stages
+from oochub.trainers.rows.examples import Examples
+from oochub.trainers.rows.inputs import PictureInputs
+from oochub.trainers.rows.labels import task_of
+from oochub.trainers.sweeps.recipe import read_recipe
+from oochub.trainers.sweeps.runs import stages
 
 ROUNDS, ROWS, BATCH, SIZE, BOUND = 5, 1280, 64, 48, 1.05
 ENVIRONMENTS = ["a", "b", "c", "d"]

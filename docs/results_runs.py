@@ -21,9 +21,9 @@ from oochub.errors import OochubError
 from oochub.files import written_whole
 from oochub.sweeping.measurement import measure
 from oochub.trainers.sweep import sweep
-from oochub.trainers.sweep_recipe import SweepRecipe, read_recipe
-from oochub.trainers.sweep_runs import Run, stages
-from oochub.trainers.sweep_table import run_table
+from oochub.trainers.sweeps.recipe import SweepRecipe, read_recipe
+from oochub.trainers.sweeps.runs import Run, stages
+from oochub.trainers.sweeps.table import run_table
 
 HERE = Path(__file__).parent / "results"
 TABLE = HERE / "runs.parquet"

@@ -18,8 +18,8 @@ from trainings import made_split, trainer_of
 
 import oochub
 from oochub.errors import OochubError
-from oochub.trainers import launch
 from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.fine_tuning import launch
 
 ROOT = Path(__file__).parents[1]
 FILES = {"fsdp": DistributedType.FSDP, "deepspeed_zero2": DistributedType.DEEPSPEED}

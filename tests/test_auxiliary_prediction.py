@@ -19,8 +19,8 @@ from transformers import AutoModelForImageClassification
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.models.preprocessing import Preprocessing, normalize
-from oochub.trainers.auxiliary import auxiliary_of
 from oochub.trainers.backbone import backbone
+from oochub.trainers.fine_tuning.auxiliary import auxiliary_of
 from oochub.trainers.samplers import UniformSampler
 
 ROWS = 48

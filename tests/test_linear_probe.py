@@ -13,12 +13,12 @@ from torch import nn
 
 import oochub
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.examples import Examples
-from oochub.trainers.fitted_head import Probe
-from oochub.trainers.head_stack import MEANS_OVER_ROWS
-from oochub.trainers.labels import task_of
+from oochub.trainers.fine_tuning.schedule import Schedule
+from oochub.trainers.heads.fitted_head import Probe
+from oochub.trainers.heads.head_stack import MEANS_OVER_ROWS
 from oochub.trainers.linear_probe import check_stackable, linear_probe
-from oochub.trainers.schedule import Schedule
+from oochub.trainers.rows.examples import Examples
+from oochub.trainers.rows.labels import task_of
 
 torch.set_num_threads(1)
 WIDTH, CLASSES = 12, ["no", "yes"]

@@ -10,13 +10,13 @@ from scipy import stats
 
 import oochub
 from oochub.errors import OochubError
-from oochub.trainers import sweep_recipe
 from oochub.trainers.sweep import sweep
-from oochub.trainers.sweep_listing import listing
-from oochub.trainers.sweep_methods import read_method
-from oochub.trainers.sweep_recipe import FOLDER, read_recipe, recipe_names
-from oochub.trainers.sweep_runs import Run, stages
-from oochub.trainers.sweep_selection import RULES
+from oochub.trainers.sweeps import recipe as recipe_module
+from oochub.trainers.sweeps.listing import listing
+from oochub.trainers.sweeps.methods import read_method
+from oochub.trainers.sweeps.recipe import FOLDER, read_recipe, recipe_names
+from oochub.trainers.sweeps.runs import Run, stages
+from oochub.trainers.sweeps.selection import RULES
 
 SUITE = "car bowl boat fire_hydrant airplane cow backpack cup surfboard tie sports_ball kite".split()
 TABLE_8 = {  # NOOCH, Table 8, with the names of Table 3
@@ -358,5 +358,5 @@ def test_the_readme_shows_a_recipe_that_can_be_read(recipe_of):
     block = re.search(r"```toml\n(.*?)```", text, re.DOTALL)
     recipe = recipe_of(block[1])
     assert [len(method.settings) for method in recipe.methods] == [20, 2] and len(all_runs(recipe)) == 66
-    for name in (*RULES, *sweep_recipe._KEYS, *sweep_recipe._TASK_KEYS, *sweep_recipe._TUNING_KEYS):
+    for name in (*RULES, *recipe_module._KEYS, *recipe_module._TASK_KEYS, *recipe_module._TUNING_KEYS):
         assert re.search(rf"\b{name}\b", text) or name == "source", name

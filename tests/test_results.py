@@ -22,8 +22,8 @@ import oochub
 from oochub import catalog
 from oochub.sweeping.measurement import measure
 from oochub.trainers.sweep import sweep
-from oochub.trainers.sweep_recipe import read_recipe
-from oochub.trainers.sweep_runs import stages
+from oochub.trainers.sweeps.recipe import read_recipe
+from oochub.trainers.sweeps.runs import stages
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLE = DOCS / "results" / "runs.parquet"

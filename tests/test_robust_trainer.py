@@ -35,10 +35,10 @@ from oochub.errors import OochubError
 from oochub.models.preprocessing import Preprocessing, normalize
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
-from oochub.trainers.loop import Loop
+from oochub.trainers.fine_tuning.loop import Loop
+from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.samplers import UniformSampler
-from oochub.trainers.validation import Validation
 
 
 @pytest.fixture(scope="module")

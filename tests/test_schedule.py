@@ -8,7 +8,7 @@ from trainings import made_split, trainer_of
 
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.schedule import Schedule, optimizer_of
+from oochub.trainers.fine_tuning.schedule import Schedule, optimizer_of
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.5])

@@ -21,9 +21,9 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.sweeping.measurement import measure
 from oochub.trainers.sweep import sweep
-from oochub.trainers.sweep_recipe import read_recipe
-from oochub.trainers.sweep_runs import Run, stages
-from oochub.trainers.sweep_table import run_table, selection_table, to_markdown
+from oochub.trainers.sweeps.recipe import read_recipe
+from oochub.trainers.sweeps.runs import Run, stages
+from oochub.trainers.sweeps.table import run_table, selection_table, to_markdown
 
 TUNED = """
 about = "A sweep whose runs are a formula."
@@ -186,7 +186,7 @@ def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
     """
     out, file = tmp_path / "out", tmp_path / "tuned.toml"
     script = (
-        "import test_sweep, sys\nfrom oochub.trainers.sweep import sweep\nfrom oochub.trainers.sweep_recipe import "
+        "import test_sweep, sys\nfrom oochub.trainers.sweep import sweep\nfrom oochub.trainers.sweeps.recipe import "
         f"read_recipe\nsweep(read_recipe({str(file)!r}), {str(out)!r}, measure=test_sweep.formula)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}

@@ -25,8 +25,8 @@ from oochub.sweeping.feature_cache import FeatureCache
 from oochub.sweeping.feature_measurement import measure_on_features
 from oochub.trainers.backbone import backbone
 from oochub.trainers.sweep import feature_sweep, sweep
-from oochub.trainers.sweep_recipe import read_recipe
-from oochub.trainers.sweep_runs import Run
+from oochub.trainers.sweeps.recipe import read_recipe
+from oochub.trainers.sweeps.runs import Run
 
 TOY = """
 about = "Heads on features of a small network."

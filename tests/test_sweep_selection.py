@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oochub.trainers.sweep_selection import RULES, rule_words, scores, selected
+from oochub.trainers.sweeps.selection import RULES, rule_words, scores, selected
 
 ENVIRONMENTS = ("env_1", "env_2")
 COLUMNS = (

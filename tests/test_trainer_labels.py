@@ -14,7 +14,7 @@ from transformers import AutoImageProcessor, AutoModelForImageClassification, pi
 import oochub
 from oochub.errors import OochubError
 from oochub.trainers.backbone import backbone
-from oochub.trainers.labels import targets, task_of
+from oochub.trainers.rows.labels import targets, task_of
 
 NAMES = ["red", "bright", "none"]
 

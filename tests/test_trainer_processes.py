@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from trainings import made_split, trainer_of, with_group_norm
 
 from oochub.trainers.backbone import backbone
-from oochub.trainers.validation import Validation
+from oochub.trainers.fine_tuning.validation import Validation
 
 CASES: dict[str, dict[str, Any]] = {
     "erm": {},

@@ -16,8 +16,8 @@ from oochub.errors import OochubError
 from oochub.models.preprocessing import Preprocessing
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
+from oochub.trainers.fine_tuning.schedule import Schedule, forget, optimizer_of
 from oochub.trainers.samplers import UniformSampler
-from oochub.trainers.schedule import Schedule, forget, optimizer_of
 
 
 def parameter() -> torch.nn.Module:

@@ -12,10 +12,10 @@ from trainings import CLASSES, ENVIRONMENTS, made_split, trainer_of, with_group_
 
 import oochub
 from oochub.errors import OochubError
-from oochub.trainers.examples import Examples
-from oochub.trainers.inputs import PictureInputs
-from oochub.trainers.labels import task_of
-from oochub.trainers.validation import Validation
+from oochub.trainers.fine_tuning.validation import Validation
+from oochub.trainers.rows.examples import Examples
+from oochub.trainers.rows.inputs import PictureInputs
+from oochub.trainers.rows.labels import task_of
 
 CHALLENGES = ["easy", "hard_positive", "hard_negative"]
 KINDS = np.random.default_rng(8).integers(0, 3, 40)

@@ -133,7 +133,7 @@ def stopped_after(steps: int, monkeypatch: Any) -> list[list[int]]:
         seen.append(row.tolist())
         return Batch(inputs, label, environment, row)
 
-    monkeypatch.setattr("oochub.trainers.loop.Batch", made)
+    monkeypatch.setattr("oochub.trainers.fine_tuning.loop.Batch", made)
     return seen
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from oochub.errors import OochubError
-from oochub.trainers.labels import CLASSES
+from oochub.trainers.rows.labels import CLASSES
 
 _TINY = "resnet-tiny"
 _TINY_SIZE = 48  # pixels

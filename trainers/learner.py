@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oochub.errors import OochubError
-from oochub.trainers.auxiliary import Auxiliary, second_head
-from oochub.trainers.inputs import Inputs
-from oochub.trainers.schedule import forget
+from oochub.trainers.fine_tuning.auxiliary import Auxiliary, second_head
+from oochub.trainers.fine_tuning.schedule import forget
+from oochub.trainers.rows.inputs import Inputs
 
 
 class Outputs(NamedTuple):

@@ -8,14 +8,14 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.examples import Examples
-from oochub.trainers.fitted_head import FittedHead, Probe
-from oochub.trainers.head_stack import HeadStack, grouped
-from oochub.trainers.labels import CLASSES, Task
+from oochub.trainers.fine_tuning.validation import Validation
+from oochub.trainers.heads.fitted_head import FittedHead, Probe
+from oochub.trainers.heads.head_stack import HeadStack, grouped
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import objective_name
+from oochub.trainers.rows.examples import Examples
+from oochub.trainers.rows.labels import CLASSES, Task
 from oochub.trainers.samplers import EpochSampler, sampler_by_name
-from oochub.trainers.validation import Validation
 
 _STACKED = (
     "optim",

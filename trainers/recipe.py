@@ -12,8 +12,8 @@ from oochub.benchmark import BuildRecord
 from oochub.fingerprint import fingerprint
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.inputs import Inputs
 from oochub.trainers.objective import Objective
+from oochub.trainers.rows.inputs import Inputs
 
 
 def settings(

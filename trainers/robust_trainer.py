@@ -9,17 +9,17 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from oochub.errors import OochubError, unknown_name
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
-from oochub.trainers.examples import Examples
-from oochub.trainers.fitting import check_objective, head_of
-from oochub.trainers.inputs import Inputs, PictureInputs, TextInputs
-from oochub.trainers.labels import CLASSES, task_of
-from oochub.trainers.loop import Data, Loop
+from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
+from oochub.trainers.fine_tuning.fitting import check_objective, head_of
+from oochub.trainers.fine_tuning.loop import Data, Loop
+from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
+from oochub.trainers.fine_tuning.validation import RULES, Validation
 from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import recipe, settings
-from oochub.trainers.run_folder import AUXILIARY_HEAD, Progress, RunFolder
-from oochub.trainers.validation import RULES, Validation
+from oochub.trainers.rows.examples import Examples
+from oochub.trainers.rows.inputs import Inputs, PictureInputs, TextInputs
+from oochub.trainers.rows.labels import CLASSES, task_of
 
 
 class TrainResult(NamedTuple):

@@ -12,11 +12,11 @@ from tqdm import tqdm
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
-from oochub.trainers.sweep_heads import features_track, hidden_width
-from oochub.trainers.sweep_recipe import SweepRecipe
-from oochub.trainers.sweep_runs import Run, stages
-from oochub.trainers.sweep_table import run_table, selection_table, to_markdown, write_table
-from oochub.trainers.sweep_workers import Measure, Workers
+from oochub.trainers.sweeps.heads import features_track, hidden_width
+from oochub.trainers.sweeps.recipe import SweepRecipe
+from oochub.trainers.sweeps.runs import Run, stages
+from oochub.trainers.sweeps.table import run_table, selection_table, to_markdown, write_table
+from oochub.trainers.sweeps.workers import Measure, Workers
 
 Rows = Iterator[tuple[Run, Mapping[str, Any]]]
 MeasureTogether = Callable[[list[Run], Path], Rows]
@@ -55,7 +55,7 @@ def sweep(
         out: The folder of the sweep.
         measure: Does one run; importable by name, since it is called in other processes.
         jobs: How many runs side by side, each in a process with one thread.
-        only: See `oochub.trainers.sweep_runs.stages`.
+        only: See `oochub.trainers.sweeps.runs.stages`.
 
     Raises:
         OochubError: A benchmark that this version does not have, a folder that holds another sweep or cannot be
@@ -79,7 +79,7 @@ def feature_sweep(
         recipe: What to run.
         out: The folder of the sweep.
         measure: Does many runs together.
-        only: See `oochub.trainers.sweep_runs.stages`.
+        only: See `oochub.trainers.sweeps.runs.stages`.
 
     Raises:
         OochubError: As for `sweep`.

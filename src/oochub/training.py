@@ -70,8 +70,8 @@ def train(
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
     from oochub.trainers.backbone import backbone
-    from oochub.trainers.labels import task_of
     from oochub.trainers.robust_trainer import RobustTrainer
+    from oochub.trainers.rows.labels import task_of
 
     data = load(benchmark, data_dir=data_dir, options=options)
     for split in ("train", "validation"):
@@ -119,7 +119,7 @@ def train(
 
 
 def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:
-    from oochub.trainers.examples import column
+    from oochub.trainers.rows.examples import column
 
     if name is None:
         raise OochubError(f"Without a column of environments {environment!r} cannot be left out. Set environments.")

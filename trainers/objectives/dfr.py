@@ -11,7 +11,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.trainers.fitting import head_of
+from oochub.trainers.fine_tuning.fitting import head_of
 from oochub.trainers.learner import Learner
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import CleanPass, Objective, checked_environment

@@ -99,9 +99,8 @@ def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
         try:
             config = AutoConfig.from_pretrained(str(Path(model.source).expanduser()), trust_remote_code=False)
         except (OSError, ValueError) as error:
-            wrong.append(
-                f"{model.source} is neither a folder nor a Hub id that can be had: {str(error).splitlines()[0].rstrip('.')}"
-            )
+            why = str(error).splitlines()[0].rstrip(".")
+            wrong.append(f"{model.source} is neither a folder nor a Hub id that can be had: {why}")
             continue
         if config.num_labels != classes:
             wrong.append(f"{model.source} tells {config.num_labels} classes apart, the sets have {classes}")

@@ -27,18 +27,18 @@ from oochub.sweeping.feature_cache import FeatureCache
 from oochub.sweeping.measurement import held_out_numbers, numbers_of
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
-from oochub.trainers.examples import Examples, column
-from oochub.trainers.fitted_head import FittedHead, Probe
-from oochub.trainers.head_stack import grouped
-from oochub.trainers.inputs import PictureInputs
-from oochub.trainers.labels import CLASSES, task_of
+from oochub.trainers.heads.fitted_head import FittedHead, Probe
+from oochub.trainers.heads.head_stack import grouped
 from oochub.trainers.linear_probe import linear_probe
-from oochub.trainers.sweep_heads import features_track
-from oochub.trainers.sweep_workers import failure
+from oochub.trainers.rows.examples import Examples, column
+from oochub.trainers.rows.inputs import PictureInputs
+from oochub.trainers.rows.labels import CLASSES, task_of
+from oochub.trainers.sweeps.heads import features_track
+from oochub.trainers.sweeps.workers import failure
 from oochub.training import DEFAULTS
 
 if TYPE_CHECKING:
-    from oochub.trainers.sweep_runs import Run
+    from oochub.trainers.sweeps.runs import Run
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def measure_on_features(
         hidden: Width of a hidden layer of the heads; 0 for linear ones.
 
     Yields:
-        Each run with its row, see `oochub.trainers.sweep_workers.Workers.do`.
+        Each run with its row, see `oochub.trainers.sweeps.workers.Workers.do`.
     """
     for together in grouped(runs, _source).values():
         started = time.monotonic()

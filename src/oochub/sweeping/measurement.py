@@ -16,7 +16,7 @@ from oochub.report import Report
 from oochub.scoring.declaration import declaration
 
 if TYPE_CHECKING:
-    from oochub.trainers.sweep_runs import Run
+    from oochub.trainers.sweeps.runs import Run
 
 
 def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:

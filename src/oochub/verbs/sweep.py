@@ -33,10 +33,10 @@ def sweep(
     """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
     from oochub.errors import OochubError
     from oochub.loading import check_options, parse_options
-    from oochub.trainers.sweep_heads import hidden_width
-    from oochub.trainers.sweep_listing import listing, terminal
-    from oochub.trainers.sweep_recipe import read_recipe
-    from oochub.trainers.sweep_runs import stages
+    from oochub.trainers.sweeps.heads import hidden_width
+    from oochub.trainers.sweeps.listing import listing, terminal
+    from oochub.trainers.sweeps.recipe import read_recipe
+    from oochub.trainers.sweeps.runs import stages
 
     overrides = parse_options(override or []) | ({} if head is None else {"head": head})
     read = read_recipe(recipe, variant=variant, overrides=overrides)
@@ -61,7 +61,7 @@ def sweep(
     from oochub.sweeping.measurement import check_raw_folders, measure
     from oochub.trainers.sweep import feature_sweep
     from oochub.trainers.sweep import sweep as run
-    from oochub.trainers.sweep_table import SELECTION_HEADS, selection_rows, unselected
+    from oochub.trainers.sweeps.table import SELECTION_HEADS, selection_rows, unselected
 
     check_raw_folders(() if read.missing_benchmarks else read.tasks, data_dir)
     if features:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.schedule import Schedule, optimizer_of
+from oochub.trainers.fine_tuning.schedule import Schedule, optimizer_of
 
 _BETA, _EPSILON = 0.999, 1e-8  # torch's second beta and epsilon of Adam
 

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from oochub.trainers.examples import Examples
-from oochub.trainers.fitted_head import BestEpoch, FittedHead, Probe, outputs_of
-from oochub.trainers.head_optimizer import HeadOptimizer
+from oochub.trainers.fine_tuning.validation import Validation
+from oochub.trainers.heads.fitted_head import BestEpoch, FittedHead, Probe, outputs_of
+from oochub.trainers.heads.head_optimizer import HeadOptimizer
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import objective_name
+from oochub.trainers.rows.examples import Examples
 from oochub.trainers.samplers import EpochSampler
-from oochub.trainers.validation import Validation
 
 _LIKE_ERM = ("erm", "undersample", "undersample_environments", "subsample_groups")  # their batches differ, not the loss
 MEANS_OVER_ROWS = (*_LIKE_ERM, "focal", "reweight", "reweight_environments")

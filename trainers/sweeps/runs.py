@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oochub.errors import unknown_name
-from oochub.trainers.sweep_methods import ARGUMENTS, Method
-from oochub.trainers.sweep_recipe import SweepRecipe, Tuning
+from oochub.trainers.sweeps.methods import ARGUMENTS, Method
+from oochub.trainers.sweeps.recipe import SweepRecipe, Tuning
 
 _MODEL = ("model", "pretrained", "image_size", "environments")
 _TRAINED = ("task", "objective", "hyperparameters", "arguments", *_MODEL, "options", "left_out")
@@ -101,7 +101,7 @@ def stages(recipe: SweepRecipe, *, only: Iterable[str] = ()) -> list[list[Run]]:
     Raises:
         OochubError: A name in `only` that is neither.
 
-    >>> from oochub.trainers.sweep_recipe import read_recipe
+    >>> from oochub.trainers.sweeps.recipe import read_recipe
     >>> [len(stage) for stage in stages(read_recipe("nooch_suite"), only=["nooch/ce_car", "GDRO"])]
     [12]
     """

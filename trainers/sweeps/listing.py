@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from oochub.rendering import numbers
-from oochub.trainers.sweep_recipe import SweepRecipe
-from oochub.trainers.sweep_runs import Run, words
-from oochub.trainers.sweep_selection import rule_words
+from oochub.trainers.sweeps.recipe import SweepRecipe
+from oochub.trainers.sweeps.runs import Run, words
+from oochub.trainers.sweeps.selection import rule_words
 
 
 def listing(recipe: SweepRecipe, stages: Iterable[Iterable[Run]]) -> dict[str, Any]:
@@ -19,15 +19,15 @@ def listing(recipe: SweepRecipe, stages: Iterable[Iterable[Run]]) -> dict[str, A
 
     Args:
         recipe: The recipe.
-        stages: Its runs, see `oochub.trainers.sweep_runs.stages`.
+        stages: Its runs, see `oochub.trainers.sweeps.runs.stages`.
 
     Returns:
         recipe, about, source, select, rule, missing_benchmarks, `runs` (one record each), `per_task` and `total`: how
         many trainings these are. A final run that repeats the tuning run that was selected (`repeats`) is not
         counted: it is trained once.
 
-    >>> from oochub.trainers.sweep_recipe import read_recipe
-    >>> from oochub.trainers.sweep_runs import stages
+    >>> from oochub.trainers.sweeps.recipe import read_recipe
+    >>> from oochub.trainers.sweeps.runs import stages
     >>> recipe = read_recipe("nooch_suite")
     >>> told = listing(recipe, stages(recipe))
     >>> told["total"], set(told["per_task"].values())

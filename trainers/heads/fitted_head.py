@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.objective import Objective
-from oochub.trainers.validation import Validation
 
 
 class Probe(NamedTuple):

@@ -14,11 +14,11 @@ from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.loading import check_options
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.sweep_heads import HIDDEN_SIZE, hidden_width
-from oochub.trainers.sweep_methods import ARGUMENTS, Method, check_names, check_table, read_method
-from oochub.trainers.sweep_selection import RULES
+from oochub.trainers.sweeps.heads import HIDDEN_SIZE, hidden_width
+from oochub.trainers.sweeps.methods import ARGUMENTS, Method, check_names, check_table, read_method
+from oochub.trainers.sweeps.selection import RULES
 
-FOLDER = Path(__file__).parent / "recipes"
+FOLDER = Path(__file__).parents[1] / "recipes"
 """Where the recipes lie that come with the hub."""
 
 _TASK_KEYS: Mapping[str, type] = {

@@ -15,20 +15,20 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.auxiliary import Auxiliary
 from oochub.trainers.batch import Batch
-from oochub.trainers.deterministic import deterministic
-from oochub.trainers.epoch_losses import EpochLosses
-from oochub.trainers.examples import Examples
-from oochub.trainers.fitting import sampler_of
-from oochub.trainers.launch import accelerator_of, check_shards
+from oochub.trainers.fine_tuning.auxiliary import Auxiliary
+from oochub.trainers.fine_tuning.deterministic import deterministic
+from oochub.trainers.fine_tuning.epoch_losses import EpochLosses
+from oochub.trainers.fine_tuning.fitting import sampler_of
+from oochub.trainers.fine_tuning.launch import accelerator_of, check_shards
+from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
+from oochub.trainers.fine_tuning.schedule import Schedule, optimizer_of
+from oochub.trainers.fine_tuning.stages import stage_steps
+from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.learner import Learner
 from oochub.trainers.objective import CleanPass, Objective
-from oochub.trainers.run_folder import Progress, RunFolder
+from oochub.trainers.rows.examples import Examples
 from oochub.trainers.samplers import EpochSampler
-from oochub.trainers.schedule import Schedule, optimizer_of
-from oochub.trainers.stages import stage_steps
-from oochub.trainers.validation import Validation
 
 
 class Data(NamedTuple):

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from oochub.files import written_whole
 from oochub.rendering import numbers
-from oochub.trainers.sweep_recipe import SweepRecipe
-from oochub.trainers.sweep_runs import Run, words
-from oochub.trainers.sweep_selection import rule_words, scores, selected
+from oochub.trainers.sweeps.recipe import SweepRecipe
+from oochub.trainers.sweeps.runs import Run, words
+from oochub.trainers.sweeps.selection import rule_words, scores, selected
 
 _KEY = b"oochub"
 _ONE = ["track", "rule", "stage", "task", "method", "objective", "setting", "headline"]  # what the seeds share

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
-from oochub.trainers.examples import Examples, column
-from oochub.trainers.labels import CLASSES, LABELS
 from oochub.trainers.losses import example_losses
+from oochub.trainers.rows.examples import Examples, column
+from oochub.trainers.rows.labels import CLASSES, LABELS
 
 RULES: Mapping[str, str] = {
     "loss": "the mean loss",

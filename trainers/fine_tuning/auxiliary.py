@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from oochub.errors import OochubError, unknown_name
-from oochub.trainers.examples import column
 from oochub.trainers.losses import example_losses
+from oochub.trainers.rows.examples import column
 
 _NAME = "oochub_auxiliary_head"  # no architecture of transformers has a module of this name
 

@@ -81,7 +81,7 @@ def scores(table: pd.DataFrame, rule: str) -> "pd.Series[float]":
     """The score of each row: nan for a run that failed, is not finite, or left an environment out.
 
     Args:
-        table: The runs, see `oochub.trainers.sweep_table.run_table`.
+        table: The runs, see `oochub.trainers.sweeps.table.run_table`.
         rule: A name of `RULES`.
     """
     found = RULES[rule](table).astype(float)
@@ -94,7 +94,7 @@ def selected(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
     A setting of which a run failed or has no score is never taken; where that leaves none, nothing is selected.
 
     Args:
-        table: The runs, see `oochub.trainers.sweep_table.run_table`.
+        table: The runs, see `oochub.trainers.sweeps.table.run_table`.
         rule: A name of `RULES`.
 
     >>> runs = {"stage": "final", "task": "t", "method": "m", "left_out": None, "seed": [0, 1, 0, 1]}

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from oochub.errors import OochubError
 from oochub.models.heads import find_head
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.examples import Examples
-from oochub.trainers.labels import CLASSES
+from oochub.trainers.fine_tuning.stages import stage_epochs
 from oochub.trainers.objective import Objective
+from oochub.trainers.rows.examples import Examples
+from oochub.trainers.rows.labels import CLASSES
 from oochub.trainers.samplers import EpochSampler, UniformSampler, sampler_by_name
-from oochub.trainers.stages import stage_epochs
 
 
 def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.trainers.sweep_runs import Run
+from oochub.trainers.sweeps.runs import Run
 
 Measure = Callable[[Run, Path], Mapping[str, Any]]
 """Trains a run in a folder, or goes on with it, and returns its `headline` and `numbers`, see `run_table`."""

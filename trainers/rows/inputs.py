@@ -14,7 +14,7 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.models.images import Pictures, uint8_cache
 from oochub.models.preprocessing import Normalizer, Preprocessing
-from oochub.trainers.augmentation import augmentation
+from oochub.trainers.rows.augmentation import augmentation
 
 Fetch = Callable[[list[int]], dict[str, Tensor] | OochubError]
 """Rows by their numbers, as a batch that travels to the device, or what is wrong with one of them."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from oochub.errors import OochubError
-from oochub.trainers.inputs import Fetch, Inputs
-from oochub.trainers.labels import Task, targets
+from oochub.trainers.rows.inputs import Fetch, Inputs
+from oochub.trainers.rows.labels import Task, targets
 
 
 class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]

@@ -1,0 +1,1 @@
+"""From the rows of a data set to what a training loop is given: inputs, labels, augmentation."""
