@@ -29,7 +29,7 @@ from oochub.benchmark import BuildRecord
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.predictions import Predictions
-from oochub.rendering import theme
+from oochub.styling import theme
 from oochub.suite.scenes import Scenes
 from oochub.suite.task_losses import task_losses
 

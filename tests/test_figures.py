@@ -11,7 +11,7 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
-from oochub.rendering import theme
+from oochub.styling import theme
 from oochub.suite.scenes import Scenes
 
 mpl.use("Agg")

@@ -17,9 +17,9 @@ import oochub
 from oochub import OochubError
 from oochub.benchmark import BuildRecord
 from oochub.cli import main
+from oochub.drawing.drawing import Plot
+from oochub.drawing.sources import Sources
 from oochub.predictions import Predictions
-from oochub.rendering.drawing import Plot
-from oochub.rendering.sources import Sources
 from oochub.report import Report
 
 mpl.use("Agg")
@@ -98,7 +98,7 @@ def test_figures_of_a_data_set(run, coco, tmp_path):
 
 def test_the_plots_of_one_report_are_known():
     from oochub import plots
-    from oochub.rendering import drawing
+    from oochub.drawing import drawing
 
     with pytest.raises(OochubError, match=re.escape(", ".join(sorted(drawing._OF_ONE_REPORT)) + ".")):
         plots.plot(reports.nooch_report(), "no such kind")

@@ -14,8 +14,8 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
-from oochub.rendering import theme
 from oochub.scoring.distance_fits import distance_fits
+from oochub.styling import theme
 
 mpl.use("Agg")
 IN, OUT, INK = (theme.LIGHT[name] for name in ("inn", "out", "ink"))

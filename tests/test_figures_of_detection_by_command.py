@@ -17,9 +17,9 @@ from scipy import stats
 from test_figures_of_detection import numbers
 
 from oochub.cli import main
+from oochub.drawing.drawing import Plot, draw
+from oochub.drawing.sources import Sources
 from oochub.predictions import Predictions
-from oochub.rendering.drawing import Plot, draw
-from oochub.rendering.sources import Sources
 from oochub.report import Report
 from oochub.scoring.detector_scores import detector_scores
 from oochub.scoring.distance_fits import distance_fits, nearest_inside

@@ -11,8 +11,8 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
-from oochub.rendering import theme
 from oochub.report import Report
+from oochub.styling import theme
 
 mpl.use("Agg")
 bars = oochub.get("figure", "hard_easy_bars")

@@ -11,7 +11,7 @@ from detection_reports import detection_report
 
 from oochub import OochubError
 from oochub.plots import plot
-from oochub.rendering import theme
+from oochub.styling import theme
 from oochub.verdict import verdict
 
 mpl.use("Agg")

@@ -19,10 +19,10 @@ from sklearn.neighbors import NearestNeighbors
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.predictions import Predictions
-from oochub.reviewing import nearest as nearest_module
-from oochub.reviewing.nearest import nearest_rows
 from oochub.reviewing.review import review_page, review_queue
 from oochub.reviewing.review_decisions import Decision, keep_list, merged, read_decisions, write_decisions
+from oochub.scoring import nearest as nearest_module
+from oochub.scoring.nearest import nearest_rows
 
 NOON, ONE = "2026-01-31T12:00:00.000Z", "2026-01-31T13:00:00.000Z"
 

@@ -6,7 +6,7 @@ import pytest
 import reports
 
 from oochub.page import render_page
-from oochub.rendering import theme
+from oochub.styling import theme
 
 
 def _luminance(color):

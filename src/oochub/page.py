@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from oochub import svg
 from oochub.errors import OochubError
-from oochub.rendering import numbers, theme, wording
 from oochub.rendering.page_sections import sections
+from oochub.styling import numbers, theme, wording
 
 _TEXT_LIMIT = 300_000  # bytes of a page without its pictures
 _PAGE_LIMIT = 600_000  # bytes of the whole file

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError, unknown_name
-from oochub.rendering import numbers, theme, wording
 from oochub.rendering.detection_plot import detection_rows_drawn, draw_detection
+from oochub.styling import numbers, theme, wording
 from oochub.verdict import verdict
 
 if TYPE_CHECKING:

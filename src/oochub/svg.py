@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from markupsafe import Markup
 
-from oochub.rendering import numbers
-from oochub.rendering.theme import SIDES
+from oochub.styling import numbers
+from oochub.styling.theme import SIDES
 
 Side = Literal["in", "out"]
 SIDE_ORDER: tuple[Side, Side] = ("in", "out")

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from oochub.rendering import numbers, wording
 from oochub.rendering.group_drops import Drop, group_drops
-from oochub.rendering.theme import SIDES
+from oochub.styling import numbers, wording
+from oochub.styling.theme import SIDES
 
 Case = Literal["failed", "too_few", "relies", "slight", "no_effect", "reversed", "unclear"]
 

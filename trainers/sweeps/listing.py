@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from oochub.rendering import numbers
+from oochub.styling import numbers
 from oochub.trainers.sweeps.recipe import SweepRecipe
 from oochub.trainers.sweeps.runs import Run, words
 from oochub.trainers.sweeps.selection import rule_words

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.files import written_whole
-from oochub.rendering import numbers
+from oochub.styling import numbers
 from oochub.trainers.sweeps.recipe import SweepRecipe
 from oochub.trainers.sweeps.runs import Run, words
 from oochub.trainers.sweeps.selection import rule_words, scores, selected

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from oochub.comparisons.reported import reported_numbers
 from oochub.errors import OochubError, unknown_name
 from oochub.intervals.estimate import Estimate
-from oochub.rendering import wording
 from oochub.report import Report
+from oochub.styling import wording
 
 AVERAGE = "Average"
 

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from oochub.comparisons.comparison_table import AVERAGE, Column, ComparisonTable
-from oochub.rendering import numbers, wording
 from oochub.rendering.markup import latex_row, latex_text, markdown_row, markdown_text
+from oochub.styling import numbers, wording
 
 if TYPE_CHECKING:
     import pandas as pd

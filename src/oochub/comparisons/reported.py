@@ -15,7 +15,7 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from oochub.errors import unknown_name
-from oochub.rendering import wording
+from oochub.styling import wording
 
 
 class ReportedNumber(NamedTuple):

@@ -2,75 +2,15 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oochub.comparisons.reported import ReportedNumbers, reported_numbers
+from oochub.detecting.detection_table import Block, DetectionTable, caption
 from oochub.detecting.plan import TABLES, Pair, Plan
 from oochub.detecting.table_cells import Entry, mark_best, measured_cell, printed_cell
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """One grid of a table.
-
-    Attributes:
-        title: What it shows, with unit and direction.
-        head: What its rows are.
-        columns: Heads of the columns; "(reported)" at the end of those of the paper.
-        rows: Labels and their cells, None where there is no number.
-    """
-
-    title: str
-    head: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DetectionTable:
-    """One table of the paper, measured.
-
-    Attributes:
-        name: As in `oochub.detecting.plan.TABLES`.
-        title: What it shows.
-        blocks: Its grids.
-        caption: How to read a cell.
-        notes: What is missing, undefined or reported.
-        frame: Its cells, one to a row: table, block, row, column, mean, sd, low, high, models, bold, reported, better,
-            undecided, worse (of differences) and off_chance (of random models), as counts of models.
-    """
-
-    name: str
-    title: str
-    blocks: tuple[Block, ...]
-    caption: str
-    notes: tuple[str, ...]
-    frame: "pd.DataFrame"
-
-    @property
-    def file(self) -> str:
-        """The name of its files, without an ending.
-
-        >>> DetectionTable(name="1", title="", blocks=(), caption="", notes=(), frame=None).file
-        'table_1'
-        """
-        return f"table_{self.name}" if self.name.isdigit() else self.name
-
-    def to_markdown(self) -> str:
-        """Title, grids, caption and notes in Markdown."""
-        from oochub.detecting.table_text import to_markdown
-
-        return to_markdown(self)
-
-    def to_latex(self) -> str:
-        r"""A LaTeX table for each grid; they need `\\usepackage{booktabs}`."""
-        from oochub.detecting.table_text import to_latex
-
-        return to_latex(self)
 
 
 def detection_tables(
@@ -168,8 +108,6 @@ class _Printed(dict[tuple[str, str], ReportedNumbers]):
 
 
 def _caption(name: str, measured: Sequence[Entry], plan: Plan) -> str:
-    from oochub.detecting.table_text import caption
-
     right = " An answer is right among the classes of its set." if plan.classes == "present" else ""
     return caption(name, [one.cell for one in measured]) + right
 

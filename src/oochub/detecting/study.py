@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oochub.detecting.detection_tables import DetectionTable, detection_tables
+from oochub.detecting.detection_table import DetectionTable
+from oochub.detecting.detection_tables import detection_tables
 from oochub.detecting.extraction import TRAINING, Extractor, StudyStopped, Wanted
 from oochub.detecting.model_list import StudiedModel, check_classes, model_state, read_models
 from oochub.detecting.model_rows import model_rows

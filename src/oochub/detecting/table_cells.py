@@ -9,7 +9,7 @@ from oochub.comparisons.reported import ReportedNumbers
 from oochub.detecting.measures import DIFFERENCE
 from oochub.detecting.plan import Pair
 from oochub.detecting.verdicts import Verdicts, chance_verdicts, difference_verdicts
-from oochub.rendering import numbers
+from oochub.styling import numbers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from oochub.errors import OochubError, unknown_name
-from oochub.rendering import wording
 from oochub.report import Report
 from oochub.statistics import Estimate
+from oochub.styling import wording
 
 
 def by_method(reports: Sequence[Report], metric: str, roles: Sequence[str]) -> tuple[pd.DataFrame, str]:

@@ -7,8 +7,8 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.figures._read_pictures import read_pictures
-from oochub.rendering import wording
 from oochub.scoring.detector_scores import ScoredSet
+from oochub.styling import wording
 
 _HEIGHT, _SEAM = 224, 6  # pixels of a pair
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oochub.figures._style import INK, OUT
-from oochub.rendering import numbers, theme, wording
 from oochub.scoring.set_parts import SetPart
+from oochub.styling import numbers, theme, wording
 
 COLORS: Mapping[str, str] = {"none": theme.LIGHT["inn"], "covariate": OUT, "semantic": INK}
 MARKERS: Mapping[str, str] = {"none": theme.MARKERS["in"], "covariate": theme.MARKERS["out"], "semantic": "s"}

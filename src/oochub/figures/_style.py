@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.rendering import theme
+from oochub.styling import theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
 from oochub.figures._style import LOSSES, axes, heat_map
-from oochub.rendering import numbers
+from oochub.styling import numbers
 from oochub.suite.scenes import Scenes
 
 if TYPE_CHECKING:

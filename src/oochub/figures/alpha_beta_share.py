@@ -7,7 +7,7 @@ import numpy as np
 
 from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
 from oochub.figures._style import SHARES, axes, heat_map
-from oochub.rendering import numbers
+from oochub.styling import numbers
 from oochub.suite.scenes import Scenes
 
 if TYPE_CHECKING:

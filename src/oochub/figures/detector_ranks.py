@@ -8,10 +8,10 @@ import numpy as np
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._set_styles import COLORS, detector_words
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
-from oochub.rendering import numbers, wording
 from oochub.scoring.detector_comparison import rank_comparison
 from oochub.scoring.detector_scores import ScoredSet
 from oochub.scoring.set_parts import inside_part, outside_part, scored_by
+from oochub.styling import numbers, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

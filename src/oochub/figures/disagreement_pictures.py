@@ -11,9 +11,9 @@ from oochub.errors import OochubError
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._set_pictures import class_words, pictures_of
 from oochub.figures._set_styles import SHIFTS, detector_words
-from oochub.rendering import numbers, wording
 from oochub.scoring.detector_scores import ScoredSet
 from oochub.scoring.set_parts import scored_by, set_parts
+from oochub.styling import numbers, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ import numpy as np
 
 from oochub.figures._set_styles import COLORS, MARKERS, SHIFTS, detector_words
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
-from oochub.rendering import numbers, wording
 from oochub.scoring.detector_scores import ScoredSet
 from oochub.scoring.distance_fits import DistanceFit, Nearest, Value, distance_fits
 from oochub.scoring.set_parts import inside_part
+from oochub.styling import numbers, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ from oochub.errors import OochubError
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._read_pictures import read_pictures
 from oochub.predictions import Predictions
-from oochub.rendering import wording
 from oochub.reviewing.chosen_examples import KINDS, chosen_examples
+from oochub.styling import wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.figures._labels import label_points
 from oochub.figures._pairs import SIDES, Side
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
-from oochub.rendering import theme, wording
+from oochub.styling import theme, wording
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from oochub.errors import OochubError
 from oochub.figures._methods import by_method
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend
-from oochub.rendering import numbers, theme, wording
 from oochub.report import Report
+from oochub.styling import numbers, theme, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,11 +11,11 @@ from oochub.errors import OochubError
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._set_pictures import class_words, pictures_of, side_by_side
 from oochub.figures._set_styles import detector_words
-from oochub.rendering import numbers, wording
 from oochub.scoring.detector_scores import ScoredSet
 from oochub.scoring.distance_fits import Nearest, nearest_inside
 from oochub.scoring.ranking import rows_needed
 from oochub.scoring.set_parts import inside_part, outside_part, scored_by
+from oochub.styling import numbers, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._set_styles import detector_words
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend
-from oochub.rendering import numbers, wording
+from oochub.styling import numbers, wording
 
 if TYPE_CHECKING:
     import pandas as pd

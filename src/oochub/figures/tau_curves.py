@@ -6,7 +6,7 @@ import numpy as np
 
 from oochub.figures._pairs import by_similarity, thresholds
 from oochub.figures._style import GRID, LINES, axes, bare, legend
-from oochub.rendering import numbers
+from oochub.styling import numbers
 from oochub.suite.scenes import Scenes
 
 if TYPE_CHECKING:

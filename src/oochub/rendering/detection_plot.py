@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
 from oochub.rendering import detection_words as said
-from oochub.rendering import numbers, theme, wording
+from oochub.styling import numbers, theme, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from oochub.rendering import detection_words as said
-from oochub.rendering import numbers, theme, wording
+from oochub.styling import numbers, theme, wording
 from oochub.svg import Scale, ticks
 
 _ROWS, _PROBE_ROWS = 80, 40  # of one page, about 1.4 and 1 kB each; the rest is in report.json

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oochub.rendering import detection_words as said
-from oochub.rendering import numbers, wording
+from oochub.styling import numbers, wording
 
 _COLUMNS = {
     "auroc_new_class": "New classes ↑",

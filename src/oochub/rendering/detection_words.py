@@ -7,8 +7,8 @@ better than MSP.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oochub.rendering import numbers, wording
 from oochub.rendering.holm import holm
+from oochub.styling import numbers, wording
 
 NEW_CLASS, FAILURE = "auroc_new_class", "auroc_failure"
 _BASELINE = "msp"

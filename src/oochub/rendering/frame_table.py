@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from oochub.rendering import numbers, wording
+from oochub.styling import numbers, wording
 
 if TYPE_CHECKING:
     import pandas as pd

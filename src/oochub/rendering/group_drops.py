@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oochub.rendering import numbers, wording
 from oochub.rendering.holm import holm
+from oochub.styling import numbers, wording
 
 
 class Drop(NamedTuple):

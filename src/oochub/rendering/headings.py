@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from oochub.rendering import numbers, wording
+from oochub.styling import numbers, wording
 
 
 class Headings(NamedTuple):

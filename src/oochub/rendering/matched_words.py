@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from oochub.rendering import numbers, wording
+from oochub.styling import numbers, wording
 
 
 def matched_words(report: Mapping[str, Any]) -> str:

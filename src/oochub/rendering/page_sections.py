@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from oochub import svg
 from oochub.errors import OochubError
-from oochub.rendering import numbers, theme, wording
 from oochub.rendering.detection_section import detection_section
 from oochub.rendering.headings import headings
 from oochub.rendering.matched_words import match_title, matched_words
+from oochub.styling import numbers, theme, wording
 from oochub.verdict import Verdict, verdict
 
 _MATRIX_CELLS = 60

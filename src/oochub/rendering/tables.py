@@ -8,10 +8,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from oochub.rendering import numbers, theme, wording
 from oochub.rendering.detection_tables import detection_blocks, detection_estimates, legend
 from oochub.rendering.markup import latex_row, latex_text, markdown_row, markdown_text
 from oochub.rendering.matched_words import matched_words
+from oochub.styling import numbers, theme, wording
 from oochub.verdict import verdict
 
 if TYPE_CHECKING:

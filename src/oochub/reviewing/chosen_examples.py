@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, unknown_name
 from oochub.models.softmax_summary import softmax_summary
 from oochub.predictions import Predictions
-from oochub.rendering import wording
+from oochub.styling import wording
 
 KINDS = ("hard_positive", "hard_negative", "easy_positive", "easy_negative")
 _SHOWN = KINDS[:3]

@@ -15,9 +15,9 @@ from markupsafe import Markup
 from oochub.errors import OochubError
 from oochub.page import _environment
 from oochub.predictions import Predictions
-from oochub.rendering import theme
-from oochub.reviewing.nearest import nearest_rows
 from oochub.reviewing.review_decisions import Decisions, class_ids
+from oochub.scoring.nearest import nearest_rows
+from oochub.styling import theme
 
 _EDGE = 256  # pixels of a picture's longer side
 _STYLES = ("page.css", "review.css")

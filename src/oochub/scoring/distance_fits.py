@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from oochub.arrays import Array
 from oochub.errors import OochubError, unknown_name
 from oochub.predictions import Predictions
-from oochub.reviewing.nearest import nearest_rows
 from oochub.scoring.detector_scores import ScoredSet
 from oochub.scoring.linear_fit import LinearFit, linear_fit
+from oochub.scoring.nearest import nearest_rows
 from oochub.scoring.set_parts import Shift, inside_part, scored_by, set_parts
 
 Value = Literal["auroc", "score"]

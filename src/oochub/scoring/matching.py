@@ -21,8 +21,8 @@ import numpy as np
 from oochub.arrays import Array
 from oochub.errors import OochubError, unknown_name
 from oochub.intervals.estimate import Estimate, Sampling
-from oochub.rendering import wording
 from oochub.scoring.weighted_metric import weighted_form, weighted_names
+from oochub.styling import wording
 
 _OF_THE_MODEL = {"label", "prediction", "probability", "score", "loss"}  # columns of a report that are no cause
 _QUARTILES = (0.25, 0.5, 0.75)

@@ -43,8 +43,8 @@ def detect(
     as_json: AsJson = False,
 ) -> None:
     """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""
+    from oochub.detecting.detection_table import terminal
     from oochub.detecting.study import study
-    from oochub.detecting.table_text import terminal
 
     without_weight_bars()
     made = study(

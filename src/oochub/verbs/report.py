@@ -40,12 +40,12 @@ def report(
     are made of predictions of one model, a file a set: --detector vim --reference train.parquet --plot
     score_distributions=vim.png
     """
+    from oochub.drawing.drawing import Plot, draw
+    from oochub.drawing.sources import Sources
     from oochub.errors import OochubError
     from oochub.files import check_writable, written_whole
     from oochub.loading import parse_options
-    from oochub.rendering.drawing import Plot, draw
     from oochub.rendering.frame_table import frame_table
-    from oochub.rendering.sources import Sources
     from oochub.rendering.tables import terminal
 
     sources = Sources(

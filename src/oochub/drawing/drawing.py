@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from oochub import catalog
+from oochub.drawing.sources import ALL, Sources
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
-from oochub.rendering.sources import ALL, Sources
 
 if TYPE_CHECKING:
     import pandas as pd

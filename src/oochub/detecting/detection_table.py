@@ -1,17 +1,18 @@
-"""Tables of a study as text: for the terminal, Markdown and LaTeX, and the words that say how to read them."""
+"""A table of a study, and how it is written: for the terminal, in Markdown and LaTeX, with how to read a cell."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oochub.comparisons.comparison_table import Cell
-from oochub.rendering import numbers
+from oochub.detecting.table_cells import Entry
 from oochub.rendering.markup import latex_row, latex_text, markdown_row, markdown_text
+from oochub.styling import numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Group
 
-    from oochub.detecting.detection_tables import Block, DetectionTable
-    from oochub.detecting.table_cells import Entry
 
 _READING = {
     "differences": (
@@ -32,6 +33,62 @@ _READING = {
     "4": "AUROCs between three kinds of rows",
 }
 _COUNTS = {"differences": "better/not decided/worse", "random": "above chance/not told from it/below chance"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One grid of a table.
+
+    Attributes:
+        title: What it shows, with unit and direction.
+        head: What its rows are.
+        columns: Heads of the columns; "(reported)" at the end of those of the paper.
+        rows: Labels and their cells, None where there is no number.
+    """
+
+    title: str
+    head: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectionTable:
+    """One table of the paper, measured.
+
+    Attributes:
+        name: As in `oochub.detecting.plan.TABLES`.
+        title: What it shows.
+        blocks: Its grids.
+        caption: How to read a cell.
+        notes: What is missing, undefined or reported.
+        frame: Its cells, one to a row: table, block, row, column, mean, sd, low, high, models, bold, reported, better,
+            undecided, worse (of differences) and off_chance (of random models), as counts of models.
+    """
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+    caption: str
+    notes: tuple[str, ...]
+    frame: "pd.DataFrame"
+
+    @property
+    def file(self) -> str:
+        """The name of its files, without an ending.
+
+        >>> DetectionTable(name="1", title="", blocks=(), caption="", notes=(), frame=None).file
+        'table_1'
+        """
+        return f"table_{self.name}" if self.name.isdigit() else self.name
+
+    def to_markdown(self) -> str:
+        """Title, grids, caption and notes in Markdown."""
+        return to_markdown(self)
+
+    def to_latex(self) -> str:
+        r"""A LaTeX table for each grid; they need `\\usepackage{booktabs}`."""
+        return to_latex(self)
 
 
 def caption(name: str, cells: Sequence[Cell]) -> str:
@@ -65,7 +122,7 @@ def caption(name: str, cells: Sequence[Cell]) -> str:
     return ". ".join(said) + "."
 
 
-def to_markdown(table: "DetectionTable") -> str:
+def to_markdown(table: DetectionTable) -> str:
     """A table in Markdown; ends in a line feed."""
     lines = [f"## {markdown_text(_title(table))}", ""]
     for block in table.blocks:
@@ -77,7 +134,7 @@ def to_markdown(table: "DetectionTable") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def to_latex(table: "DetectionTable") -> str:
+def to_latex(table: DetectionTable) -> str:
     r"""A `table` environment for each grid of a table; they need `\usepackage{booktabs}`."""
     made = []
     for block in table.blocks:
@@ -101,7 +158,7 @@ def to_latex(table: "DetectionTable") -> str:
     return "\n".join(made)
 
 
-def terminal(table: "DetectionTable", *, width: int = 100) -> "Group":
+def terminal(table: DetectionTable, *, width: int = 100) -> "Group":
     """A table for a terminal; a grid wider than it is printed in several, column after column.
 
     Args:
@@ -127,7 +184,7 @@ def terminal(table: "DetectionTable", *, width: int = 100) -> "Group":
     return Group(*parts, Text(), *(Text(line) for line in (table.caption, *_notes(table))), Text())
 
 
-def _parts_of(block: "Block", width: int) -> Iterator[list[int]]:
+def _parts_of(block: Block, width: int) -> Iterator[list[int]]:
     """The numbers of the columns that fit beside each other."""
     first = max(len(label) for label in (block.head, *(label for label, _ in block.rows)))
     part: list[int] = []
@@ -151,31 +208,31 @@ def _lines(head: str) -> str:
     return head.replace(" from ", "\nfrom ")
 
 
-def _title(table: "DetectionTable") -> str:
+def _title(table: DetectionTable) -> str:
     return f"Table {table.name}. {table.title}" if table.name.isdigit() else table.title
 
 
-def _notes(table: "DetectionTable") -> list[str]:
+def _notes(table: DetectionTable) -> list[str]:
     return [f"Note: {note.rstrip('.')}." for note in table.notes]
 
 
-def _plain(entry: "Entry | None", join: str = " ") -> str:
+def _plain(entry: Entry | None, join: str = " ") -> str:
     if entry is None:
         return numbers.ABSENT
     spread = f"{'' if entry.spread.startswith(';') else join}{entry.spread}" if entry.spread else ""
     return f"{entry.text}{spread}{f'{join}{entry.verdicts}' if entry.verdicts else ''}"
 
 
-def _below(entry: "Entry | None") -> str:
+def _below(entry: Entry | None) -> str:
     """A mean and its spread stay on one line; an interval goes below its value."""
     return _plain(entry, " " if entry is None or entry.cell.seeds > 1 else "\n")
 
 
-def _markdown(entry: "Entry | None") -> str:
+def _markdown(entry: Entry | None) -> str:
     text = markdown_text(_plain(entry))
     return f"**{text}**" if entry and entry.bold else text
 
 
-def _latex(entry: "Entry | None") -> str:
+def _latex(entry: Entry | None) -> str:
     text = latex_text(_plain(entry))
     return rf"\textbf{{{text}}}" if entry and entry.bold else text

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oochub.rendering.numbers import count
+from oochub.styling.numbers import count
 
 # C0 and C1 controls, bidi controls, line separators and lone surrogates: text that could redraw its surroundings
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
