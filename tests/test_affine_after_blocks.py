@@ -165,12 +165,22 @@ def test_the_folder_opens_and_says_what_the_trainer_said(tmp_path: Path, splits:
 
 
 @pytest.mark.slow
-def test_transformers_alone_refuses_the_folder(tmp_path: Path, splits: Any) -> None:
+def test_transformers_alone_refuses_the_folder_and_a_study_opens_it(tmp_path: Path, splits: Any) -> None:
     """In place of opening it as a ResNet without the affine parameters, which would say something else."""
     folder = trainer_of(tmp_path / "run", *splits, affine_after_blocks=True, max_steps=1).train().output_dir
     code = f"from transformers import AutoModelForImageClassification as A; A.from_pretrained({str(folder)!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode and "oochub_affine_resnet" in done.stderr
+    study = (
+        "from pathlib import Path; from oochub.detecting.model_list import StudiedModel, check_classes; "
+        f"from oochub.detecting.{{0}}; model = StudiedModel('one', {str(folder)!r}, 0); {{1}}"
+    )
+    for where, what in (
+        ("model_list import check_classes", f"check_classes([model], {len(CLASSES)})"),
+        ("random_copy import random_copy", f"print(random_copy(model, Path({str(tmp_path / 'copies')!r})))"),
+    ):
+        done = subprocess.run([sys.executable, "-c", study.format(where, what)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_stop_changes_nothing(tmp_path: Path, splits: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,8 @@ def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
     """
     from transformers import AutoConfig
 
+    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
+
     wrong = []
     for model in models:
         try:

@@ -28,6 +28,8 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
     import torch
     from transformers import AutoConfig, AutoImageProcessor, AutoModelForImageClassification
 
+    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
+
     source = str(Path(model.source).expanduser())
     try:
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
