@@ -186,6 +186,8 @@ def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
     """
     out, file = tmp_path / "out", tmp_path / "tuned.toml"
     script = (
+        # a shell without job control starts its background jobs deaf to Ctrl-C
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import test_sweep, sys\nfrom oochub.trainers.sweep import sweep\nfrom oochub.trainers.sweeps.recipe import "
         f"read_recipe\nsweep(read_recipe({str(file)!r}), {str(out)!r}, measure=test_sweep.formula)"
     )
