@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from oochub.comparisons.comparison_table import AVERAGE, Column, ComparisonTable
-from oochub.rendering.markup import latex_row, latex_text, markdown_row, markdown_text
+from oochub.rendering.markup import latex_opening, latex_row, latex_text, markdown_row, markdown_text
 from oochub.styling import numbers, wording
 
 if TYPE_CHECKING:
@@ -50,12 +50,7 @@ def to_latex(tables: Sequence[ComparisonTable]) -> str:
     for table in tables:
         own = sum(not column.reported for column in table.columns)
         theirs = len(table.columns) - own
-        lines = [r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}"]
-        lines += [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule"]
-        if theirs:
-            spans = [rf"\multicolumn{{{own}}}{{c}}{{measured}}", rf"\multicolumn{{{theirs}}}{{c}}{{reported}}"]
-            rules = rf"\cmidrule(lr){{2-{own + 1}}} \cmidrule(lr){{{own + 2}-{own + theirs + 1}}}"
-            lines += [latex_row(["", *spans]), rules]
+        lines = latex_opening(own, theirs)
         lines += [latex_row([latex_text(one) for one in ("Task", *(c.method for c in table.columns))]), r"\midrule"]
         for row in table.rows:
             lines += [r"\midrule"] if row == AVERAGE else []

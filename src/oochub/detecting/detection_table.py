@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oochub.comparisons.comparison_table import Cell
 from oochub.detecting.table_cells import Entry
-from oochub.rendering.markup import latex_row, latex_text, markdown_row, markdown_text
+from oochub.rendering.markup import latex_opening, latex_row, latex_text, markdown_row, markdown_text
 from oochub.styling import numbers
 
 if TYPE_CHECKING:
@@ -140,12 +140,7 @@ def to_latex(table: DetectionTable) -> str:
     for block in table.blocks:
         own = sum(not column.endswith("(reported)") for column in block.columns)
         theirs = len(block.columns) - own
-        lines = [r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}"]
-        lines += [rf"\begin{{tabular}}{{l{'r' * len(block.columns)}}}", r"\toprule"]
-        if theirs:
-            spans = [rf"\multicolumn{{{own}}}{{c}}{{measured}}", rf"\multicolumn{{{theirs}}}{{c}}{{reported}}"]
-            rules = rf"\cmidrule(lr){{2-{own + 1}}} \cmidrule(lr){{{own + 2}-{own + theirs + 1}}}"
-            lines += [latex_row(["", *spans]), rules]
+        lines = latex_opening(own, theirs)
         halves = [column.removesuffix(" (reported)").partition(" / ")[::2] for column in block.columns]
         lines.append(latex_row([latex_text(block.head), *(latex_text(first) for first, _ in halves)]))
         if any(second for _, second in halves):

@@ -43,3 +43,24 @@ def latex_row(cells: Sequence[str]) -> str:
     a & \textbf{b} \\
     """
     return f"{' & '.join(cells)} \\\\"
+
+
+def latex_opening(measured: int, reported: int) -> list[str]:
+    r"""The first lines of a LaTeX table, of booktabs: a column of names, numbers measured, and numbers of a paper.
+
+    Args:
+        measured: How many columns are measured.
+        reported: How many are a paper's; with some, the two kinds get heads of their own.
+
+    >>> print("\n".join(latex_opening(1, 0)[-2:]))
+    \begin{tabular}{lr}
+    \toprule
+    """
+    columns = measured + reported
+    lines = [r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}"]
+    lines += [rf"\begin{{tabular}}{{l{'r' * columns}}}", r"\toprule"]
+    if reported:
+        spans = [rf"\multicolumn{{{measured}}}{{c}}{{measured}}", rf"\multicolumn{{{reported}}}{{c}}{{reported}}"]
+        rules = rf"\cmidrule(lr){{2-{measured + 1}}} \cmidrule(lr){{{measured + 2}-{columns + 1}}}"
+        lines += [latex_row(["", *spans]), rules]
+    return lines
