@@ -283,3 +283,9 @@ def test_hollow_marks_only_where_the_question_is_open():
         report = reports.set_gap(reports.nooch_report(), (0.95, 0.94, 0.96), gap, (0.95 + gap[0], 0.8, 0.99))
         head = render_page(report).partition('class="hero"')[2].partition("</svg>\n")[0]
         assert ("hollow" in head) == hollow
+
+
+def test_a_model_of_which_only_the_id_is_known(report):
+    """Predictions that someone wrote with another tool; seen before it was mended: KeyError."""
+    bare = {**report, "model": {k: v for k, v in report["model"].items() if k not in ("mode", "revision")}}
+    assert "<b>" in render_page(bare) and "(head) on" in render_page(report) and "(head) on" not in render_page(bare)

@@ -243,8 +243,8 @@ def _reproduce(report: Mapping[str, Any]) -> Section:
         ("Their SHA-256", wording.name(predictions["sha256"])),
         ("Data fingerprint", wording.name(predictions["fingerprint"])),
         ("Model", wording.name(model["id"])),
-        ("Model revision", wording.name(model["revision"] or "")),
-        ("Mode", wording.name(model["mode"])),
+        ("Model revision", wording.name(model.get("revision") or "")),
+        ("Mode", wording.name(model.get("mode") or "")),
         ("Training", _training(training) if training else ""),
         ("Intervals", f"95%, {numbers.count(made['resamples'])} resamples, seed {int(made['seed'])}"),
         ("Versions", " · ".join(f"{wording.name(k)} {wording.name(v)}" for k, v in
