@@ -37,7 +37,7 @@ cards: $(READY)  ## the cards in dataset_cards
 	$(BIN)/python -m oochub.dataset_cards.write_cards
 
 effect: $(READY)  ## the whole table of docs/effect.md: three seeds, two controls
-	$(BIN)/python -m oochub.effect --out docs/effect.md
+	$(BIN)/python -m oochub.studies.demo.effect --out docs/effect.md
 
 results: $(READY)  ## docs/results.md and its picture from docs/results/runs.parquet
 	$(BIN)/python docs/results.py

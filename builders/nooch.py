@@ -12,8 +12,8 @@ from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.nooch.images import FULL, NoochImages
 from oochub.builders.sources.nooch.suite import PAPER_ENCODER, PUBLISHED_CONTEXTS
 from oochub.builders.sources.nooch.task import NoochTask, Tau, nooch_task_of_all
-from oochub.builders.sources.nooch.verification import verify_nooch
 from oochub.errors import OochubError, unknown_name
+from oochub.studies.nooch.verification import verify_nooch
 
 _ANNOTATIONS: dict[str, Any] = dict(
     url="http://images.cocodataset.org/annotations/annotations_trainval2017.zip",

@@ -28,10 +28,10 @@ import oochub
 from oochub.benchmark import BuildRecord
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
-from oochub.predictions import Predictions
-from oochub.styling import theme
-from oochub.suite.scenes import Scenes
-from oochub.suite.task_losses import task_losses
+from oochub.data.scenes import Scenes
+from oochub.evaluation.task_losses import task_losses
+from oochub.prediction.predictions import Predictions
+from oochub.report import theme
 
 _DOCS = Path(__file__).parent
 _TITLES = {"nooch": "NOOCH ce_car (toy): AUC × 100", "spawrious": "Spawrious o2o_hard (toy): accuracy %"}

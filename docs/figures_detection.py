@@ -20,9 +20,9 @@ from tqdm import tqdm
 import oochub
 from oochub.benchmark import BuildRecord
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
-from oochub.detecting.measures import SetScores, random_measures
-from oochub.predictions import Predictions, row_counts
-from oochub.scoring.detector_scores import ScoredSet, detector_scores
+from oochub.evaluation.detector_scores import ScoredSet, detector_scores
+from oochub.prediction.predictions import Predictions, row_counts
+from oochub.studies.imagenet_ood.measures import SetScores, random_measures
 
 _FIGURES = Path(__file__).parent / "figures"
 _PIXELS, _FEATURES, _EPOCHS, _MODELS = 24, 64, 4, 5

@@ -12,7 +12,7 @@ from matplotlib import pyplot
 from oochub.benchmark import BuildRecord
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.figures.gallery import gallery
-from oochub.predictions import Predictions
+from oochub.prediction.predictions import Predictions
 
 _FIGURES = Path(__file__).parent / "figures"
 

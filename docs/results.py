@@ -12,7 +12,7 @@ from results_numbers import BEATS, ORACLE, SAME, TASKS, WORSE, Method, methods
 from results_picture import draw
 
 from oochub.files import written_whole
-from oochub.styling import numbers
+from oochub.report import numbers
 
 DOCS = Path(__file__).parent
 TABLE, PAGE, PICTURE = DOCS / "results" / "runs.parquet", DOCS / "results.md", DOCS / "figures" / "results.png"

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from oochub.styling import numbers
+from oochub.report import numbers
 
 BEATS, WORSE, SAME = "beats ERM", "worse", "no difference shown"
 ORACLE = "label x context"

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from results_numbers import TASKS, Method, methods
 
 from oochub.files import written_whole
-from oochub.styling import theme
+from oochub.report import theme
 
 _OUT = {"nooch": "AUC-hard", "spawrious": "accuracy out of context"}
 _COLORS = {"labels": theme.LIGHT["ink"], "environments": theme.LIGHT["ink2"], "label x context": theme.LIGHT["h5"]}

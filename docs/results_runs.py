@@ -19,11 +19,11 @@ from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
 from oochub.files import written_whole
-from oochub.sweeping.measurement import measure
-from oochub.trainers.sweep import sweep
-from oochub.trainers.sweeps.recipe import SweepRecipe, read_recipe
-from oochub.trainers.sweeps.runs import Run, stages
-from oochub.trainers.sweeps.table import run_table
+from oochub.sweep.measurement import measure
+from oochub.sweep.runs import Run, stages
+from oochub.sweep.sweep import sweep
+from oochub.sweep.sweep_recipe import SweepRecipe, read_recipe
+from oochub.sweep.sweep_table import run_table
 
 HERE = Path(__file__).parent / "results"
 TABLE = HERE / "runs.parquet"

@@ -43,7 +43,7 @@ def parquet_repository(
         OochubError: An unknown benchmark, config or option, raw data that are missing or broken, a folder that cannot
             be written. Nothing is half-written then.
     """
-    from oochub.loading import check_options, split_name
+    from oochub.data.load import check_options, split_name
 
     benchmark, config = split_name(name)
     check_options(benchmark, options or {})

@@ -12,16 +12,25 @@ def main() -> None:
 
     package = Path(oochub.__file__).parent
     assert "site-packages" in str(package), package
-    for folder in ("builders", "eval_modules", "trainers", "loading_scripts", "dataset_cards", "rendering/templates"):
+    for folder in (
+        "builders",
+        "eval_modules",
+        "trainers",
+        "loading_scripts",
+        "dataset_cards",
+        "figures",
+        "studies",
+        "report/templates",
+    ):
         assert any((package / folder).iterdir()), folder
     data = (
         "dataset_cards/nooch.md",
-        "rendering/templates/report.html.jinja",
-        "rendering/templates/page.css",
-        "rendering/templates/review.js",
-        "comparisons/reported_numbers/nooch.json",
+        "report/templates/report.html.jinja",
+        "report/templates/page.css",
+        "report/templates/review.js",
+        "studies/reported/nooch.json",
         "builders/sources/wordnet_facts.tsv",
-        "trainers/recipes/nooch_suite.toml",
+        "sweep/recipes/nooch_suite.toml",
         "py.typed",
     )
     for name in data:
@@ -34,7 +43,7 @@ def main() -> None:
     assert metric.compute(label=[1, 0], score=[0.9, 0.1], challenge=["hard_positive", "hard_negative"])
 
     from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
-    from oochub.loading import load
+    from oochub.data.load import load
     from oochub.training import train
 
     with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from oochub.benchmark import BuildRecord
-from oochub.fingerprint import fingerprint
+from oochub.data.fingerprint import fingerprint
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.objective import Objective

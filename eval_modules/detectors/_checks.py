@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from oochub.arrays import Array, check_label
 from oochub.errors import OochubError
+from oochub.stats.arrays import Array, check_label
 
 _HINTS = {
     "features": "predict(..., features=True) (--features) stores them.",

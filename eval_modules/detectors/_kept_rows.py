@@ -7,9 +7,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._blocks import fit_blocks
+from oochub.stats.arrays import Array
 
 
 class _Filed(NamedTuple):

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._checks import check_number
 from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.stats.arrays import Array
 
 
 class AshB(Detector):

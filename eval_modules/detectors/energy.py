@@ -1,9 +1,9 @@
 """Energy: the log-partition of the logits, to which every class adds."""
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._checks import check_number
 from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.stats.arrays import Array
 
 
 class Energy(Detector):

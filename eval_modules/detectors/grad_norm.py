@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._checks import check_number
+from oochub.stats.arrays import Array
 
 
 class GradNorm(Detector):

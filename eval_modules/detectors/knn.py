@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._blocks import fit_blocks
 from oochub.eval_modules.detectors._checks import check_count
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
+from oochub.stats.arrays import Array
 
 
 class Knn(Detector):

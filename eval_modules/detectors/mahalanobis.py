@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._moments import ClassMoments
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
+from oochub.stats.arrays import Array
 
 
 class Mahalanobis(Detector):

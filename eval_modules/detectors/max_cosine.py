@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._norms import unit_rows
+from oochub.stats.arrays import Array
 
 
 class MaxCosine(Detector):

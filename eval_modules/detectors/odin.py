@@ -1,9 +1,9 @@
 """ODIN: the largest softmax probability at a high temperature, with or without a perturbed input."""
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._checks import check_number
 from oochub.eval_modules.detectors._softmax import largest_probability
+from oochub.stats.arrays import Array
 
 
 class Odin(Detector):

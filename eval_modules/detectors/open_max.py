@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._blocks import fit_blocks
@@ -13,6 +12,7 @@ from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._moments import ClassSums
 from oochub.eval_modules.detectors._softmax import log_partition, probability
 from oochub.eval_modules.detectors._weibull import Weibull, fit_weibull
+from oochub.stats.arrays import Array
 
 
 class OpenMax(Detector):

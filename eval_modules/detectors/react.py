@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._checks import check_number
 from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._quantiles import percentile
 from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.stats.arrays import Array
 
 
 class React(Detector):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from oochub.arrays import Array, check_score
 from oochub.errors import OochubError
-from oochub.intervals.delong import delong
-from oochub.intervals.estimate import Estimate, Sampling
-from oochub.intervals.proportion import wilson
-from oochub.scoring.ranking import kinds, rows_needed, share_taken
-from oochub.statistics import bootstrap
+from oochub.stats.arrays import Array, check_score
+from oochub.stats.delong import delong
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimation import bootstrap
+from oochub.stats.proportion import wilson
+from oochub.stats.ranking import kinds, rows_needed, share_taken
 
 OOD, ID, INCORRECT, CORRECT = "OOD", "ID", "incorrect ID", "correct ID"
 Masks = Mapping[str, Array]
@@ -71,7 +71,7 @@ class FailureState(ScoreState):
 
 
 def masks_of(score: Any, is_ood: Any, correct: Any = None) -> dict[str, Array]:
-    """The rows of each kind (n,) by name, in the order of `oochub.scoring.ranking.tallies`.
+    """The rows of each kind (n,) by name, in the order of `oochub.stats.ranking.tallies`.
 
     >>> {name: mask.tolist() for name, mask in masks_of([1, 2], [True, False]).items()}
     {'OOD': [True, False], 'ID': [False, True]}

@@ -13,21 +13,21 @@ from oochub.errors import OochubError
 from oochub.registration import register
 
 if TYPE_CHECKING:
-    from oochub.evaluation import evaluate
-    from oochub.prediction import predict
-    from oochub.predictions import Predictions
-    from oochub.report import Report
-    from oochub.suite.tasks import task
+    from oochub.data.tasks import task
+    from oochub.evaluation.evaluate import evaluate
+    from oochub.prediction.predict import predict
+    from oochub.prediction.predictions import Predictions
+    from oochub.report.report import Report
 
 __all__ = ["OochubError", "Predictions", "Report", "evaluate", "get", "names", "predict", "task"]
 __version__ = version("oochub")
 
 _LAZY = {
-    "evaluate": "oochub.evaluation",
-    "predict": "oochub.prediction",
-    "Predictions": "oochub.predictions",
-    "Report": "oochub.report",
-    "task": "oochub.suite.tasks",
+    "evaluate": "oochub.evaluation.evaluate",
+    "predict": "oochub.prediction.predict",
+    "Predictions": "oochub.prediction.predictions",
+    "Report": "oochub.report.report",
+    "task": "oochub.data.tasks",
 }
 
 register()

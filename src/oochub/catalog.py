@@ -21,15 +21,18 @@ _PACKAGES = {
     "objective": "trainers.objectives",
     "criterion": "builders.criteria",
     "figure": "figures",
+    "command": "commands",
 }
 _HELPERS_OF_BUILDERS = {"sources", "criteria", "toy_worlds"}  # folders beside the benchmarks, not benchmarks
+_CORE = Path(__file__).parent
+_STUDIES = _CORE / "studies"
 
 
 def kinds() -> list[str]:
     """The kinds of things in the catalogue.
 
     >>> kinds()
-    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'figure']
+    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -38,7 +41,7 @@ def names(kind: str) -> list[str]:
     """The names of one kind, sorted; nothing is imported to find them.
 
     Args:
-        kind: "benchmark", "metric", "detector", "objective", "criterion" or "figure".
+        kind: "benchmark", "metric", "detector", "objective", "criterion", "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -46,7 +49,7 @@ def names(kind: str) -> list[str]:
     >>> "auc_hard" in names("metric")
     True
     """
-    own = _own_names(kind)
+    own = _own_folders(kind)
     plugins = _plugins(kind)
     clashes = sorted(set(own) & set(plugins))
     if clashes:
@@ -69,8 +72,8 @@ def module_name(kind: str, name: str) -> str:
     plugin = _plugins(kind).get(name)
     if plugin is not None:
         return plugin.module
-    package = f"oochub.{_PACKAGES[kind]}.{name}"
-    return f"{package}.{name}" if kind == "metric" else package
+    place = source_file(kind, name).relative_to(_CORE).with_suffix("")
+    return ".".join(("oochub", *(part for part in place.parts if part != "__init__")))
 
 
 def get(kind: str, name: str) -> Any:
@@ -81,7 +84,7 @@ def get(kind: str, name: str) -> Any:
         name: One of `names(kind)`.
 
     Returns:
-        metric, criterion, figure: the function named like the file. detector, objective: the class.
+        metric, criterion, figure, command: the function named like the file. detector, objective: the class.
         benchmark: its `Benchmark` declaration.
 
     Raises:
@@ -117,22 +120,43 @@ def source_file(kind: str, name: str) -> Path:
     >>> source_file("metric", "ece").name
     'ece.py'
     """
-    stem = Path(__file__).parent.joinpath(*_PACKAGES[kind].split("."), name)
+    stem = _own_folders(kind)[name] / name
     if kind == "metric":
         return stem / f"{name}.py"
     return stem / "__init__.py" if stem.is_dir() else stem.with_suffix(".py")
 
 
+def reported_files() -> dict[str, Path]:
+    """The files of numbers that papers report, by the name of their benchmark.
+
+    >>> sorted(reported_files())
+    ['imagenet_ood', 'nooch', 'spawrious', 'waterbirds']
+    """
+    return {file.stem: file for file in sorted((_STUDIES / "reported").glob("*.json"))}
+
+
 @cache
-def _own_names(kind: str) -> list[str]:
+def _own_folders(kind: str) -> dict[str, Path]:
+    """The folder of each of the hub's own things, by name; studies have commands of their own."""
     if kind not in _PACKAGES:
         raise unknown_name("kind of thing", kind, _PACKAGES)
-    folder = Path(__file__).parent.joinpath(*_PACKAGES[kind].split("."))
-    found = list(pkgutil.iter_modules([str(folder)]))
-    if kind == "metric":  # a metric is a folder, so that evaluate.load finds it; files beside are shared code
-        found = [module for module in found if module.ispkg]
-    skipped = _HELPERS_OF_BUILDERS if kind == "benchmark" else set()
-    return sorted(m.name for m in found if not m.name.startswith("_") and m.name not in skipped)
+    folders = [_CORE.joinpath(*_PACKAGES[kind].split("."))]
+    if kind == "command":
+        folders += sorted(_STUDIES.glob("*/commands"))
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for module in pkgutil.iter_modules([str(folder)]):
+            # A metric is a folder, so that evaluate.load finds it; the files beside are shared code.
+            is_shared_code = kind == "metric" and not module.ispkg
+            is_helper = kind == "benchmark" and module.name in _HELPERS_OF_BUILDERS
+            if module.name.startswith("_") or is_shared_code or is_helper:
+                continue
+            if module.name in found:
+                raise OochubError(
+                    f"Two files offer the {kind} {module.name!r}: in {found[module.name]} and in {folder}. Rename one."
+                )
+            found[module.name] = folder
+    return found
 
 
 @cache
@@ -160,7 +184,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
             if inspect.isclass(value) and value.__module__ == module.__name__ and not key.startswith("_")
         ]
     else:
-        candidates = [value for key, value in vars(module).items() if key == name and callable(value)]
+        candidates = [value for key, value in vars(module).items() if key.rstrip("_") == name and callable(value)]
     if len(candidates) != 1:
         raise OochubError(
             f"{module.__name__} must define exactly one public {kind}, found {len(candidates)}. "

@@ -1,18 +1,16 @@
-"""The command line: one verb a step, from a raw folder to a report; each verb is a file of `verbs/`."""
+"""The command line: one command a step, from a raw folder to a report; each is a file of a folder `commands`."""
 
 import os
-import pkgutil
 import sys
-from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from oochub import verbs
+from oochub import catalog
+from oochub.commands._options import out_console
 from oochub.errors import OochubError
-from oochub.verbs._options import out_console
 
 app = typer.Typer(
     name="oochub",
@@ -59,16 +57,14 @@ def _common(
         datasets.disable_progress_bars()
 
 
-def _add_verbs() -> None:
-    found = [module.name for module in pkgutil.iter_modules(verbs.__path__) if not module.name.startswith("_")]
+def _add_commands() -> None:
+    found = catalog.names("command")
     known = [name for name in _IN_ORDER_OF_USE if name in found]
     for name in [*known, *(name for name in found if name not in known)]:
-        module = import_module(f"{verbs.__name__}.{name}")
-        verb = next(value for key, value in vars(module).items() if key.rstrip("_") == name)
-        app.command(name=name)(verb)
+        app.command(name=name)(catalog.get("command", name))
 
 
-_add_verbs()
+_add_commands()
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from oochub.arrays import Array
 from oochub.errors import OochubError
+from oochub.stats.arrays import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class MetricFacts:
         unit: "fraction" (of 1) or "nats".
         ranking: Whether only the order of the scores counts: a monotone rescaling changes nothing.
         keys: Where the result is a dict: the facts of each number in it by its key, the headline first.
-        interval: Makes the intervals from (columns, sampling, **options), see `oochub.statistics.estimate`; None
+        interval: Makes the intervals from (columns, sampling, **options), see `oochub.stats.estimation.estimate`; None
             is the percentile bootstrap of the metric itself.
     """
 

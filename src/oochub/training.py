@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
+from oochub.data.load import load, split_name
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable
-from oochub.loading import load, split_name
 
 DEFAULTS: Mapping[str, Any] = {
     "num_train_epochs": 12,

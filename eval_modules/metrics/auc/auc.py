@@ -11,10 +11,10 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from oochub.arrays import Array, check_label, check_same_length, check_score
-from oochub.intervals.delong import delong
 from oochub.metric import MetricFacts, MetricShell
-from oochub.statistics import Estimate, Sampling
+from oochub.stats.arrays import Array, check_label, check_same_length, check_score
+from oochub.stats.delong import delong
+from oochub.stats.estimation import Estimate, Sampling
 
 _CHUNK = 65536  # rows packed together: temporaries stay in the processor's cache
 

@@ -10,11 +10,11 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from oochub.arrays import Array, check_challenge, check_label, check_same_length, check_score
 from oochub.eval_modules.metrics.auc.auc import auc
-from oochub.intervals.delong import delong
 from oochub.metric import MetricFacts, MetricShell
-from oochub.statistics import Estimate, Sampling
+from oochub.stats.arrays import Array, check_challenge, check_label, check_same_length, check_score
+from oochub.stats.delong import delong
+from oochub.stats.estimation import Estimate, Sampling
 
 
 def auc_hard(label: Any, score: Any, challenge: Any) -> float:

@@ -11,11 +11,11 @@ from typing import Any
 
 import evaluate
 
-from oochub.arrays import Array
 from oochub.eval_modules.metrics._ranking import NewClassState, area_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
-from oochub.scoring.ranking import Form, Positive, accepted, check_choice, precision_area, tallies
-from oochub.statistics import Estimate, Sampling
+from oochub.stats.arrays import Array
+from oochub.stats.estimation import Estimate, Sampling
+from oochub.stats.ranking import Form, Positive, accepted, check_choice, precision_area, tallies
 
 
 def average_precision(score: Any, is_ood: Any, positive: Positive = "id", form: Form = "step") -> float:

@@ -10,11 +10,11 @@ from typing import Any
 
 import evaluate
 
-from oochub.arrays import Array
 from oochub.eval_modules.metrics._ranking import CORRECT, OOD, FailureState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
-from oochub.scoring.ranking import check_share, share_taken, tallies
-from oochub.statistics import Estimate, Sampling
+from oochub.stats.arrays import Array
+from oochub.stats.estimation import Estimate, Sampling
+from oochub.stats.ranking import check_share, share_taken, tallies
 
 
 def correct_discarded(score: Any, is_ood: Any, correct: Any, rejected: float = 0.75) -> float:

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import evaluate
 import numpy as np
 
-from oochub.arrays import Array, check_class_probability
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
-from oochub.statistics import Estimate, Sampling, replicates
+from oochub.stats.arrays import Array, check_class_probability
+from oochub.stats.estimation import Estimate, Sampling, replicates
 
 
 def ece(label: Any, probability: Any, bins: int = 15, of: Literal["confidence", "positive"] = "confidence") -> float:

@@ -10,9 +10,9 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from oochub.arrays import Array, check_label, check_same_length
 from oochub.metric import MeanState, MetricFacts, MetricShell
-from oochub.statistics import Estimate, Sampling, mean_estimate
+from oochub.stats.arrays import Array, check_label, check_same_length
+from oochub.stats.estimation import Estimate, Sampling, mean_estimate
 
 
 def error_rate(label: Any, prediction: Any) -> float:

@@ -12,11 +12,11 @@ from typing import Any
 
 import evaluate
 
-from oochub.arrays import Array
 from oochub.eval_modules.metrics._ranking import NewClassState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
-from oochub.scoring.ranking import Positive, accepted, check_choice, check_share, share_taken, tallies
-from oochub.statistics import Estimate, Sampling
+from oochub.stats.arrays import Array
+from oochub.stats.estimation import Estimate, Sampling
+from oochub.stats.ranking import Positive, accepted, check_choice, check_share, share_taken, tallies
 
 
 def fpr_at_tpr(score: Any, is_ood: Any, tpr: float = 0.95, positive: Positive = "id") -> float:

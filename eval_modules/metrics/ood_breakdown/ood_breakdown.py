@@ -13,11 +13,11 @@ from typing import Any
 
 import evaluate
 
-from oochub.arrays import Array
 from oochub.eval_modules.metrics._ranking import CORRECT, INCORRECT, OOD, FailureState, auroc_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
-from oochub.scoring.ranking import auroc, tallies
-from oochub.statistics import Estimate, Sampling
+from oochub.stats.arrays import Array
+from oochub.stats.estimation import Estimate, Sampling
+from oochub.stats.ranking import auroc, tallies
 
 
 def ood_breakdown(score: Any, is_ood: Any, correct: Any) -> dict[str, float]:

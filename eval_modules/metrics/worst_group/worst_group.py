@@ -12,11 +12,11 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from oochub.arrays import Array, Groups, check_group, check_label, check_same_length, check_whole
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.nll.nll import _losses
 from oochub.metric import MetricFacts, MetricShell
-from oochub.statistics import Estimate, Sampling, worst_group_interval
+from oochub.stats.arrays import Array, Groups, check_group, check_label, check_same_length, check_whole
+from oochub.stats.estimation import Estimate, Sampling, worst_group_interval
 
 _CHUNK = 32768  # rows counted together: temporaries stay in the processor's cache
 

@@ -1,0 +1,191 @@
+"""How well a detector finds pictures, by how far they are from the nearest picture in distribution.
+
+Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Section 4.1 with Figure 3 left, and Appendix C with Figure 10.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError, unknown_name
+from oochub.evaluation.detector_scores import ScoredSet
+from oochub.evaluation.nearest import nearest_rows
+from oochub.figures._linear_fit import LinearFit, linear_fit
+from oochub.figures._set_parts import Shift, inside_part, scored_by, set_parts
+from oochub.prediction.predictions import Predictions
+from oochub.stats.arrays import Array
+
+Value = Literal["auroc", "score"]
+
+
+class Nearest(NamedTuple):
+    """For each row of a set the nearest row in distribution.
+
+    Attributes:
+        row: Numbers of the rows (n,) of the set in distribution; -1 for a row that is one of those itself.
+        distance: 1 - cosine (n,), in [0, 2]; nan for a row that is one of those itself.
+    """
+
+    row: NDArray[np.int64]
+    distance: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceFit:
+    """The subsets of one set and the line through them.
+
+    Attributes:
+        detector: Key of the detector.
+        name: Of the set.
+        shift: Of the set: "covariate" or "semantic" ("none" where it has no column `shift`).
+        rows: How many rows the set has.
+        distance: Mean distance (k,) of each subset, ascending.
+        value: AUROC (k,) of the rows in distribution against each subset, as a fraction; or the subset's mean score.
+        fit: value = slope * distance + intercept.
+    """
+
+    detector: str
+    name: str
+    shift: Shift
+    rows: int
+    distance: Array
+    value: Array
+    fit: LinearFit
+
+
+def nearest_inside(
+    scored_sets: Sequence[ScoredSet], *, embedding: Sequence[Predictions] | None = None
+) -> dict[str, Nearest]:
+    """For every row of every set the nearest row in distribution, by cosine.
+
+    Args:
+        scored_sets: Of `detector_scores`.
+        embedding: Predictions of the same examples by a model whose features say what is near (in the paper a
+            self-supervised one), one for each set, matched by config, split and example_id. None takes the features
+            of the scored predictions.
+
+    Returns:
+        Set to Nearest.
+
+    Raises:
+        OochubError: Features or examples that are missing, or features without a direction.
+    """
+    bank = inside_part(scored_sets)
+    features = {one.name: _features(one, embedding) for one in scored_sets}
+    own = np.flatnonzero(bank.rows)
+    found = {}
+    for one in scored_sets:
+        asked = ~bank.rows if one is bank.scored else np.ones(len(one.is_ood), bool)
+        index, distance = np.full(len(asked), -1, np.int64), np.full(len(asked), np.nan)
+        if asked.any():
+            near, distance[asked] = nearest_rows(features[one.name][asked], features[bank.scored.name][own])
+            index[asked] = own[near]
+        found[one.name] = Nearest(index, distance)
+    return found
+
+
+def distance_fits(
+    scored_sets: Sequence[ScoredSet],
+    *,
+    detector: str | None = None,
+    nearest: Mapping[str, Nearest] | None = None,
+    subsets: int = 100,
+    value: Value = "auroc",
+) -> list[DistanceFit]:
+    """A line for each set: the rows sorted by distance, cut into subsets of equal size, a point each.
+
+    The interval takes the subsets as independent, as the paper does, though they share the rows in distribution.
+
+    Args:
+        scored_sets: Of `detector_scores`, the set in distribution and others.
+        detector: Its key or name; None takes the first.
+        nearest: Of `nearest_inside`; None takes the features of the scored predictions.
+        subsets: How many; the paper takes 100. Their sizes differ by at most 1.
+        value: "auroc" of the rows in distribution (positive) against the subset, whether its shift is covariate or
+            semantic; "score" is the subset's mean score.
+
+    Returns:
+        A DistanceFit for each part of the sets that is not the one in distribution, in order.
+
+    Raises:
+        OochubError: An unknown detector, set or value, fewer rows than subsets, no set beside the one in distribution.
+    """
+    if value not in get_args(Value):
+        raise unknown_name("value", value, get_args(Value))
+    key, bank = scored_by(scored_sets, detector), inside_part(scored_sets)
+    parts = [part for part in set_parts(scored_sets) if (part.name, part.scored) != (bank.name, bank.scored)]
+    if not parts:
+        raise OochubError(f"{bank.name} is the only set. Give one with a covariate or semantic shift as well.")
+    fewest = min(parts, key=lambda part: int(part.rows.sum()))
+    most = int(fewest.rows.sum())
+    if not 2 <= subsets <= most:
+        raise OochubError(f"subsets is 2 to {most}, the rows of {fewest.name}, got {subsets}.")
+    near = nearest if nearest is not None else nearest_inside(scored_sets)
+    known = np.sort(bank.scored.scores[key][bank.rows])
+    fits = []
+    for part in parts:
+        distance, score = near[part.scored.name].distance[part.rows], part.scored.scores[key][part.rows]
+        of_row = score if value == "score" else _share_above(known, score)
+        cut = np.array_split(np.argsort(distance, kind="stable"), subsets)
+        x, y = (np.array([float(one[rows].mean()) for rows in cut]) for one in (distance, of_row))
+        about = {"detector": key, "name": part.name, "shift": part.shift, "rows": len(score)}
+        fits.append(DistanceFit(distance=x, value=y, fit=linear_fit(x, y), **about))  # type: ignore[arg-type]
+    return fits
+
+
+def distance_table(fits: Sequence[DistanceFit]) -> pd.DataFrame:
+    """The table of Figure 10: two rows a fit, its slope β and its intercept α.
+
+    Args:
+        fits: Of `distance_fits`.
+
+    Returns:
+        Columns detector, set, rows, coefficient, value, se, low, high (95%), n (subsets).
+    """
+    rows = []
+    for one in fits:
+        errors = {"β": (one.fit.slope, one.fit.slope_error), "α": (one.fit.intercept, one.fit.intercept_error)}
+        for name, (number, error) in errors.items():
+            told = {"detector": one.detector, "set": one.name, "rows": one.rows, "coefficient": name}
+            ends = {"low": number.low, "high": number.high, "n": number.n}
+            rows.append(told | {"value": number.value, "se": error} | ends)
+    return pd.DataFrame(rows)
+
+
+def _features(one: ScoredSet, embedding: Sequence[Predictions] | None) -> NDArray[np.float32]:
+    """Features (n, d) of the rows of a set, in their order."""
+    if embedding is None:
+        if one.predictions.features is None:
+            raise OochubError(
+                f"The predictions of {one.name} lack features, by which pictures are near. Predict with features=True "
+                "(--features), or give those of another model: embedding= (--embedding)."
+            )
+        return one.predictions.features
+    found = [part for part in embedding if part.metadata["config"] == one.name]
+    if len(found) != 1 or found[0].features is None:
+        told = ", ".join(str(part.metadata["config"]) for part in embedding)
+        lacks = "has no features" if found and found[0].features is None else f"is there {len(found)} times"
+        raise OochubError(f"The embedding of {one.name} {lacks}; given: {told}. Give one file with features a set.")
+    row_of = {key: row for row, key in enumerate(_keys(found[0]))}
+    missing = [key for key in _keys(one.predictions) if key not in row_of]
+    if missing:
+        raise OochubError(
+            f"{len(missing)} of {len(one.is_ood)} examples of {one.name} are not in the embedding, first "
+            f"{missing[0][1]} of split {missing[0][0]}. Predict both on the same data."
+        )
+    return found[0].features[[row_of[key] for key in _keys(one.predictions)]]
+
+
+def _keys(predictions: Predictions) -> list[tuple[str, str]]:
+    return list(zip(predictions.split.tolist(), predictions.column("example_id").tolist(), strict=True))
+
+
+def _share_above(ascending: Array, score: Array) -> Array:
+    """The share of rows above each score, ties one half: an AUROC is its mean."""
+    places = np.searchsorted(ascending, score, "left") + np.searchsorted(ascending, score, "right")
+    shares: Array = 1 - places / (2 * len(ascending))
+    return shares

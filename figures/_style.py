@@ -1,0 +1,110 @@
+"""What the figures share: new axes, bare spines, two pairs of marks for positives and negatives, a heat map."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.report import theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OUT, INK, INK2, GRID = (theme.LIGHT[name] for name in ("out", "ink", "ink2", "grid"))
+LINES: dict[str, dict[str, Any]] = {
+    "positive": {"color": OUT, "linestyle": "-", "linewidth": 2},
+    "negative": {"color": OUT, "linestyle": (0, (2, 1)), "linewidth": 2},
+}
+"""Both sides are out of context, hence of one color; the dashes tell them apart."""
+SHARES = (theme.LIGHT["bg"], OUT)
+LOSSES = tuple(theme.LIGHT[f"h{step}"] for step in range(7))
+
+
+def axes(ax: "Axes | None", width: float, height: float) -> "Axes":
+    """The axes given, else those of a new figure of that size in inches."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"') from error
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def bare(ax: "Axes", *, keep: Sequence[str] = ("bottom", "left")) -> None:
+    """Leaves the spines named, in the secondary ink, and no tick marks."""
+    for name, spine in ax.spines.items():
+        spine.set_visible(name in keep)
+        spine.set_color(INK2)
+    ax.tick_params(length=0, colors=INK2)
+    ax.set_axisbelow(True)
+
+
+def legend(ax: "Axes", **options: Any) -> None:
+    """A legend above the axes, where it covers no data."""
+    ax.legend(**{"frameon": False, "loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.3} | options)
+
+
+def heat_map(
+    ax: "Axes",
+    cells: NDArray[np.float64],
+    texts: Sequence[Sequence[str]],
+    *,
+    alphas: Sequence[float],
+    betas: Sequence[float],
+    own: tuple[float, float],
+    colors: Sequence[str],
+    low: float | None = None,
+    title: str,
+    unit: str,
+) -> None:
+    """Cells (alphas, betas) with their numbers; nan is blank; the benchmark's own cell is outlined.
+
+    Args:
+        ax: Where to draw.
+        cells: The values.
+        texts: What is printed in each cell.
+        alphas: Names of the rows, from below.
+        betas: Names of the columns.
+        own: (alpha, beta) of the benchmark.
+        colors: From low to high.
+        low: Where the colors begin; None is the smallest cell.
+        title: What the cells are.
+        unit: Of the color bar.
+    """
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+    from matplotlib.patches import Rectangle
+    from matplotlib.patheffects import withStroke
+
+    ramp = LinearSegmentedColormap.from_list("oochub", list(colors)).with_extremes(bad=theme.LIGHT["surface"])
+    shown = np.ma.masked_invalid(cells)
+    image = ax.imshow(shown, cmap=ramp, vmin=low, origin="lower", aspect="auto")
+    backs = image.to_rgba(shown)
+    for row, column in np.ndindex(cells.shape):
+        back = backs[row, column, :3].tolist()
+        ink = max((INK, theme.LIGHT["bg"]), key=lambda color: _contrast(to_rgb(color), back))
+        ax.text(column, row, texts[row][column], ha="center", va="center", color=ink, fontsize="small")
+    if own[0] in alphas and own[1] in betas:
+        corner = (list(betas).index(own[1]) - 0.5, list(alphas).index(own[0]) - 0.5)
+        halo = [withStroke(linewidth=4, foreground=theme.LIGHT["bg"])]
+        ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=INK, linewidth=2, path_effects=halo))
+    ax.set_xticks(range(len(betas)), [f"{beta:g}" for beta in betas])
+    ax.set_yticks(range(len(alphas)), [f"{alpha:g}" for alpha in alphas])
+    ax.set_xlabel("β, fraction of the image")
+    ax.set_ylabel("α, surplus of a context")
+    ax.set_title(title, loc="left", color=INK, fontsize="medium")
+    bare(ax, keep=())
+    bar = ax.figure.colorbar(image, ax=ax, label=unit)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.ax.tick_params(length=0, colors=INK2)
+
+
+def _contrast(first: Sequence[float], second: Sequence[float]) -> float:
+    """The contrast ratio of WCAG 2.2, 1 to 21."""
+    lights = []
+    for color in (first, second):
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color]
+        lights.append(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
+    return (max(lights) + 0.05) / (min(lights) + 0.05)

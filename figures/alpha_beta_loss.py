@@ -1,0 +1,76 @@
+"""A heat map: the mean loss of the positives or negatives that co-occurrence calls hard, over alpha and beta."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oochub.data.scenes import Scenes
+from oochub.errors import OochubError
+from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
+from oochub.figures._style import LOSSES, axes, heat_map
+from oochub.report import numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def alpha_beta_loss(
+    predicted_scenes: Scenes,
+    *,
+    side: Side = "positive",
+    alphas: Sequence[float] = ALPHAS,
+    betas: Sequence[float] = BETAS,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draws the mean loss of the (alpha, beta)-hard positives (or negatives), with the number in each cell.
+
+    Positives and negatives are the (image, class) pairs of all classes together. A cell without a hard pair is blank.
+    The title gives the mean of the whole side; the cell of the benchmark's own alpha and beta is outlined.
+
+    Args:
+        predicted_scenes: Scenes of predictions.
+        side: "positive", the class is in the image, or "negative".
+        alphas: Rows: how much more of the image a context takes than the object, at least 0.
+        betas: Columns: the fraction of the image above which a context counts as present.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes; cells are in nats, lower is better.
+
+    Raises:
+        OochubError: Scenes without logits, an unknown side, a negative alpha, or no hard pair at all.
+
+    Source: NOOCH, Fig. 13 (Appendix B.3).
+
+    >>> scenes = Scenes(
+    ...     names=["car", "road"], present=np.array([[True, False], [True, True]]),
+    ...     area=np.array([[0.1, 0.0], [0.1, 0.6]]), similarity=None, logit=np.array([[-1.0, 0.0], [2.0, 0.0]]),
+    ...     surplus=np.array([[np.nan, 0.2], [np.nan, np.nan]]),
+    ... )
+    >>> ax = alpha_beta_loss(scenes, alphas=[0.05, 0.3], betas=[0.1, 0.7])
+    >>> [text.get_text() for text in ax.texts]
+    ['1.313', '0.720', '', '']
+    """
+    losses = predicted_scenes.loss
+    pairs = on_side(predicted_scenes, side)
+    loss = losses[pairs]
+    mean = np.full((len(alphas), len(betas)), np.nan)
+    for row, column, hard in hard_by_contexts(predicted_scenes, pairs, side, alphas, betas):
+        if hard.any():
+            mean[row, column] = loss[hard].mean()
+    if np.isnan(mean).all():
+        raise OochubError(f"No {side} is hard at any of these alphas and betas. Take smaller alphas or other betas.")
+    ax = axes(ax, 6.0, 4.2)
+    heat_map(
+        ax,
+        mean,
+        [["" if np.isnan(cell) else numbers.loss(cell) for cell in row] for row in mean],
+        alphas=alphas,
+        betas=betas,
+        own=(predicted_scenes.alpha, predicted_scenes.beta),
+        colors=LOSSES,
+        title=f"mean loss of hard {side}s (all {side}s: {numbers.loss(loss.mean())})",
+        unit="nats ↓",
+    )
+    return ax

@@ -1,0 +1,71 @@
+"""A heat map: the share of positives or negatives that co-occurrence calls hard, over alpha and beta."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oochub.data.scenes import Scenes
+from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
+from oochub.figures._style import SHARES, axes, heat_map
+from oochub.report import numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def alpha_beta_share(
+    scenes: Scenes,
+    *,
+    side: Side = "positive",
+    alphas: Sequence[float] = ALPHAS,
+    betas: Sequence[float] = BETAS,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draws which share of all positives (or negatives) is (alpha, beta)-hard, with the number in each cell.
+
+    Positives and negatives are the (image, class) pairs of all classes together; those of a class without a context
+    at that alpha count among all and are never hard. The cell of the benchmark's own alpha and beta is outlined.
+
+    Args:
+        scenes: Scenes of `nooch/all`.
+        side: "positive", the class is in the image, or "negative".
+        alphas: Rows: how much more of the image a context takes than the object, at least 0.
+        betas: Columns: the fraction of the image above which a context counts as present.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes; cells are in %.
+
+    Raises:
+        OochubError: An unknown side, a negative alpha, or scenes without such a pair.
+
+    Source: NOOCH, Fig. 12 (Appendix B.3).
+
+    >>> scenes = Scenes(
+    ...     names=["car", "road"], present=np.array([[True, False], [True, True]]),
+    ...     area=np.array([[0.1, 0.0], [0.1, 0.6]]), similarity=None, logit=None,
+    ...     surplus=np.array([[np.nan, 0.2], [np.nan, np.nan]]),
+    ... )
+    >>> ax = alpha_beta_share(scenes, alphas=[0.05], betas=[0.1, 0.7])
+    >>> [text.get_text() for text in ax.texts]
+    ['33.3', '66.7']
+    """
+    pairs = on_side(scenes, side)
+    share = np.zeros((len(alphas), len(betas)))
+    for row, column, hard in hard_by_contexts(scenes, pairs, side, alphas, betas):
+        share[row, column] = hard.mean()
+    ax = axes(ax, 6.0, 4.2)
+    heat_map(
+        ax,
+        100 * share,
+        [[numbers.fraction(cell) for cell in row] for row in share],
+        alphas=alphas,
+        betas=betas,
+        own=(scenes.alpha, scenes.beta),
+        colors=SHARES,
+        low=0.0,
+        title=f"hard {side}s, % of all {numbers.count(pairs.sum())}",
+        unit="%",
+    )
+    return ax

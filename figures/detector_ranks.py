@@ -1,0 +1,112 @@
+"""Where two detectors rank the same pictures: right answers, wrong answers, or pictures out of distribution."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from oochub.errors import OochubError, unknown_name
+from oochub.evaluation.detector_comparison import rank_comparison
+from oochub.evaluation.detector_scores import ScoredSet
+from oochub.figures._set_parts import inside_part, outside_part, scored_by
+from oochub.figures._set_styles import COLORS, detector_words
+from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
+from oochub.report import numbers, wording
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Rows = Literal["correct", "incorrect", "ood"]
+_WORDS = {"correct": "right answers", "incorrect": "wrong answers", "ood": "out of distribution"}
+_COLORS = {"correct": COLORS["none"], "incorrect": COLORS["covariate"], "ood": COLORS["semantic"]}
+
+
+def detector_ranks(
+    scored_sets: Sequence[ScoredSet],
+    *,
+    detector: str | None = None,
+    against: str = "msp",
+    rows: Rows = "correct",
+    inside: str | None = None,
+    outside: str | None = None,
+    bins: int = 20,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draws one panel of Fig. 5: histograms of the percentile ranks that two detectors give to the same rows.
+
+    Ranks are over the rows in distribution of one set and the rows out of distribution of another together, from 0
+    (most out of distribution) to 100; ties share their mean rank. The title gives the mean shift of rank from the
+    second detector to the first with its 95% interval (DeLong, paired).
+
+    Args:
+        scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`.
+        detector: Its key or name; None takes the first that is not `against`.
+        against: The detector that it is compared with.
+        rows: "correct": right answers in distribution, "incorrect": wrong ones, "ood": pictures out of distribution.
+        inside: The set in distribution; None takes the first without shift.
+        outside: The set out of distribution; None takes the first.
+        bins: How many.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: percentile rank to the right, the share of the rows upward; the dotted level is that of equal shares.
+
+    Raises:
+        OochubError: An unknown detector, set or kind of rows; twice the same detector; no such rows.
+
+    Source: ImageNet-OOD, Fig. 5 (Section 4.3).
+
+    >>> import pyarrow as pa
+    >>> from oochub.prediction.predictions import Predictions
+    >>> from oochub.evaluation.detector_scores import detector_scores
+    >>> told = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 3}, "benchmark": "mine", "version": "1.0.0"}
+    >>> rows = {"example_id": ["1", "2", "3"], "split": ["test"] * 3, "logits": [[3.0, 0.0], [5.0, 4.0], [1.0, 0.0]]}
+    >>> known = Predictions(pa.table(rows | {"label": [0, 0, 0]}), told | {"config": "known"})
+    >>> new = Predictions(pa.table(rows | {"label": [-1, -1, -1]}), told | {"config": "new"})
+    >>> ax = detector_ranks(detector_scores([known, new], ["max_logit", "msp"]), bins=2)
+    >>> [round(float(height), 1) for height in ax.patches[0].get_data().values]
+    [33.3, 66.7]
+    """
+    if rows not in get_args(Rows):
+        raise unknown_name("kind of rows", rows, get_args(Rows))
+    baseline = scored_by(scored_sets, against)
+    key = scored_by(scored_sets, detector, but=baseline)
+    if key == baseline:
+        raise OochubError(f"Ranks are compared of two detectors, got {key} twice. Name another: detector=, --detector.")
+    known, new = inside_part(scored_sets, inside), outside_part(scored_sets, outside)
+    score, base = (
+        np.concatenate([one.scored.scores[name][one.rows] for one in (known, new)]) for name in (key, baseline)
+    )
+    is_ood = np.repeat([False, True], [int(known.rows.sum()), int(new.rows.sum())])
+    correct = np.concatenate([known.scored.correct[known.rows], np.zeros(int(new.rows.sum()), bool)])
+    found = rank_comparison(score, base, is_ood, correct, bins=bins)
+    n = int(found.histogram[rows].sum())
+    where = new.name if rows == "ood" else known.name
+    if not n:
+        raise OochubError(f"{known.name} has no {_WORDS[rows]}, so there are no ranks of them.")
+    ax = axes(ax, 5.2, 4.2)
+    share, base_share = (100 * counts[rows] / n for counts in (found.histogram, found.baseline_histogram))
+    color, dashes = _COLORS[rows], (0, (4, 1.5))
+    ax.stairs(share, found.edges, color=color, linewidth=2, label=detector_words(key))
+    ax.stairs(base_share, found.edges, color=INK2, linewidth=1.6, linestyle=dashes, label=detector_words(baseline))
+    ax.stairs(share, found.edges, fill=True, color=color, alpha=0.15, zorder=0)
+    ax.axhline(100 / bins, color=INK2, linewidth=1, linestyle=":")
+    moved = found.shift[rows].difference
+    words = f"{_signed(moved.value)} ({_signed(moved.low)} to {_signed(moved.high)})"
+    ax.set_title(
+        f"{wording.name(where)}, {_WORDS[rows]} (n = {numbers.count(n)})\nmean shift {words} percentile points",
+        loc="left", color=INK, fontsize="small",
+    )  # fmt: skip
+    pool = f"{numbers.count(len(is_ood))} rows of {wording.name(known.name)} and {wording.name(new.name)}"
+    ax.set_xlabel(f"percentile rank, 100 is most in-distribution\n(among {pool})", fontsize="small")
+    ax.set_ylabel(f"% of these rows, in each of {bins} bins")
+    ax.set_xlim(0, 100)
+    ax.set_ylim(bottom=0)
+    ax.grid(axis="y", color=GRID)
+    bare(ax)
+    legend(ax, loc="best", bbox_to_anchor=None, handlelength=3)
+    return ax
+
+
+def _signed(value: float) -> str:
+    return "n/a" if numbers.is_undefined(value) else numbers.points(value / 100)

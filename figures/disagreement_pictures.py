@@ -1,0 +1,106 @@
+"""The pictures on which two detectors disagree most: one takes them for out of distribution, the other does not."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from oochub.errors import OochubError
+from oochub.evaluation.detector_scores import ScoredSet
+from oochub.figures._picture_grid import Picture, picture_grid
+from oochub.figures._set_parts import scored_by, set_parts
+from oochub.figures._set_pictures import class_words, pictures_of
+from oochub.figures._set_styles import SHIFTS, detector_words
+from oochub.report import numbers, wording
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CELL = 1.5  # inches
+
+
+def disagreement_pictures(
+    scored_sets: Sequence[ScoredSet],
+    *,
+    datasets: Mapping[str, Any],
+    detector: str | None = None,
+    against: str = "msp",
+    columns: int = 8,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    r"""Draws Figs. 12 and 13: of each set the pictures that `detector` ranks low (out) and `against` ranks high (in).
+
+    The percentile rank of a picture is among the pictures of its own set, ties share their mean. The largest
+    difference comes first, of equal ones the first in the file; pictures that `detector` ranks no lower are not shown.
+    Swap the two detectors for the reverse.
+
+    Args:
+        scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`.
+        datasets: Config to the data set that was predicted, of every set; only the pictures shown are decoded.
+        detector: Its key or name; None takes the first that is not `against`.
+        against: The detector that it is compared with.
+        columns: Pictures of each set; the paper shows 12.
+        ax: Axes to fill; None makes a new figure.
+
+    Returns:
+        The axes; `ax.child_axes` are the pictures in order, labeled "<set>/<split>/<example_id>". Above each stand both
+        ranks, 0 to 100, and what is in the picture.
+
+    Raises:
+        OochubError: An unknown detector, twice the same, columns below 1, a data set that is not given or lacks a
+            picture, no disagreement at all; matplotlib is not installed.
+
+    Source: ImageNet-OOD, Appendix G, Figs. 12 and 13.
+
+    >>> import datasets, pyarrow as pa
+    >>> from PIL import Image
+    >>> from oochub.prediction.predictions import Predictions
+    >>> from oochub.evaluation.detector_scores import detector_scores
+    >>> told = {"model": {}, "class_names": ["car", "cow"], "rows": {"test": 2}, "benchmark": "mine", "version": "1.0"}
+    >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "logits": [[3.0, 0.0], [5.0, 4.0]], "label": [0, 1]}
+    >>> pictures = datasets.Dataset.from_dict(
+    ...     {"example_id": ["1", "2"], "image": [Image.new("RGB", (8, 6))] * 2},
+    ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
+    ... )
+    >>> scored = detector_scores([Predictions(pa.table(rows), told | {"config": "known"})], ["max_logit", "msp"])
+    >>> ax = disagreement_pictures(scored, datasets={"known": pictures})
+    >>> [picture.get_title(loc="left") for picture in ax.child_axes]
+    ['max logit 25, msp 75\ncar']
+    """
+    if find_spec("matplotlib") is None:
+        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+    baseline = scored_by(scored_sets, against)
+    key = scored_by(scored_sets, detector, but=baseline)
+    if key == baseline:
+        raise OochubError(f"Two detectors disagree, got {key} twice. Name another: detector=, --detector.")
+    if columns < 1:
+        raise OochubError(f"columns is a whole number of 1 or more, got {columns}.")
+    parts = set_parts(scored_sets)
+    grid = []
+    for part in parts:
+        rows = np.flatnonzero(part.rows)
+        own, others = (
+            100 * (stats.rankdata(part.scored.scores[name][rows]) - 0.5) / len(rows) for name in (key, baseline)
+        )
+        order = np.argsort(own - others, kind="stable")[:columns]
+        order = order[own[order] < others[order]]
+        images = pictures_of(part.scored, [int(rows[one]) for one in order], datasets)
+        split, ids = part.scored.predictions.split, part.scored.predictions.column("example_id")
+        pictures = []
+        for one in order.tolist():
+            row = int(rows[one])
+            ranks = f"{detector_words(key)} {own[one]:.0f}, {detector_words(baseline)} {others[one]:.0f}"
+            title = "\n".join(filter(None, [ranks, class_words(part.scored, row)]))
+            label = f"{part.scored.name}/{split[row]}/{ids[row]}"
+            pictures.append(Picture(name=label, title=title, image=images[row]))
+        heading = f"{wording.name(part.name)}: {SHIFTS[part.shift]} (n = {numbers.count(len(rows))})"
+        grid.append((heading, pictures))
+    if not any(pictures for _, pictures in grid):
+        raise OochubError(f"{key} and {baseline} rank every picture alike: there is no disagreement to show.")
+    note = (
+        f"{detector_words(key)} ranks these pictures lower (out of distribution) than {detector_words(baseline)} does, "
+        "largest difference first; percentile ranks among the pictures of the same set, 100 is most in-distribution."
+    )
+    return picture_grid(ax, grid, columns=columns, legend={}, note=note, cell=_CELL)

@@ -1,0 +1,173 @@
+"""The pictures a model gets most wrong out of context and most right in context, object and context outlined."""
+
+import math
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oochub.errors import OochubError
+from oochub.evaluation.chosen_examples import KINDS, chosen_examples
+from oochub.figures._picture_grid import Picture, picture_grid
+from oochub.figures._read_pictures import read_pictures
+from oochub.prediction.predictions import Predictions
+from oochub.report import wording
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BY_GIST = {
+    "hard_positive": "{} in a scene unusual for it",
+    "hard_negative": "no {} in a scene usual for it",
+    "easy_positive": "{} in a scene usual for it",
+    "easy_negative": "no {} in a scene unusual for it",
+}
+_OTHER = {"ce": "gist", "gist": "co-occurrence"}
+
+
+def gallery(
+    predictions: Predictions | Sequence[Predictions],
+    dataset: Any,
+    *,
+    than: Predictions | None = None,
+    only: str | None = None,
+    kinds: Sequence[str] | None = None,
+    columns: int = 4,
+    coco: str | Path | None = None,
+    split: str = "test",
+    names: Sequence[str] | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    r"""Draws the pictures of `chosen_examples`, a row for each kind; with `columns=1` the kinds stand side by side.
+
+    Above each picture stands the negative log likelihood (NLL, nats) of each model, then how much of the picture the
+    object and each context take.
+
+    Args:
+        predictions: Of one model on a NOOCH task, or of several; the first is ranked.
+        dataset: The data set that was predicted, or its split; only the pictures shown are decoded.
+        than: Show where the first model is better than this one.
+        only: "ce" or "gist": what is hard by this criterion and easy by the other.
+        kinds: See `chosen_examples`.
+        columns: Pictures of each kind.
+        coco: The raw folder, for the outlines of object and contexts; None draws none.
+        split: The split to choose from.
+        names: Of the models, `than` last; None takes the last part of their ids.
+        ax: Axes to fill; None makes a new figure.
+
+    Returns:
+        The axes; `ax.child_axes` are the pictures in the order of `chosen_examples`, labeled by their example_id.
+
+    Raises:
+        OochubError: What `chosen_examples` and `outlines` raise; a picture that is not in the data set or cannot be
+            read; matplotlib is not installed.
+
+    Source: Madras and Zemel, NOOCH, Figs. 1, 2, 8, 9 and 15 to 26.
+
+    >>> import datasets, matplotlib, pyarrow as pa
+    >>> from PIL import Image
+    >>> matplotlib.use("Agg")
+    >>> rows = {"example_id": ["7", "8"], "split": ["test"] * 2, "label": [1, 0], "logits": [[2.0, 0.0], [2.0, 0.0]]}
+    >>> rows |= {"challenge": ["easy", "hard_negative"], "area": [0.1, 0.0], "context_area": [[0.3], [0.4]]}
+    >>> told = {"model": {"id": "runs/erm"}, "class_names": ["no_car", "car"], "rows": {"test": 2}}
+    >>> told |= {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "facts": {"contexts": ["road"]}}
+    >>> pictures = datasets.Dataset.from_dict(
+    ...     {"example_id": ["7", "8"], "image": [Image.new("RGB", (8, 6))] * 2},
+    ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
+    ... )
+    >>> ax = gallery(Predictions(pa.table(rows), told), pictures)
+    >>> [picture.get_title(loc="left") for picture in ax.child_axes]
+    ['erm 0.13\nno car, road 40%', 'erm 2.13\ncar 10%, road 30%']
+    """
+    if find_spec("matplotlib") is None:
+        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+    chosen = chosen_examples(predictions, than=than, only=only, kinds=kinds, most=columns, split=split, names=names)
+    about = (predictions if isinstance(predictions, Predictions) else predictions[0]).metadata
+    thing, contexts = about["class_names"][1], list(about.get("facts", {}).get("contexts", []))
+    ids = chosen["example_id"].tolist()
+    images = read_pictures(dataset, split, ids)
+    outlined = _outlined(coco, ids, thing, contexts)
+    pictures: dict[str, list[Picture]] = {kind: [] for kind in kinds or KINDS[: 2 if than is not None else 3]}
+    for row in chosen.to_dict("records"):
+        name = row["example_id"]
+        picture = Picture(
+            name=name, title=_title(row, thing, contexts), image=images[name], outlines=outlined.get(name, {})
+        )
+        pictures[row["kind"]].append(picture)
+    criterion = only or about["config"].partition("_")[0]
+    legend = {"object": wording.words(thing), "context": f"context: {_words_of(contexts)}"}
+    return picture_grid(
+        ax,
+        [(_heading(kind, criterion, thing, contexts, only=only), found) for kind, found in pictures.items()],
+        columns=columns,
+        legend={role: words for role, words in legend.items() if coco is not None and (contexts or role == "object")},
+        note=_note(chosen, than is not None),
+    )
+
+
+def _outlined(
+    coco: str | Path | None, ids: Sequence[str], thing: str, contexts: Sequence[str]
+) -> dict[str, dict[str, list[Any]]]:
+    """Example to "object" and "context" to contours."""
+    if coco is None:
+        return {}
+    from oochub.builders.sources.coco_outlines import outlines
+
+    strange = [name for name in ids if not name.isdecimal()]
+    if strange:
+        raise OochubError(f"Outlines are of COCO's images, whose ids are numbers; there is a {strange[0]!r}.")
+    found = outlines(coco, [int(name) for name in ids], [thing, *contexts])
+    return {
+        name: {
+            "object": found[int(name)][thing],
+            "context": [contour for one in contexts for contour in found[int(name)][one]],
+        }
+        for name in ids
+    }
+
+
+def _title(row: Mapping[Any, Any], thing: str, contexts: Sequence[str]) -> str:
+    """Losses, and below them what is in the picture: "ERM 3.21, GroupDRO 0.40", "car 5%, road 0%"."""
+    losses = [f"{key.removeprefix('nll ')} {value:.2f}" for key, value in row.items() if key.startswith("nll ")]
+    name = wording.words(thing)
+    shown = [f"no {name}" if row["label"] != thing else f"{name} {_share(row.get('area'))}".rstrip()]
+    areas = row.get("context_area")
+    shown += [
+        f"{wording.words(one)} {_share(area)}"
+        for one, area in zip(contexts, areas if areas is not None else [], strict=False)
+    ]
+    gist = row.get("gist_similarity")
+    shown += [] if gist is None or math.isnan(gist) else [f"gist {gist:.2f}".replace("-", "−")]
+    return f"{', '.join(losses)}\n{', '.join(shown)}"
+
+
+def _share(fraction: float | None) -> str:
+    if fraction is None:
+        return ""
+    return "<1%" if 0 < fraction < 0.005 else f"{100 * fraction:.0f}%"
+
+
+def _heading(kind: str, criterion: str, thing: str, contexts: Sequence[str], *, only: str | None) -> str:
+    """The kind and what it means: "Hard positives: car without road"."""
+    title = f"{kind.replace('_', ' ').capitalize()}s"
+    side, _, sign = kind.partition("_")
+    if criterion == "gist":
+        meaning = _BY_GIST[kind].format(wording.words(thing))
+    elif contexts:
+        benchmark = {"object": thing, "contexts": contexts}
+        meaning = wording.pairing(benchmark, present=sign == "positive", role="in" if side == "easy" else "out")
+    else:
+        return title
+    return f"{title}: {meaning}" + (f"; easy by {_OTHER[only]}" if only else "")
+
+
+def _words_of(contexts: Sequence[str]) -> str:
+    return wording.listed([wording.words(one) for one in contexts], "or")
+
+
+def _note(chosen: Any, compared: bool) -> str:
+    models = [name.removeprefix("nll ") for name in chosen if name.startswith("nll ")]
+    order = f"Hard: highest NLL of {models[0]} first; easy: lowest first."
+    if compared:
+        order = f"NLL of {models[0]} lower than that of {models[-1]}, largest difference first."
+    return f"{order} NLL of the true answer in nats; percentages of the picture."

@@ -1,0 +1,110 @@
+"""A metric on easy and on hard examples for each method, with intervals: bars that start at chance or at zero."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from oochub.errors import OochubError
+from oochub.figures._methods import by_method
+from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend
+from oochub.report import numbers, theme, wording
+from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_IN = theme.LIGHT["inn"]
+_MARKS: dict[str, dict[str, Any]] = {
+    "in": {"color": _IN, "marker": theme.MARKERS["in"], "label": theme.SIDES["in"]},
+    "out": {"color": OUT, "marker": theme.MARKERS["out"], "label": theme.SIDES["out"]},
+    "hard_positive": {"color": OUT, "marker": "^", "label": "hard positives"},
+    "hard_negative": {"color": OUT, "marker": "v", "label": "hard negatives"},
+}
+_OF_HALVES = ("hard_positive", "hard_negative")
+_SPLIT = ("nll", "error_rate")  # AUC is undefined on one class; calibration of one half means little
+_STEP, _GAP = 0.8, 0.7
+
+
+def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes | None" = None) -> "Axes":
+    """Draws a bar for easy (in context) and one for hard (out of context) examples of each method.
+
+    With several tasks a bar is the mean over them. With several seeds the error bar is the standard deviation over
+    seeds of that mean, as in the paper; else it is the report's 95% interval, or the mean of the tasks' intervals,
+    which is wide where tasks err independently. The axis says which. Loss and error also show hard positives and
+    hard negatives, where all reports have them (as Figs. 5 and 6 do).
+
+    Args:
+        reports: A report for each method (objective), task and seed; every method has the same tasks and as many
+            seeds.
+        metric: "auc", "error_rate", "nll", "ece", or another metric of the reports.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: methods downward in the order given, the metric to the right.
+
+    Raises:
+        OochubError: No report, reports that do not form a grid of methods, tasks and seeds, or lack the metric.
+
+    Source: NOOCH, Figs. 4 (AUC), 5 (error), 6 (NLL) and 7 (ECE), Section 6.1.2.
+
+    >>> number = {"low": 0.8, "high": 0.9, "n": 9, "method": "", "reason": None}
+    >>> report = Report({
+    ...     "benchmark": {"name": "nooch", "config": "ce_car", "chance": 0.5},
+    ...     "model": {"id": "runs/erm", "objective": "erm", "seeds": [0]},
+    ...     "metrics": {"auc": {"title": "AUC", "unit": "fraction", "direction": "higher"}},
+    ...     "slices": [{"role": role, "metrics": {"auc": {"value": value, **number}}}
+    ...                for role, value in (("in", 0.88), ("out", 0.84))],
+    ... })
+    >>> ax = hard_easy_bars([report])
+    >>> [text.get_text() for text in ax.texts], [round(float(bar.get_width()), 3) for bar in ax.patches]
+    (['88.0', '84.0'], [38.0, 34.0])
+    """
+    reports = list(reports)
+    if not reports:
+        raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
+    roles = ["in", "out"]
+    if metric in _SPLIT and all(wording.find_slice(one.data, half) for one in reports for half in _OF_HALVES):
+        roles = list(_MARKS)
+    parts, told = by_method(reports, metric, roles)
+    names = list(dict.fromkeys(method for method, _ in parts.index))
+    described = reports[0].data["metrics"][metric]
+    scale = 100 if described["unit"] == "fraction" else 1
+    base = 100 * reports[0].data["benchmark"]["chance"] if metric.startswith("auc") else 0.0
+    block = _STEP * len(roles) + _GAP
+    ax = axes(ax, 7.0, 1.3 + 0.27 * block * len(names))
+    for row, (method, role) in enumerate((method, role) for method in names for role in roles):
+        y = block * (row // len(roles)) + _STEP * (row % len(roles))
+        _bar(ax, y, parts.loc[(method, role)], role, base, scale, described["unit"])
+    ax.set_yticks([block * k + _STEP * (len(roles) - 1) / 2 for k in range(len(names))], map(wording.words, names))
+    ax.set_ylim(block * len(names) - _GAP - _STEP / 3, -2 * _STEP / 3)
+    ax.margins(x=0.1)
+    if not base:
+        ax.set_xlim(left=0)
+    unit, direction = numbers.unit_of(metric, described["unit"]), described["direction"]
+    title = f"{wording.name(described['title'])} {unit} {numbers.arrow(direction)} ({direction} is better)"
+    ax.set_xlabel(f"{title}\n{told}")
+    for role in roles:
+        ax.plot([], [], linestyle="", **_MARKS[role])
+    legend(ax, ncols=2)
+    ax.axvline(base, color=INK2, linewidth=1)
+    ax.grid(axis="x", color=GRID)
+    bare(ax, keep=("bottom",))
+    return ax
+
+
+def _bar(ax: "Axes", y: float, part: Any, role: str, base: float, scale: float, unit: str) -> None:
+    color, marker = _MARKS[role]["color"], _MARKS[role]["marker"]
+    if numbers.is_undefined(part["value"]):
+        ax.annotate(f"n/a, {part['reason']}", (base, y), (7, 0), textcoords="offset points", va="center", color=INK2)
+        return
+    value, low, high = (scale * part[key] for key in ("value", "low", "high"))
+    tint = 0.12 if role in _OF_HALVES else 0.25
+    ax.barh(y, value - base, left=base, height=0.85 * _STEP, color=color, alpha=tint, zorder=1)
+    ax.plot([value], [y], color=color, marker=marker, markersize=6, linestyle="", zorder=3)
+    end = value
+    if not numbers.is_undefined(low):
+        ax.plot([low, high], [y, y], color=color, linewidth=2, zorder=2)
+        end = max(value, high)
+    ax.annotate(
+        numbers.quantity(part["value"], unit), (end, y), (7, 0), textcoords="offset points", va="center",
+        color=INK, fontsize="small",
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""Pictures at percentiles of a detector's score or of their distance, each beside the nearest one in distribution."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.evaluation.detector_scores import ScoredSet
+from oochub.figures._distance_fits import Nearest, nearest_inside
+from oochub.figures._picture_grid import Picture, picture_grid
+from oochub.figures._set_parts import inside_part, outside_part, scored_by
+from oochub.figures._set_pictures import class_words, pictures_of, side_by_side
+from oochub.figures._set_styles import detector_words
+from oochub.report import numbers, wording
+from oochub.stats.ranking import rows_needed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def percentile_pictures(
+    scored_sets: Sequence[ScoredSet],
+    *,
+    datasets: Mapping[str, Any],
+    nearest: Mapping[str, Nearest] | None = None,
+    detectors: Sequence[str] | None = None,
+    percentiles: Sequence[float] = (10, 30, 50, 70, 90),
+    outside: str | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    r"""Draws Fig. 2: a row for the distance and for each detector, a column for each percentile.
+
+    A picture at percentile q is the k-th of the n rows out of distribution, k = ceil(q n / 100), from the nearest to
+    the farthest, or from the lowest score to the highest; of equal ones the first in the file comes first. The right
+    half of each pair is the picture in distribution whose features are nearest by cosine. Pictures are cut to squares.
+
+    Args:
+        scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`; the nearest are of the first set in
+            distribution without shift.
+        datasets: Config to the data set that was predicted, for both sets; only the pictures shown are decoded.
+        nearest: Of `oochub.figures._distance_fits.nearest_inside`, by any embedding; None takes the features of the
+            scored predictions.
+        detectors: Their keys or names; None takes all.
+        percentiles: In (0, 100].
+        outside: The set out of distribution; None takes the first.
+        ax: Axes to fill; None makes a new figure.
+
+    Returns:
+        The axes; `ax.child_axes` are the pairs, row by row, labeled "<row>/<percentile>/<example_id>/<nearest id>".
+
+    Raises:
+        OochubError: An unknown set or detector, a percentile outside (0, 100], a data set that is not given or lacks a
+            picture; what `nearest_inside` raises; matplotlib is not installed.
+
+    Source: ImageNet-OOD, Fig. 2 (Section 3.3).
+
+    >>> import datasets, matplotlib, pyarrow as pa
+    >>> from PIL import Image
+    >>> from oochub.prediction.predictions import Predictions
+    >>> from oochub.evaluation.detector_scores import detector_scores
+    >>> told = {"model": {}, "class_names": ["car", "cow"], "rows": {"test": 2}, "benchmark": "mine", "version": "1.0"}
+    >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "logits": [[3.0, 0.0], [2.0, 0.0]]}
+    >>> known = {"label": [0, 1], "features": [[1.0, 0.0], [0.0, 1.0]]}
+    >>> new = {"label": [-1, -1], "features": [[1.0, 0.1], [0.5, 1.0]]}
+    >>> parts = [Predictions(pa.table(rows | known), told | {"config": "known"})]
+    >>> parts += [Predictions(pa.table(rows | new), told | {"config": "new"})]
+    >>> pictures = datasets.Dataset.from_dict(
+    ...     {"example_id": ["1", "2"], "image": [Image.new("RGB", (8, 6))] * 2},
+    ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
+    ... )
+    >>> ax = percentile_pictures(
+    ...     detector_scores(parts, ["max_logit"]), datasets={"known": pictures, "new": pictures}, percentiles=[50]
+    ... )
+    >>> [picture.get_title(loc="left") for picture in ax.child_axes]
+    ['50th: 0.00496\nnew | car', '50th: 2\nnew | cow']
+    """
+    if find_spec("matplotlib") is None:
+        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
+    keys = list(dict.fromkeys(scored_by(scored_sets, name) for name in detectors or scored_sets[0].scores))
+    known, new = inside_part(scored_sets), outside_part(scored_sets, outside)
+    for one in percentiles:
+        if not 0 < one <= 100:
+            raise OochubError(f"A percentile lies above 0 and at most at 100, got {one:g}.")
+    near = (nearest if nearest is not None else nearest_inside(scored_sets))[new.scored.name]
+    rows = np.flatnonzero(new.rows)
+    orders = {"distance": near.distance[rows]} | {key: new.scored.scores[key][rows] for key in keys}
+    picked = {name: [(one, rows[_at(values, one)]) for one in percentiles] for name, values in orders.items()}
+    shown = sorted({int(row) for found in picked.values() for _, row in found})
+    left = pictures_of(new.scored, shown, datasets)
+    right = pictures_of(known.scored, sorted({int(near.row[row]) for row in shown}), datasets)
+    ids = [one.scored.predictions.column("example_id") for one in (new, known)]
+    grid = []
+    for name, found in picked.items():
+        values = near.distance if name == "distance" else new.scored.scores[name]
+        pairs = []
+        for one, row in found:
+            other = int(near.row[row])
+            words = " | ".join([class_words(new.scored, row) or new.name, class_words(known.scored, other)])
+            label = f"{name}/{one:g}/{ids[0][row]}/{ids[1][other]}"
+            title = f"{_ordinal(one)}: {_number(values[row])}\n{words}"
+            pairs.append(Picture(name=label, title=title, image=side_by_side(left[row], right[other])))
+        grid.append((_heading(name, known.name), pairs))
+    note = (
+        f"Left of each pair: {wording.name(new.name)} (n = {numbers.count(len(rows))}) at this percentile of the row's "
+        f"number; right: the nearest of {wording.name(known.name)} (n = {numbers.count(int(known.rows.sum()))}) by the "
+        "cosine of features. Higher scores are more in-distribution."
+    )
+    return picture_grid(ax, grid, columns=len(percentiles), legend={}, note=note)
+
+
+def _at(values: NDArray[np.float64], percentile: float) -> int:
+    """The row at a percentile: an order statistic, never between two rows."""
+    return int(np.argsort(values, kind="stable")[rows_needed(len(values), percentile / 100) - 1])
+
+
+def _heading(name: str, known: str) -> str:
+    if name == "distance":
+        return f"Distance to the nearest of {wording.name(known)} (1 − cosine)"
+    return f"Score of {detector_words(name)}"
+
+
+def _ordinal(percentile: float) -> str:
+    whole = int(percentile)
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th") if whole % 100 not in (11, 12, 13) else "th"
+    return f"{percentile:g}{ending if percentile == whole else 'th'}"
+
+
+def _number(value: float) -> str:
+    """Three figures, without an exponent where the number is large."""
+    return (f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}").replace("-", "−")

@@ -1,0 +1,169 @@
+"""The sanity check with untrained models: what a detector says of each set when there is nothing to be known."""
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError, unknown_name
+from oochub.figures._set_styles import detector_words
+from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend
+from oochub.report import numbers, wording
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Goal = Literal["new_class", "failure"]
+_TITLES = {
+    "new_class": "new-class AUROC × 100\nof {} against the set",
+    "failure": "failure AUROC × 100\non {} and the set",
+}
+_COLUMNS = ("model", "seed", "detector", "in", "out", "metric", "value", "n")
+_SEVERITIES = ("1", "2", "3", "4", "5")
+_BETWEEN = 1.7  # from one corruption to the next, in steps of a severity
+
+
+class _Place(NamedTuple):
+    """A set by itself (severity ""), or a severity of a corruption."""
+
+    group: str
+    severity: str
+
+
+def random_models(
+    detection_numbers: "pd.DataFrame",
+    *,
+    detector: str | None = None,
+    goal: Goal = "new_class",
+    model: str | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draws one panel of Figs. 4 and 11: a column a set, a ring an untrained model, a diamond the mean over models.
+
+    A model that has learned nothing knows no distribution, so a sound detector stays at 50 on every set: below, it
+    takes the set for more in-distribution than the set in distribution itself. The severities 1 to 5 of a corruption
+    (sets named <corruption>_<severity>) stand side by side. Numbers that are undefined, such as the failure AUROC of a
+    model that is never right, are left out and counted below the axis.
+
+    Args:
+        detection_numbers: Rows of numbers.csv of `oochub detect ... --random 5`: model, seed (of the random weights),
+            detector, in, out, metric, value, n. Rows without seed are of trained models and left out.
+        detector: Its key or name; None takes the first.
+        goal: "new_class": the set in distribution against the other; "failure": right answers on both against all else.
+        model: The architecture; None takes the first.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: sets to the right, AUROC x 100 upward; the vertical lines are one standard deviation over models
+        (ddof 1) on either side of the mean, the dotted level is chance.
+
+    Raises:
+        OochubError: Columns that are missing, no untrained model, an unknown detector, goal or architecture, several
+            sets in distribution, a number that is there twice, no number that is defined.
+
+    Source: ImageNet-OOD, Section 4.2, Fig. 4, and Appendix F, Fig. 11.
+
+    >>> import pandas as pd
+    >>> row = {"model": "resnet", "detector": "msp", "in": "imagenet_1k", "out": "fog_5", "metric": "auroc_new_class"}
+    >>> ax = random_models(pd.DataFrame([row | {"seed": k, "value": 0.4 + 0.2 * k, "n": 90} for k in (0, 1)]))
+    >>> ax.get_title(loc="left"), [round(float(y), 3) for y in ax.lines[1].get_ydata()]
+    ('msp, 2 random copies of resnet', [50.0])
+    """
+    if goal not in get_args(Goal):
+        raise unknown_name("goal", goal, get_args(Goal))
+    rows = _rows(detection_numbers, detector, f"auroc_{goal}", model)
+    values = 100 * rows.pivot(index="out", columns="seed", values="value")
+    given = [_place(name) for name in dict.fromkeys(rows["out"])]
+    order = list(dict.fromkeys(one.group for one in given))
+    places = sorted(given, key=lambda one: (bool(one.severity), order.index(one.group), one.severity))
+    names = ["_".join(filter(None, one)) for one in places]
+    groups = np.array([one.group for one in places])
+    across = np.cumsum([0.0, *np.where(groups[1:] == groups[:-1], 1.0, _BETWEEN)])
+    ax = axes(ax, max(5.6, 1.2 + 0.19 * (across[-1] + 2)), 4.4)
+    _draw(ax, groups, across, values.loc[names].to_numpy())
+    ax.axhline(50, color=INK2, linewidth=1, linestyle=":", zorder=1)
+    ax.set_xlim(-1, across[-1] + 1)
+    key, architecture, inside = (wording.name(str(rows[name].iloc[0])) for name in ("detector", "model", "in"))
+    copies = f"{values.shape[1]} random cop{'ies' if values.shape[1] > 1 else 'y'} of {architecture}"
+    ax.set_title(f"{detector_words(key)}, {copies}", loc="left", color=INK, fontsize="medium", pad=24)
+    ax.set_ylabel(_TITLES[goal].format(inside))
+    ax.set_xticks(across, [one.severity for one in places], fontsize="x-small")
+    undefined = int(values.isna().sum().sum())
+    left_out = f"\n{undefined} of {values.size} numbers are undefined and left out" if undefined else ""
+    _name_groups(ax, groups, across, rows["n"], digits=any(one.severity for one in places), more=left_out)
+    ax.grid(axis="y", color=GRID)
+    bare(ax)
+    legend(ax, ncols=3, fontsize="small")
+    return ax
+
+
+def _rows(frame: "pd.DataFrame", detector: str | None, metric: str, model: str | None) -> "pd.DataFrame":
+    """The numbers of one detector and architecture on untrained models."""
+    missing = [name for name in _COLUMNS if name not in frame.columns]
+    if missing:
+        raise OochubError(
+            f"Numbers of untrained models have the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
+            "`oochub detect MODELS --random 5 --out FOLDER` writes them as numbers.csv."
+        )
+    rows = frame[frame["seed"].notna() & (frame["metric"] == metric)]
+    if not len(rows):
+        raise OochubError(
+            f"There is no {metric} of an untrained model in these {len(frame)} numbers (their column seed is filled). "
+            "`oochub detect MODELS --random 5 --out FOLDER` makes five copies of each architecture."
+        )
+    for column, name in (("detector", detector), ("model", model)):
+        known = list(dict.fromkeys(rows[column].astype(str)))
+        taken = [one for one in known if name in (None, one)] or [one for one in known if one.partition(":")[0] == name]
+        if not taken:
+            raise unknown_name(f"{column} in these numbers", str(name), known)
+        rows = rows[rows[column] == taken[0]]
+    if rows["in"].nunique() > 1:
+        told = ", ".join(map(str, rows["in"].unique()))
+        raise OochubError(f"All sets stand against one set in distribution, got {told}. Keep the rows of one of them.")
+    doubled = rows[rows.duplicated(["seed", "out"])]
+    if len(doubled):
+        first = doubled.iloc[0]
+        raise OochubError(f"{len(doubled)} numbers are there twice, first {first['out']} of seed {first['seed']}.")
+    if rows["value"].isna().all():
+        why = dict.fromkeys(rows["reason"].dropna().astype(str)) if "reason" in rows else ()
+        raise OochubError(f"Every {metric} is undefined{': ' if why else ''}{', '.join(why)}. Take more pictures.")
+    return rows
+
+
+def _place(name: str) -> _Place:
+    corruption, _, severity = str(name).rpartition("_")
+    return _Place(corruption, severity) if corruption and severity in _SEVERITIES else _Place(str(name), "")
+
+
+def _draw(ax: "Axes", groups: NDArray[Any], x: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    """Rings, means and spreads of sets (k,) at x (k,) with values (k, models); the means of a group are joined."""
+    known = np.isfinite(values)
+    middle, spread = (np.full(len(x), np.nan) for _ in range(2))
+    for row, own in enumerate(known):
+        middle[row] = values[row, own].mean() if own.any() else np.nan
+        spread[row] = values[row, own].std(ddof=1) if own.sum() > 1 else np.nan
+    ring: dict[str, Any] = {"color": INK2, "markerfacecolor": "none", "markersize": 4, "markeredgewidth": 0.8}
+    ax.plot(np.repeat(x, values.shape[1]), values.ravel(), "o", zorder=2, label="a model", **ring)
+    for number, group in enumerate(dict.fromkeys(groups.tolist())):
+        own = groups == group
+        label = "_nolegend_" if number else "mean"
+        ax.plot(x[own], middle[own], "-D", color=OUT, markersize=4.5, linewidth=1.2, zorder=4, label=label)
+    for place in x[~known.any(axis=1)]:
+        ax.text(place, 50, "n/a", color=INK2, ha="center", va="bottom", fontsize="x-small", rotation=90)
+    if np.isfinite(spread).any():
+        ends = middle - spread, middle + spread
+        ax.vlines(x, *ends, color=OUT, linewidth=2, zorder=3, label="± one standard deviation")
+
+
+def _name_groups(ax: "Axes", groups: NDArray[Any], x: NDArray[np.float64], n: Any, *, digits: bool, more: str) -> None:
+    """Names below the digits of the severities, and how many rows each number is made of."""
+    below = ax.secondary_xaxis("bottom")
+    names = list(dict.fromkeys(groups.tolist()))
+    below.set_xticks([x[groups == one].mean() for one in names], [wording.name(one) for one in names])
+    below.tick_params(length=0, pad=14 if digits else 3, rotation=90, labelsize="small", colors=INK)
+    below.spines["bottom"].set_visible(False)
+    ends = [numbers.count(int(one)) for one in (min(n), max(n))]
+    rows = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+    told = " (digits: severity of the corruption)" if digits else ""
+    below.set_xlabel(f"set{told}; n = {rows} rows of both sets{more}")

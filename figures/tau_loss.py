@@ -1,0 +1,79 @@
+"""The mean loss of the positives and negatives that the gist criterion calls hard, over its threshold tau."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.data.scenes import Scenes
+from oochub.figures._pairs import by_similarity, thresholds
+from oochub.figures._style import GRID, LINES, axes, bare, legend
+from oochub.report import numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = None) -> "Axes":
+    """Draws the mean loss of the positives below tau and of the negatives above; thin lines are all of a side.
+
+    Positives and negatives are the (image, class) pairs of all classes together; pairs of unknown similarity (nan, a
+    class without training positives) are left out throughout.
+
+    Args:
+        predicted_scenes: Scenes of predictions, with gist similarities.
+        fewest: A line is drawn where at least so many pairs are hard; a mean of fewer says little.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: tau, a cosine, to the right, the loss in nats upward (lower is better).
+
+    Raises:
+        OochubError: Scenes without similarities or logits, or without a positive or negative pair.
+
+    Source: NOOCH, Fig. 14 (Appendix B.3).
+
+    >>> scenes = Scenes(
+    ...     names=["car"], present=np.array([[True], [True], [False]]), area=np.zeros((3, 1)),
+    ...     logit=np.array([[-1.0], [2.0], [0.0]]), similarity=np.array([[0.2], [0.8], [0.4]]),
+    ...     surplus=np.full((1, 1), np.nan),
+    ... )
+    >>> tau, loss = tau_loss(scenes, fewest=1).lines[0].get_data()
+    >>> float(loss[tau > 0.5][0].round(3)), float(scenes.loss[0, 0].round(3))
+    (1.313, 1.313)
+    """
+    losses = predicted_scenes.loss
+    known = {side: by_similarity(predicted_scenes, side) for side in ("positive", "negative")}
+    ax = axes(ax, 5.5, 3.8)
+    tau = thresholds(predicted_scenes)
+    for side, (pairs, similarity) in known.items():
+        loss = losses[pairs]
+        word = "below" if side == "positive" else "above"
+        label = f"{side}s {word} τ (thin: all {numbers.count(len(loss))}, {numbers.loss(loss.mean())})"
+        ax.plot(tau, _mean_of_hard(similarity, loss, tau, side, fewest), label=label, **LINES[side])
+        ax.axhline(loss.mean(), **LINES[side] | {"linewidth": 0.8})
+    ax.set_xlim(tau[0], tau[-1])
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("τ, cosine to the class's average caption")
+    ax.set_ylabel("mean loss, nats ↓")
+    legend(ax)
+    ax.grid(color=GRID)
+    bare(ax)
+    return ax
+
+
+def _mean_of_hard(
+    similarity: NDArray[np.float64], loss: NDArray[np.float64], tau: NDArray[np.float64], side: str, fewest: int
+) -> NDArray[np.float64]:
+    """(t,) mean loss below (above) each tau; nan where fewer than `fewest` pairs, or none, are hard."""
+    order = np.argsort(similarity)
+    up_to = np.concatenate([[0.0], np.cumsum(loss[order])])
+    if side == "positive":
+        hard = np.searchsorted(similarity[order], tau, "left")
+        total = up_to[hard]
+    else:
+        easy = np.searchsorted(similarity[order], tau, "right")
+        hard, total = len(loss) - easy, up_to[-1] - up_to[easy]
+    mean = np.full(len(tau), np.nan)
+    np.divide(total, hard, out=mean, where=hard >= max(fewest, 1))
+    return mean

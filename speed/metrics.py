@@ -1,0 +1,165 @@
+"""How fast the metrics are, as ratios to a floor measured beside them: `python speed/metrics.py`.
+
+Each round times the floor and then ours, five rounds; the ratio is the median of the rounds' ratios, so a load that
+comes and goes hits both. Bounds are those of the design; a bound that does not hold is printed as such.
+"""
+
+import os
+import platform
+import statistics as numbers
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.resources import files
+from typing import NamedTuple
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import datasets
+import evaluate
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
+from oochub.eval_modules.metrics.auc.auc import auc
+from oochub.eval_modules.metrics.ece.ece import ece
+from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
+from oochub.stats.softmax_summary import softmax_summary
+
+ROUNDS = 5
+
+
+class Row(NamedTuple):
+    """One comparison: ours against the floor; `bound` None is a peer, printed to compare, not held."""
+
+    what: str
+    floor: Callable[[], object]
+    ours: Callable[[], object]
+    bound: float | None
+    repeat: int = 1
+
+
+def ratio(row: Row) -> tuple[float, float]:
+    """The median ratio of ROUNDS interleaved rounds, and the floor's median in milliseconds."""
+    row.floor(), row.ours()
+    ratios, floors = [], []
+    for _ in range(ROUNDS):
+        floor, ours = (_seconds(run, row.repeat) for run in (row.floor, row.ours))
+        ratios.append(ours / floor)
+        floors.append(1000 * floor)
+    return numbers.median(ratios), numbers.median(floors)
+
+
+def _seconds(run: Callable[[], object], repeat: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeat):
+        run()
+    return (time.perf_counter() - start) / repeat
+
+
+def auroc_rows() -> Iterator[Row]:
+    for n, repeat in ((100_000, 20), (1_000_000, 3)):
+        rng = np.random.default_rng(0)
+        label = (rng.random(n) < 0.3).astype(np.int64)
+        score = rng.normal(label).astype(np.float32)
+        wide = score.astype(np.float64)
+        bound = 1.3 if n == 1_000_000 else None
+
+        def sort(score: np.ndarray = score) -> object:
+            return np.argsort(score)
+
+        def exact(label: np.ndarray = label, score: np.ndarray = score) -> object:
+            return auc(label, score)
+
+        def exact_wide(label: np.ndarray = label, score: np.ndarray = wide) -> object:
+            return auc(label, score)
+
+        def peer(label: np.ndarray = label, score: np.ndarray = score) -> object:
+            return roc_auc_score(label, score)
+
+        yield Row(f"exact AUROC, {n:,} float32 / argsort", sort, exact, bound, repeat)
+        yield Row(f"exact AUROC, {n:,} float64 / argsort (float32)", sort, exact_wide, None, repeat)
+        yield Row(f"scikit-learn AUROC, {n:,} / argsort", sort, peer, None)
+
+
+def worst_group_rows() -> Iterator[Row]:
+    for n, repeat in ((100_000, 50), (1_000_000, 10)):
+        for count in (4, 180):
+            rng = np.random.default_rng(0)
+            label, prediction, group = rng.integers(0, 2, n), rng.integers(0, 2, n), rng.integers(0, count, n)
+
+            def floor(label=label, prediction=prediction, group=group) -> object:
+                return np.bincount(group * 2 + (label == prediction))
+
+            def ours(label=label, prediction=prediction, group=group) -> object:
+                return worst_group(label, prediction, group)
+
+            yield Row(f"worst-group accuracy, {n:,} rows, {count} groups / bincount", floor, ours, 1.3, repeat)
+
+
+def logits_rows() -> Iterator[Row]:
+    for n, classes, bound, repeat in ((100_000, 10, 3.0, 5), (20_000, 1000, 5.0, 2)):
+        rng = np.random.default_rng(0)
+        logits = rng.normal(size=(n, classes)).astype(np.float32)
+        label = rng.integers(0, classes, n)
+
+        def floor(logits: np.ndarray = logits) -> object:
+            return logits.max(axis=1)
+
+        def ours(logits: np.ndarray = logits, label: np.ndarray = label) -> object:
+            summary = softmax_summary(logits, label=label)
+            calibration = ece(summary.prediction == label, summary.confidence, of="positive")
+            return accuracy(label, summary.prediction), summary.loss.mean(), calibration
+
+        yield Row(f"accuracy + NLL + ECE, {n:,} x {classes} logits / max", floor, ours, bound, repeat)
+
+
+class _DefaultAccuracy(evaluate.Metric):
+    """An evaluate.Metric as most are written: rows pass through Arrow and Python lists."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        columns = {"predictions": datasets.Value("int64"), "references": datasets.Value("int64")}
+        return evaluate.MetricInfo("", "", datasets.Features(columns), inputs_description="")
+
+    def _compute(self, predictions: list[int], references: list[int]) -> dict[str, float]:
+        return {"accuracy": float(np.mean(np.array(predictions) == np.array(references)))}
+
+
+def evaluate_rows(cache: str) -> Iterator[Row]:
+    n = 200_000
+    rng = np.random.default_rng(0)
+    label, prediction = rng.integers(0, 10, n), rng.integers(0, 10, n)
+    ours = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "accuracy"))
+    default = _DefaultAccuracy(cache_dir=cache)
+
+    def stream(metric: evaluate.Metric, batch: int) -> object:
+        for start in range(0, n, batch):
+            rows = slice(start, start + batch)
+            metric.add_batch(references=label[rows], predictions=prediction[rows])
+        return metric.compute()
+
+    assert stream(ours, 256) == stream(default, 256)
+    for batch in (256, 4096):
+        what = f"our accuracy in evaluate.Metric, {n:,} rows by {batch} / default add_batch"
+        yield Row(what, partial(stream, default, batch), partial(stream, ours, batch), 0.01)
+
+
+def main() -> None:
+    """Prints the table; a bound that does not hold is said."""
+    print(
+        f"numpy {np.__version__}, {platform.machine()}, {os.cpu_count()} cores, one thread, median of {ROUNDS} rounds"
+    )
+    print(f"load before: {' '.join(f'{one:.1f}' for one in os.getloadavg())}\n")
+    print("| what / floor | ratio | bound | holds | floor ms |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as cache:
+        for rows in (auroc_rows(), worst_group_rows(), logits_rows(), evaluate_rows(cache)):
+            for row in rows:
+                found, floor = ratio(row)
+                holds = "-" if row.bound is None else "yes" if found <= row.bound else "no"
+                print(f"| {row.what} | {found:.3g} | {row.bound or '-'} | {holds} | {floor:.3g} |", flush=True)
+    print(f"\nload after: {' '.join(f'{one:.1f}' for one in os.getloadavg())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""A training step of the trainer beside a bare loop of the same loss: `python speed/training.py`.
+
+Both run interleaved in one process and one thread, on the default backbone; the median of the rounds' ratios counts.
+Objectives may be named: `python speed/training.py erm irm`. Last, or as `python speed/training.py sweep`: the
+96 runs of NOOCH's grid as heads on cached features against fine-tuning a ResNet-50 96 times, of which one step is
+measured and the rest multiplied.
+"""
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from datasets import ClassLabel, Dataset, Features
+from datasets import Image as ImageFeature
+from PIL import Image
+
+import oochub
+from oochub.models.preprocessing import Preprocessing, normalize
+from oochub.sweep.runs import stages
+from oochub.sweep.sweep_recipe import read_recipe
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.backbone import backbone
+from oochub.trainers.batch import Batch
+from oochub.trainers.fine_tuning.loop import Loop
+from oochub.trainers.fine_tuning.run_folder import Progress
+from oochub.trainers.heads.fitted_head import Probe
+from oochub.trainers.learner import Outputs
+from oochub.trainers.linear_probe import linear_probe
+from oochub.trainers.robust_trainer import RobustTrainer
+from oochub.trainers.rows.examples import Examples
+from oochub.trainers.rows.inputs import PictureInputs
+from oochub.trainers.rows.labels import task_of
+
+ROUNDS, ROWS, BATCH, SIZE, BOUND = 5, 1280, 64, 48, 1.05
+ENVIRONMENTS = ["a", "b", "c", "d"]
+EPOCHS, WIDTH, FULL_BATCH, FULL_SIZE, FULL_STEPS = 5, 2048, 32, 224, 2  # of the sweep, and of fine-tuning
+
+
+def examples(folder: Path) -> Dataset:
+    import io
+
+    rng = np.random.default_rng(0)
+    pictures = []
+    for _ in range(ROWS):
+        file = io.BytesIO()
+        Image.fromarray(rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8)).save(file, "PNG", compress_level=0)
+        pictures.append({"bytes": file.getvalue(), "path": None})
+    features = Features(
+        {"image": ImageFeature(), "label": ClassLabel(num_classes=4), "environment": ClassLabel(names=ENVIRONMENTS)}
+    )
+    columns = {name: rng.integers(0, 4, ROWS) for name in ("label", "environment")}
+    return Dataset.from_dict({"image": pictures} | columns, features)
+
+
+class Plain:
+    """What an objective's step asks of a model, in plain torch."""
+
+    def __init__(self, model: Any, optimizer: torch.optim.Optimizer) -> None:
+        self.module, self._optimizer = model, optimizer
+        self.draws = self.shared_draws = np.random.default_rng(0)
+        self.done = 0.0
+        model.classifier[1].register_forward_pre_hook(self._see)
+
+    def outputs(self, inputs: Any, environment: Any = None) -> Outputs:
+        logits = self.module(**inputs).logits
+        return Outputs(logits, self._seen)
+
+    def update(self, loss: torch.Tensor) -> None:
+        loss.backward()
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+
+    def auxiliary_loss(self, features: Any, row: Any) -> float:
+        return 0.0
+
+    def _see(self, layer: Any, inputs: Any) -> None:
+        self._seen = inputs[0]
+
+
+class Bare:
+    """The same steps with nothing around them."""
+
+    def __init__(self, objective: str, data: Dataset) -> None:
+        self.model, processor = backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
+        self.preprocessing = Preprocessing.from_processor(processor)
+        self.pixels = torch.tensor(np.stack([np.asarray(picture) for picture in data["image"]]))
+        self.label, self.environment = torch.tensor(data["label"][:]), torch.tensor(data["environment"][:])
+        self.objective = oochub.get("objective", objective)()
+        counts = {name: torch.bincount(getattr(self, name)).tolist() for name in ("label", "environment")}
+        self.objective.prepare(class_counts=counts["label"], environment_counts=counts["environment"])
+        self.learner = Plain(self.model, torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=1e-4))
+        probe = {"pixel_values": torch.randn(2, 3, SIZE, SIZE)}
+        self.objective.examine(self.model, probe, label=self.label, environment=self.environment)
+
+    def epoch(self) -> None:
+        self.model.train()
+        for rows in torch.randperm(ROWS).split(BATCH):
+            pixels = {"pixel_values": normalize(self.pixels[rows], self.preprocessing)}
+            batch = Batch(pixels, self.label[rows], self.environment[rows], rows)
+            self.objective.take_step(self.objective.change(batch, self.learner.draws), self.learner)
+
+
+class Ours:
+    """The trainer's own loop over an epoch, without validation and checkpoint."""
+
+    def __init__(self, objective: str, data: Dataset, folder: Path) -> None:
+        model, processor = backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
+        args = RobustTrainingArguments(
+            output_dir=folder / objective, cache_dir=folder / "pixels", per_device_train_batch_size=BATCH
+        )
+        trainer = RobustTrainer(
+            model,
+            args,
+            train_dataset=data,
+            objective=oochub.get("objective", objective)(),
+            image_processor=processor,
+        )
+        self.loop = Loop(model, trainer.objective, args, data=trainer._data, folder=trainer._folder, head=trainer._head)
+
+    def epoch(self) -> None:
+        progress = Progress()
+        self.loop._begin_stage(progress)
+        self.loop._run_epoch(progress, _Quiet())
+
+
+class _Quiet:
+    def update(self) -> None:
+        """As a bar that is off."""
+
+
+def ratio(first: Any, second: Any) -> list[float]:
+    seconds: dict[int, list[float]] = {0: [], 1: []}
+    for _ in range(ROUNDS):
+        for number, one in enumerate((first, second)):
+            start = time.perf_counter()
+            one.epoch()
+            seconds[number].append(time.perf_counter() - start)
+    return [a / b for a, b in zip(*seconds.values(), strict=True)]
+
+
+def heads(data: Dataset) -> float:
+    """Seconds of CPU of the 96 runs of one task of the suite, every objective of its grid, without early stopping."""
+    _, processor = backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
+    names, inputs = task_of(data).names or [], PictureInputs(processor)
+    column = {"environment_column": "environment"}
+    train = Examples(data, inputs, split="train", task=task_of(data), names=names, **column)
+    probes = []
+    for run in stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]:
+        given = run.arguments | {"num_train_epochs": EPOCHS, "early_stopping_patience": 0}
+        args = RobustTrainingArguments(output_dir="unused", environment_column="environment", **given)
+        probes.append(Probe(oochub.get("objective", run.objective)(**run.hyperparameters), args))
+    features = torch.randn(len(data), WIDTH, generator=torch.Generator().manual_seed(0))
+    start = time.process_time()
+    fitted = linear_probe(train, features, probes, task=task_of(data))
+    seconds = time.process_time() - start
+    assert len(fitted) == 96 and not any(one.error for one in fitted)
+    return seconds
+
+
+def full_step() -> tuple[float, float]:
+    """Seconds of CPU of a training step of a ResNet-50 from its config, with the suite's SGD, and of a forward pass."""
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    model = ResNetForImageClassification(ResNetConfig(num_labels=4)).train()  # the config's defaults are ResNet-50
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, weight_decay=1e-4)
+    pixels, label = torch.randn(FULL_BATCH, 3, FULL_SIZE, FULL_SIZE), torch.randint(4, (FULL_BATCH,))
+    seconds = []
+    for rows in (2, *[FULL_BATCH] * FULL_STEPS):  # the first, a small one, is to be warm
+        start = time.process_time()
+        torch.nn.functional.cross_entropy(model(pixels[:rows]).logits, label[:rows]).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        seconds.append(time.process_time() - start)
+    with torch.inference_mode():
+        model.eval()
+        start = time.process_time()
+        model(pixels)
+    return statistics.median(seconds[1:]), time.process_time() - start
+
+
+def sweep_row(data: Dataset) -> None:
+    step, forward = full_step()
+    seconds, steps = heads(data), ROWS // FULL_BATCH * EPOCHS
+    full, once = 96 * steps * step, ROWS // FULL_BATCH * forward
+    what = f"96 heads of NOOCH's grid on {ROWS} x {WIDTH} cached features, {EPOCHS} epochs: {seconds:.1f} s measured"
+    peer = f"96 x {steps} x one step of a ResNet-50, {FULL_BATCH} pictures at {FULL_SIZE}: {step:.1f} s measured"
+    holds = "yes" if seconds * 1000 <= full else "no"
+    print(f"| {what} / {peer}; CPU time | 1/{full / seconds:,.0f} | 1/1,000 | {holds} |")
+    print(f"| the same with the extraction, once: {ROWS // FULL_BATCH} x {forward:.1f} s measured | ", end="")
+    print(f"1/{full / (seconds + once):,.0f} | | |")
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    print(
+        f"load {os.getloadavg()[0]:.1f}; {ROWS // BATCH} steps of {BATCH} pictures a round, median of {ROUNDS} rounds\n"
+    )
+    print("| what | ratio | bound | holds |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        data = examples(Path(folder))
+        named = sys.argv[1:] or [*oochub.names("objective"), "sweep"]
+        for objective in (one for one in named if one != "sweep"):
+            ours, bare = Ours(objective, data, Path(folder)), Bare(objective, data)
+            ours.epoch(), bare.epoch()  # warm
+            value = statistics.median(ratio(ours, bare))
+            holds = "yes" if value <= BOUND else "no"
+            print(f"| training step, {objective}, to a bare loop | {value:.2f} | {BOUND} | {holds} |")
+        if "sweep" in named:
+            sweep_row(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""A challenge set of a user's own data, made by a criterion."""

@@ -1,0 +1,75 @@
+"""The command `oochub build`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, out_console
+from oochub.errors import OochubError
+
+
+def build(
+    benchmark: BenchmarkName,
+    out: Annotated[Path | None, typer.Option(help="The folder of the Parquet repository.")] = None,
+    data_dir: DataDir = None,
+    option: Options = None,
+    num_proc: Annotated[int | None, typer.Option(help="Processes to build with.")] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(help="imagenet_ood: a CSV of every candidate class, kept or what removed it; needs no raw files."),
+    ] = None,
+    order: Annotated[str, typer.Option(help="Of the audit's filters: 3.2, H, or names with commas.")] = "3.2",
+    candidates: Annotated[str, typer.Option(help="Of the audit: winter21, fall11, or a file of wnids.")] = "winter21",
+    wordnet: Annotated[
+        Path | None, typer.Option(help="Audit by this folder of WordNet 3.0, not by the facts in oochub.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Builds a benchmark into a Parquet repository with a card; plain `datasets` loads it, without oochub."""
+    from oochub.data.load import parse_options
+    from oochub.files import check_writable
+    from oochub.loading_scripts.parquet_repository import parquet_repository
+
+    if out is None and audit is None:
+        raise OochubError("Nothing to build: give --out FOLDER for the Parquet repository, or --audit FILE.csv.")
+    if audit is None and (order, candidates, wordnet) != ("3.2", "winter21", None):
+        raise OochubError("--order, --candidates and --wordnet are of the audit: add --audit FILE.csv.")
+    for path in filter(None, (out, audit)):
+        check_writable(path)
+    written: dict[str, Any] = {}
+    if audit is not None:
+        written |= _audited(benchmark, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
+    if out is not None:
+        options = parse_options(option or [])
+        path = parquet_repository(benchmark, out, data_dir=data_dir, options=options, num_proc=num_proc)
+        written["repository"] = str(path)
+    done(written, as_json)
+
+
+def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> dict[str, Any]:
+    from oochub import catalog
+    from oochub.data.load import split_name
+    from oochub.files import written_whole
+
+    declared = catalog.get("benchmark", split_name(benchmark)[0])
+    if declared.audit is None:
+        able = [name for name in catalog.names("benchmark") if catalog.get("benchmark", name).audit]
+        raise OochubError(f"{declared.name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
+    found = declared.audit(**parameters)
+    with written_whole(path) as draft:
+        found.to_csv(draft, index=False)
+    removed = found["removed_by"].value_counts(sort=False)
+    published = found.loc[found["published"], "removed_by"].value_counts(sort=False)
+    left, left_published = len(found) - removed.cumsum(), int(found["published"].sum()) - published.cumsum()
+    if not as_json:
+        table = Table("filter", box=None)
+        for title in ("removes", "left", "of the published", "left"):
+            table.add_column(title, justify="right")
+        for name in removed.index:
+            numbers = (removed[name], left[name], published[name], left_published[name])
+            table.add_row(str(name), *(f"{number:,}" for number in numbers))
+        out_console.print(table)
+        out_console.print(f"{int(found['kept'].sum()):,} of {len(found):,} candidate classes are kept.")
+    return {"audit": str(path), "candidates": len(found), "left": {name: int(n) for name, n in left.items()}}

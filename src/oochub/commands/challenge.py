@@ -1,0 +1,118 @@
+"""The command `oochub challenge`."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from oochub.commands._options import AsJson, DataDir, Options, done, out_console
+from oochub.errors import OochubError
+
+_Column = str | None
+
+
+def challenge(
+    dataset: Annotated[
+        str, typer.Argument(help="BENCHMARK/CONFIG, a folder or file that load_dataset reads, or a Hub id.")
+    ],
+    criterion: Annotated[str, typer.Option(help="One of `oochub list criterion`.")],
+    out: Annotated[Path, typer.Option(help="The folder of the Parquet repository; new or empty.")],
+    label: Annotated[_Column, typer.Option(help="Column of the label; default label where one is needed.")] = None,
+    context: Annotated[_Column, typer.Option(help="mismatch: column coded like the label.")] = None,
+    value: Annotated[_Column, typer.Option(help="threshold, membership: column of numbers or names.")] = None,
+    at: Annotated[float | None, typer.Option(help="threshold: at least this is hard.")] = None,
+    allowed: Annotated[str | None, typer.Option(help="membership: 1..245 or road,grass; outside is hard.")] = None,
+    inside: Annotated[bool, typer.Option("--inside", help="membership: inside is hard.")] = False,
+    present: Annotated[
+        _Column, typer.Option(help="co_occurrence, gist: column that says if the object is there.")
+    ] = None,
+    context_areas: Annotated[
+        _Column, typer.Option(help="co_occurrence: columns of areas, a,b,c, or one of lists.")
+    ] = None,
+    beta: Annotated[float | None, typer.Option(help="co_occurrence: the area of a present context.")] = None,
+    similarity: Annotated[_Column, typer.Option(help="gist: column of the similarity to the mean scene.")] = None,
+    tau: Annotated[
+        str | None, typer.Option(help="gist: threshold, or two, of positives and negatives: 0.5,0.4.")
+    ] = None,
+    hard_positives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.")] = None,
+    hard_negatives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.")] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("--set", help="Another parameter of the criterion, key=value; repeatable.")
+    ] = None,
+    restrict_train: Annotated[bool, typer.Option("--restrict-train", help="Drop what is hard from train.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a column challenge.")] = False,
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Makes a challenge set of any data: a criterion on its columns says which examples are out of context."""
+    from oochub.data.challenge_repository import challenge_repository
+    from oochub.data.load import parse_options
+
+    arguments: dict[str, Any] = dict(
+        label=label,
+        context=context,
+        value=value,
+        at=at,
+        allowed=_members(allowed) if allowed else None,
+        inside=inside or None,
+        present=present,
+        context_areas=context_areas.split(",") if context_areas else None,
+        beta=beta,
+        similarity=similarity,
+        tau=_thresholds(tau) if tau else None,
+        hard_positives=hard_positives,
+        hard_negatives=hard_negatives,
+    )
+    given = {key: one for key, one in arguments.items() if one is not None} | parse_options(parameter or [])
+    made = challenge_repository(
+        dataset,
+        out,
+        criterion,
+        given,
+        data_dir=data_dir,
+        options=parse_options(option or []),
+        restrict_train=restrict_train,
+        replace=replace,
+    )
+    if not as_json:
+        _print(made.counts, made.dropped)
+    done({"repository": str(out), "counts": made.counts, "dropped": made.dropped}, as_json)
+
+
+def _members(text: str) -> Any:
+    """The set that `1..245` or `road,grass,3..5` means."""
+    from oochub.data.load import parse_options
+
+    members: list[Any] = []
+    for part in text.split(","):
+        span = re.fullmatch(r"\s*(-?\d+)\.\.(-?\d+)\s*", part)
+        first_to_last = range(int(span[1]), int(span[2]) + 1) if span else range(0)
+        if span and "," not in text:
+            return first_to_last
+        members += first_to_last if span else [parse_options([f"allowed={part.strip()}"])["allowed"]]
+    return members
+
+
+def _thresholds(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise OochubError(f"--tau is a number, or two with a comma between, got {text!r}.") from None
+
+
+def _print(counts: dict[str, dict[str, int]], dropped: int) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("split")
+    for kind in next(iter(counts.values())):
+        table.add_column(kind.replace("_", " "), justify="right")
+    for split, of_kind in counts.items():
+        table.add_row(split, *(f"{n:,}" for n in of_kind.values()))
+    out_console.print(table)
+    without = [split for split, of_kind in counts.items() if not sum(of_kind.values()) - of_kind["easy"]]
+    if without:
+        out_console.print(f"Nothing is hard in {', '.join(without)}.")
+    if dropped:
+        out_console.print(f"Dropped the {dropped:,} hard examples of train.")

@@ -1,0 +1,38 @@
+"""The command `oochub compare`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.commands._options import AsJson, done, out_console
+
+
+def compare(
+    reports: Annotated[list[Path], typer.Argument(help="Files of `oochub evaluate`: tasks, methods, seeds.")],
+    metric: Annotated[list[str] | None, typer.Option(help="Repeatable, a table each; default the primary.")] = None,
+    slice: Annotated[str | None, typer.Option(help="Such as hard, easy, all; default out of context.")] = None,
+    reported: Annotated[bool, typer.Option("--reported", help="Add the paper's numbers as columns.")] = False,
+    markdown: Annotated[Path | None, typer.Option(help="Write Markdown tables here.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write LaTeX tables here.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write every number here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sets reports side by side: tasks by methods, mean and spread over seeds, bold where they overlap the best."""
+    from oochub.files import check_writable, written_whole
+    from oochub.report.comparison import comparison
+    from oochub.report.comparison_text import terminal
+
+    outputs = {name: path for name, path in (("markdown", markdown), ("latex", latex), ("csv", csv)) if path}
+    for path in outputs.values():
+        check_writable(path)
+    found = comparison(reports, metric=metric or None, slice=slice, reported=reported)
+    texts = {"markdown": found.to_markdown, "latex": found.to_latex, "csv": found.to_csv}
+    for name, path in outputs.items():
+        with written_whole(path) as draft:
+            draft.write_text(texts[name](), "utf-8")
+    if not as_json:
+        out_console.print(terminal(found.tables, width=out_console.width))
+    numbers = {"numbers": json.loads(found.to_frame().to_json(orient="records"))} if as_json else {}
+    done({name: str(path) for name, path in outputs.items()} | numbers, as_json)

@@ -1,0 +1,79 @@
+"""The command `oochub evaluate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.commands._options import AsJson, done, out_console
+from oochub.errors import OochubError
+
+
+def evaluate(
+    predictions: Annotated[
+        list[Path], typer.Argument(help="Files of `oochub predict`, of one model; with detectors of several sets.")
+    ],
+    out: Annotated[Path, typer.Option(help="The JSON file of the report; a folder for several tasks.")],
+    metric: Annotated[list[str] | None, typer.Option(help="Repeatable; default the benchmark's.")] = None,
+    match: Annotated[str | None, typer.Option(help="Also the gap at equal values of this column: area.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="Of nooch/all: ce_car, gist_car, ...; repeatable; every for all of them.")
+    ] = None,
+    detector: Annotated[
+        list[str] | None, typer.Option(help="Also this out-of-distribution detector; repeatable.")
+    ] = None,
+    reference: Annotated[Path | None, typer.Option(help="Predictions of the training split, to fit detectors.")] = None,
+    pair: Annotated[
+        list[str] | None, typer.Option(help="IN:OUT, configs to set against each other; repeatable; default all.")
+    ] = None,
+    probe: Annotated[
+        list[str] | None, typer.Option(help="zoom: how far a zoom that changes no answer moves the detectors' scores.")
+    ] = None,
+    classes: Annotated[
+        str, typer.Option(help="What an answer may be: all classes, or those present in its set.")
+    ] = "all",
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
+    from oochub.evaluation.evaluate import evaluate as run
+    from oochub.evaluation.task_reports import task_reports
+    from oochub.files import check_writable
+    from oochub.report.report import Report
+    from oochub.report.tables import terminal
+
+    if task and (detector or reference or pair or probe or classes != "all"):
+        raise OochubError(
+            "Detectors compare sets, not tasks: leave out --task, or --detector, --reference, --pair, --probe and "
+            "--classes."
+        )
+
+    if task:
+        written = task_reports(predictions, task, out, metrics=metric or None, match=match, seed=seed)
+        if len(written) == 1 and not as_json:
+            out_console.print(terminal(Report.load(*written.values()).data))
+        done({"reports": len(written), "report": str(out)}, as_json)
+        return
+    check_writable(out)
+    report = run(
+        list(predictions),
+        metrics=metric or None,
+        match=match,
+        detectors=detector or None,
+        reference=reference,
+        pairs=[_pair(one) for one in pair] if pair else None,
+        probes=probe or [],
+        classes=classes,  # type: ignore[arg-type]  # evaluate checks it
+        seed=seed,
+    )
+    report.save(out)
+    if not as_json:
+        out_console.print(terminal(report.data))
+    done({"report": str(out)}, as_json)
+
+
+def _pair(words: str) -> tuple[str, str]:
+    inside, _, outside = words.partition(":")
+    if not (inside and outside):
+        raise OochubError(f"--pair takes IN:OUT, as imagenet_1k:imagenet_ood, got {words!r}.")
+    return inside, outside

@@ -1,0 +1,30 @@
+"""The command `oochub list`."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from oochub import catalog
+from oochub.commands._options import AsJson, out_console
+
+
+def list_(
+    kind: Annotated[str | None, typer.Argument(help="benchmark, metric, objective, detector or criterion.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lists what the hub has: benchmarks, metrics, objectives, detectors, criteria."""
+    wanted = [kind] if kind else catalog.kinds()
+    found = {one: {name: catalog.summary(one, name) for name in catalog.names(one)} for one in wanted}
+    if as_json:
+        out_console.print_json(json.dumps(found))
+        return
+    for one, entries in found.items():
+        table = Table(title=one, title_justify="left", box=None, show_header=False, pad_edge=False)
+        table.add_column(no_wrap=True, style="bold")
+        table.add_column()
+        for name, text in entries.items():
+            table.add_row(name, text)
+        out_console.print(table if entries else f"[italic]{one}[/italic]\nnone in this version")
+        out_console.print()

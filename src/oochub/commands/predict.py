@@ -1,0 +1,52 @@
+"""The command `oochub predict`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, without_weight_bars
+
+
+def predict(
+    model: Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, or a Hub id.")],
+    benchmark: BenchmarkName,
+    out: Annotated[Path, typer.Option(help="The Parquet file of the predictions.")],
+    split: Annotated[list[str] | None, typer.Option(help="Repeatable; default validation and test.")] = None,
+    features: Annotated[bool, typer.Option(help="Store the features before the head, and the head.")] = False,
+    batch_size: int | None = None,
+    images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
+    preprocessing: Annotated[str, typer.Option(help="fused (fast) or processor (the model's own).")] = "fused",
+    odin: Annotated[
+        float | None, typer.Option(help="Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014.")
+    ] = None,
+    odin_temperature: Annotated[float, typer.Option(help="Of ODIN's gradient.")] = 1000.0,
+    zoom: Annotated[
+        float | None, typer.Option(help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.")
+    ] = None,
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predicts every example of the splits; the file opens in pandas."""
+    from oochub.data.load import load, parse_options
+    from oochub.files import check_writable
+    from oochub.prediction.predict import predict as run
+
+    check_writable(out)
+    without_weight_bars()
+    data = load(benchmark, data_dir=data_dir, options=parse_options(option or []))
+    made = run(
+        model,
+        data,
+        splits=split or None,
+        features=features,
+        batch_size=batch_size,
+        images=images,
+        preprocessing=preprocessing,
+        odin=odin,
+        odin_temperature=odin_temperature,
+        zoom=zoom,
+        out=out,
+    )
+    done({"predictions": str(out), "rows": len(made)}, as_json)

@@ -1,0 +1,97 @@
+"""The command `oochub report`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oochub.commands._options import AsJson, DataDir, Options, done, out_console
+
+
+def report(
+    source: Annotated[
+        list[str],
+        typer.Argument(help="One or more report.json; for figures predictions (.parquet), numbers.csv, nooch/all."),
+    ],
+    html: Annotated[Path | None, typer.Option(help="Write the self-contained page here.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write Markdown tables here.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table here.")] = None,
+    plot: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND=FILE.png", help="Draw a figure here (.png, .pdf, .svg); repeatable."),
+    ] = None,
+    detector: Annotated[
+        list[str] | None, typer.Option(help="For figures of detectors: score predictions with this one; repeatable.")
+    ] = None,
+    reference: Annotated[Path | None, typer.Option(help="Predictions of the training split, to fit detectors.")] = None,
+    embedding: Annotated[
+        list[Path] | None,
+        typer.Option(help="Predictions with features that say which pictures are near, a file a set; repeatable."),
+    ] = None,
+    images: Annotated[bool, typer.Option(help="Pictures of the worst mistakes on the page.")] = True,
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turns a report into a page, Markdown or LaTeX, and reports or predictions into figures; else prints the tables.
+
+    `oochub list figure` names the kinds of --plot, beside gap, slices, groups, reliability and detection of one report;
+    an option of a figure stands behind its kind: --plot alpha_beta_loss:side=negative=loss.png. Figures of detectors
+    are made of predictions of one model, a file a set: --detector vim --reference train.parquet --plot
+    score_distributions=vim.png
+    """
+    from oochub.data.load import parse_options
+    from oochub.errors import OochubError
+    from oochub.files import check_writable, written_whole
+    from oochub.report.drawing import Plot, draw
+    from oochub.report.figure_sources import Sources
+    from oochub.report.frame_table import frame_table
+    from oochub.report.tables import terminal
+
+    sources = Sources(
+        names=source,
+        data_dir=data_dir,
+        options=parse_options(option or []),
+        detectors=detector or [],
+        reference=str(reference) if reference else None,
+        embeddings=[str(path) for path in embedding or []],
+    )
+    plots = [Plot.parse(text, sources) for text in plot or []]
+    if (detector or reference or embedding) and not any(one.material == "scored_sets" for one in plots):
+        raise OochubError(
+            "--detector, --reference and --embedding are read by figures of detectors, such as --plot "
+            "score_distributions=FILE. `oochub evaluate --detector NAME` scores detectors into a report."
+        )
+    if embedding and not any("nearest" in one.beside for one in plots):
+        raise OochubError("--embedding is read by the figures distance_regression and percentile_pictures.")
+    outputs = {name: path for name, path in (("html", html), ("markdown", markdown), ("latex", latex)) if path}
+    for name, path in outputs.items():
+        check_writable(path)
+        if len(source) > 1:
+            raise OochubError(f"--{name} takes exactly one report, got {len(source)}: {', '.join(source)}.")
+    if sources.kind != "reports" and (outputs or not plots):
+        raise OochubError(
+            f"Tables and pages are made of a report, got {source[0]}: run `oochub evaluate PREDICTIONS --out "
+            "report.json` first. --plot KIND=FILE.png draws a figure of predictions; `oochub list figure` names them."
+        )
+    texts = {
+        "html": lambda: sources.report.to_html(images=images),
+        "markdown": lambda: sources.report.to_markdown(),
+        "latex": lambda: sources.report.to_latex(),
+    }
+    for name, path in outputs.items():
+        text = texts[name]()
+        with written_whole(path) as draft:
+            draft.write_text(text, "utf-8")
+    tables = draw(plots, sources)
+    if not outputs and not plots and not as_json:
+        for loaded in sources.reports:
+            out_console.print(terminal(loaded.data))
+    if not as_json:
+        for table in tables.values():
+            out_console.print(frame_table(table))
+    written: dict[str, Any] = {name: str(path) for name, path in outputs.items()}
+    drawn = [str(plot.path) for plot in plots]
+    told = {path: table.astype(object).where(table.notna(), None).to_dict("records") for path, table in tables.items()}
+    more: dict[str, Any] = {"plots": drawn} | ({"numbers": told} if told else {})
+    done(written | (more if as_json else {path: path for path in drawn}), as_json)

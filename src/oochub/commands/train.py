@@ -1,0 +1,64 @@
+"""The command `oochub train`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, without_weight_bars
+
+
+def train(
+    benchmark: BenchmarkName,
+    out: Annotated[Path, typer.Option(help="The folder of the run: model, image processor, recipe, card.")],
+    objective: Annotated[str, typer.Option(help="One of `oochub list objective`.")] = "erm",
+    hyperparameter: Annotated[list[str] | None, typer.Option("--set", help="Of the objective, key=value.")] = None,
+    model: Annotated[str, typer.Option(help="A model folder or Hub id, or resnet-tiny (untrained).")] = "resnet-tiny",
+    environments: Annotated[
+        str | None, typer.Option(help="Column of the environments; default the benchmark's.")
+    ] = None,
+    num_train_epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.")] = 12,
+    per_device_train_batch_size: int = 64,
+    learning_rate: float = 2e-3,
+    weight_decay: float = 1e-3,
+    early_stopping_patience: Annotated[int, typer.Option(help="Epochs without a better loss; 0 never stops.")] = 0,
+    seed: int = 0,
+    image_size: Annotated[int | None, typer.Option(help="Squeeze whole pictures to so many pixels a side.")] = None,
+    pretrained: Annotated[bool, typer.Option(help="Load the weights of the model, not its architecture alone.")] = True,
+    argument: Annotated[
+        list[str] | None,
+        typer.Option(help="Any other field of RobustTrainingArguments, key=value, e.g. optim=sgd; repeatable."),
+    ] = None,
+    data_dir: DataDir = None,
+    option: Options = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace another run in the folder.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Trains a model with a robust objective; run again after an interruption, it goes on."""
+    from oochub.data.load import parse_options
+    from oochub.training import train as run
+
+    without_weight_bars()
+    result = run(
+        benchmark,
+        out,
+        objective=objective,
+        hyperparameters=parse_options(hyperparameter or []),
+        model=model,
+        environments=environments,
+        arguments={
+            "num_train_epochs": num_train_epochs,
+            "per_device_train_batch_size": per_device_train_batch_size,
+            "learning_rate": learning_rate,
+            "weight_decay": weight_decay,
+            "early_stopping_patience": early_stopping_patience,
+            "seed": seed,
+            **parse_options(argument or []),
+        },
+        image_size=image_size,
+        pretrained=pretrained,
+        data_dir=data_dir,
+        options=parse_options(option or []),
+        overwrite=overwrite,
+    )
+    done(result, as_json)

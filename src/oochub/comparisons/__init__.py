@@ -1,1 +1,0 @@
-"""Two reports or more side by side, beside what papers reported."""

@@ -1,0 +1,229 @@
+"""Makes a challenge set of any data set: a criterion applied to its columns says which examples are hard."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub.builders.criteria._signed import is_binary, positives
+from oochub.data.criterion_arguments import MADE, Arguments, check_arguments, check_columns, listed
+from oochub.errors import OochubError, unknown_name
+
+KINDS = ("easy", "hard_positive", "hard_negative", "hard")
+"""The class names of a challenge column."""
+
+
+class ChallengeSet(NamedTuple):
+    """What `challenge` made.
+
+    Attributes:
+        dataset: The data set with its new columns; a Dataset or DatasetDict, as it was given.
+        counts: How many examples of each kind were found, by split: {"test": {"easy": 90, "hard_positive": 4, ...}}.
+        dropped: How many of them left the training split; 0 without `restrict_train`.
+    """
+
+    dataset: Any
+    counts: dict[str, dict[str, int]]
+    dropped: int
+
+
+def challenge(
+    dataset: Any,
+    criterion: str | Callable[..., Any],
+    *,
+    restrict_train: bool = False,
+    replace: bool = False,
+    **arguments: Any,
+) -> ChallengeSet:
+    """Adds the columns `challenge` and, where there is one, `challenge_value` to every split of a data set.
+
+    The call is the criterion's own, with the names of columns in place of arrays. A parameter that is annotated
+    `ArrayLike` is such an array; a needed one that is not given is read from the column of its own name. Of a criterion
+    with a number to compare with (a parameter annotated `float`), `challenge_value` holds the numbers that it compares:
+    its only array besides `present` and `label`, the largest of each row if it has several columns.
+
+    A ClassLabel column reaches the criterion as its class names, except that a `label` or `present` of two classes is
+    0 and 1. A `context` is compared with the `label` by name, or by number where one of them is bare numbers.
+    Pictures are neither read nor decoded; each split is judged on its own.
+
+    Args:
+        dataset: A Dataset or DatasetDict.
+        criterion: A name of `oochub list criterion`, or a function of that form.
+        restrict_train: Drop what is hard from the split `train`, so that no model learns from it.
+        replace: Replace the columns `challenge` and `challenge_value` of a data set that has them.
+        **arguments: Of the criterion. A column's name, or a list of names for an array (n, k); other values as the
+            criterion takes them.
+
+    Returns:
+        The data set, the counts of each kind in each split, and how many rows `restrict_train` dropped.
+
+    Raises:
+        OochubError: An unknown criterion, argument or column; columns that are there already; a missing value; a
+            context or a set of classes with names that the other column does not have; what the criterion refuses.
+
+    Source: Madras and Zemel, NOOCH, Section 2, steps 1 to 3.
+
+    >>> data = datasets.Dataset.from_dict({"label": [0, 0, 1], "background": [0, 1, 0]})
+    >>> made = challenge(data, "mismatch", context="background")
+    >>> made.dataset.features["challenge"].int2str(made.dataset["challenge"][:])
+    ['easy', 'hard_negative', 'hard_positive']
+    >>> made.counts
+    {'train': {'easy': 1, 'hard_positive': 1, 'hard_negative': 1, 'hard': 0}}
+    """
+    told = check_arguments(criterion, arguments)
+    parts = _parts(dataset)
+    for name, part in parts.items():
+        check_columns(told, part.features, replace=replace, split=name)
+    if restrict_train and "train" not in parts:
+        raise OochubError(f"restrict_train drops rows of the split train; there are only {', '.join(parts)}.")
+    read = {key: _read(parts, columns) for key, columns in told.columns.items()}
+    names = _names(parts, told.columns)
+    arrays, values = _coded(told, names, read)
+    behind = None if told.behind in names else read.get(told.behind or "")
+    made, counts, dropped, start = {}, {}, 0, 0
+    for name, part in parts.items():
+        rows = slice(start, start + len(part))
+        start = rows.stop
+        codes = _judge(told.function, {key: array[rows] for key, array in arrays.items()}, values, name)
+        counts[name] = dict(zip(KINDS, np.bincount(codes, minlength=len(KINDS)).tolist(), strict=True))
+        part = part.remove_columns([column for column in MADE if column in part.column_names])
+        part = part.add_column("challenge", codes, feature=datasets.ClassLabel(names=list(KINDS)))
+        if behind is not None and _is_number(behind):
+            part = part.add_column("challenge_value", _largest(behind[rows]), feature=datasets.Value("float64"))
+        if restrict_train and name == "train":
+            easy = np.flatnonzero(codes == 0)
+            if not len(easy):
+                raise OochubError("Every example of train is hard, so that restrict_train would leave none.")
+            dropped, part = len(part) - len(easy), part.select(easy)
+        made[name] = part
+    whole = datasets.DatasetDict(made) if isinstance(dataset, datasets.DatasetDict) else next(iter(made.values()))
+    return ChallengeSet(whole, counts, dropped)
+
+
+def _parts(dataset: Any) -> dict[str, datasets.Dataset]:
+    if isinstance(dataset, datasets.Dataset):
+        return {str(dataset.split or "train"): dataset}
+    if isinstance(dataset, datasets.DatasetDict):
+        return dict(dataset)
+    raise OochubError(
+        f"challenge takes a Dataset or a DatasetDict, got {type(dataset).__name__}. "
+        "A streamed data set is loaded whole without streaming=True."
+    )
+
+
+def _names(parts: Mapping[str, datasets.Dataset], columns: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The class names of the parameters that are read from a ClassLabel column."""
+    found = {}
+    for key, column in columns.items():
+        features = [part.features[listed(column)[0]] for part in parts.values()]
+        if any(feature != features[0] for feature in features):
+            raise OochubError(f"Column {column!r} is not the same in all splits: {features}. Cast it to one feature.")
+        if isinstance(column, str) and isinstance(features[0], datasets.ClassLabel):
+            found[key] = list(features[0].names)
+    return found
+
+
+def _read(parts: Mapping[str, datasets.Dataset], columns: str | list[str]) -> NDArray[Any]:
+    """The array of one parameter over all splits: (n,), or (n, k) of lists or of several columns."""
+    found = []
+    for split, part in parts.items():
+        table = part.select_columns(listed(columns)).with_format("arrow")[:]
+        arrays = [
+            _array(table[one].combine_chunks(), part.features[one], f"{one!r} of {split}") for one in listed(columns)
+        ]
+        found.append(arrays[0] if isinstance(columns, str) else np.column_stack(arrays))
+    if len({one.shape[1:] for one in found}) > 1:
+        raise OochubError(f"Column {columns!r} holds lists of another length in each split; all must be as long.")
+    return np.concatenate(found)
+
+
+def _array(column: pa.Array, feature: Any, title: str) -> NDArray[Any]:
+    missing = column.null_count
+    if isinstance(feature, datasets.ClassLabel):  # -1 is the Hub's "no label"
+        missing += pc.sum(pc.less(column, 0)).as_py() or 0
+    if missing:
+        raise OochubError(
+            f"Column {title} has no value in {missing} of {len(column)} rows, and what has none is neither easy nor "
+            "hard. Drop these rows first, with dataset.filter."
+        )
+    if not pa.types.is_nested(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    widths = pc.unique(pc.list_value_length(column)).to_pylist() or [0]
+    if len(widths) > 1:
+        raise OochubError(f"Column {title} holds lists of {min(widths)} to {max(widths)} values; all must be as long.")
+    return np.asarray(pc.list_flatten(column).to_numpy(zero_copy_only=False)).reshape(len(column), widths[0])
+
+
+def _coded(
+    told: Arguments, names: Mapping[str, list[str]], read: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The criterion's arguments, with names for the numbers of ClassLabel columns."""
+    arrays, values = dict(read), dict(told.values)
+    for key, classes in names.items():
+        if not (key in ("label", "present") and len(classes) == 2):
+            arrays[key] = np.asarray(classes)[read[key]]
+    if "present" in arrays:
+        arrays["present"] = positives("present", arrays["present"])
+    if {"label", "context"} <= set(arrays):
+        arrays |= _coded_alike(told.columns, names, read)
+    allowed = values.get("allowed")
+    if "value" in arrays and not _is_number(arrays["value"]) and isinstance(allowed, Collection):
+        values["allowed"] = [allowed] if isinstance(allowed, str) else [str(one) for one in allowed]
+        for one in values["allowed"]:
+            if one not in names.get("value", [one]):
+                raise unknown_name(f"class of column {told.columns['value']!r}", one, names["value"])
+    return arrays, values
+
+
+def _coded_alike(
+    columns: Mapping[str, Any], names: Mapping[str, list[str]], read: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """`label` and `context`, of a label of two classes as 0, 1 and, for any other context, -1; else as text."""
+    pair = {key: read[key] for key in ("label", "context")}
+    if all(map(_is_number, pair.values())) and not set(pair) <= set(names):
+        binary = len(names["label"]) == 2 if "label" in names else is_binary(pair["label"])
+        pair = {key: array.astype(np.float64) for key, array in pair.items()}
+        return pair if binary else {key: array.astype(str) for key, array in pair.items()}
+    text = {key: np.asarray(names[key])[array] if key in names else array.astype(str) for key, array in pair.items()}
+    seen = {key: names.get(key) or pd.unique(array).tolist() for key, array in text.items()}
+    if not set(seen["label"]) & set(seen["context"]):
+        raise OochubError(
+            f"The context {columns['context']!r} has none of the names of the label {columns['label']!r}: "
+            f"{', '.join(seen['context'][:8])} against {', '.join(seen['label'][:8])}. "
+            "Give the context the name of the class that it goes with."
+        )
+    if len(names.get("label", [])) != 2:
+        return text
+    return {key: pd.Index(names["label"]).get_indexer(pd.Index(array)) for key, array in text.items()}
+
+
+def _is_number(array: NDArray[Any]) -> bool:
+    return array.dtype.kind in "buif"
+
+
+def _judge(
+    function: Callable[..., Any], arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any], split: str
+) -> NDArray[np.intp]:
+    """The challenge of each row of a split, as numbers of KINDS."""
+    try:
+        kinds = np.asarray(function(**arrays, **values))
+    except OochubError as error:
+        raise OochubError(f"Split {split}: {error}") from None
+    n = len(next(iter(arrays.values())))
+    codes = pd.Index(KINDS).get_indexer(pd.Index(kinds.ravel()))
+    if kinds.shape != (n,) or (codes < 0).any():
+        raise OochubError(
+            f"{function.__name__} must return {n} of {', '.join(KINDS)}, got {kinds.shape}: {kinds.ravel()[:3]} ..."
+        )
+    return np.asarray(codes)
+
+
+def _largest(array: NDArray[Any]) -> NDArray[np.float64]:
+    if array.ndim == 1:
+        return array.astype(np.float64)
+    return array.max(axis=1).astype(np.float64) if array.shape[1] else np.full(len(array), np.nan)

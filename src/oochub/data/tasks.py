@@ -1,0 +1,148 @@
+"""One binary task of a data set, or of predictions, that hold every task at once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+
+from oochub import catalog
+from oochub.benchmark import BuildRecord
+from oochub.errors import OochubError
+from oochub.prediction.predictions import Predictions
+
+_OF_ALL = ("labels", "areas", "gist_embedding", "gist_similarity")
+_NEEDED = ("labels", "areas", "gist_similarity")
+
+
+def task(data: Any, name: str) -> Any:
+    """The task `name` of `load_dataset("nooch", "all")`, or of predictions of it; no picture is read.
+
+    Args:
+        data: A Dataset or DatasetDict of a config that holds every task, or Predictions of a model with one logit a
+            class.
+        name: The task's own config, "ce_car" or "gist_bowl".
+
+    Returns:
+        The same kind of thing, with the columns that `load_dataset("nooch", name)` has. Predictions get two logits,
+        (0, z) for the class's logit z, so that their softmax is its sigmoid.
+
+    Raises:
+        OochubError: Data of another config, a name that is no task, a class without context, gist without embeddings.
+
+    >>> import tempfile
+    >>> from datasets import load_dataset
+    >>> from oochub.builders.toy_worlds.toy_coco import toy_coco
+    >>> folder = toy_coco(tempfile.mkdtemp() + "/coco", size=200)
+    >>> every = load_dataset("nooch", "all", data_dir=str(folder), split="test", cache_dir=tempfile.mkdtemp())
+    >>> task(every, "ce_car").features["label"].names
+    ['no_car', 'car']
+    """
+    if isinstance(data, Predictions):
+        return _of_predictions(data, name)
+    if isinstance(data, Mapping):
+        return datasets.DatasetDict({split: task(part, name) for split, part in data.items()})
+    if not isinstance(data, datasets.Dataset):
+        raise OochubError(f"task takes a Dataset, a DatasetDict or Predictions, got {type(data).__name__}.")
+    return _of_dataset(data, name)
+
+
+def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
+    record = BuildRecord.of(data.info.description)
+    if record is None:
+        raise OochubError(
+            "This data set has no build record, so its contexts are unknown. Load it with "
+            'load_dataset("nooch", "all", data_dir=...).'
+        )
+    _check(record.benchmark, record.config, data.column_names)
+    made, columns, facts = _make(record.benchmark, _arrays(data), data.column_names, record.facts, name)
+    features = made.features(gist="challenge_gist" in columns)
+    own = datasets.Dataset.from_dict(_numbered(columns, features), features=features)
+    rest = data.remove_columns([each for each in _OF_ALL if each in data.column_names])
+    joined = datasets.concatenate_datasets([rest, own], axis=1)
+    first = [each for each in ("example_id", "image") if each in joined.column_names]
+    last = [each for each in joined.column_names if each not in {*first, *features}]
+    joined = joined.select_columns([*first, *features, *last])
+    config = BuildRecord(
+        benchmark=record.benchmark, config=name, version=record.version, notes=record.notes, facts=facts
+    )
+    joined.info.description = config.describe(catalog.get("benchmark", record.benchmark).summary)
+    return joined
+
+
+def _arrays(data: datasets.Dataset) -> dict[str, Any]:
+    """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads pictures."""
+    lying = [each for each in _NEEDED if each in data.column_names]
+    table = data.select_columns(lying).with_format("arrow")[:]
+    return {each: table.column(each).to_numpy() for each in lying}
+
+
+def _of_predictions(data: Predictions, name: str) -> Predictions:
+    meta = data.metadata
+    _check(meta["benchmark"], meta["config"], data.table.column_names)
+    split = data.split
+    parts = []
+    facts: dict[str, Any] = {}
+    names: list[str] = []
+    for one in dict.fromkeys(split.tolist()):
+        rows = data.table.filter(pa.array(split == one))
+        arrays = {each: rows.column(each).to_numpy() for each in _NEEDED if each in rows.column_names}
+        made, columns, facts = _make(meta["benchmark"], arrays, rows.column_names, meta["facts"], name)
+        names = made.features(gist=False)["label"].names
+        number = data.class_names.index(made.name) if made.name in data.class_names else -1
+        if number < 0:
+            raise OochubError(f"The model has no output for {made.name}, only {', '.join(data.class_names[:6])}, ...")
+        logit = np.stack(rows.column("logits").to_numpy())[:, number]
+        parts.append(_replaced(rows, columns, made.features(gist="challenge_gist" in columns), logit))
+    return Predictions(
+        pa.concat_tables(parts),
+        {**meta, "config": name, "facts": facts, "class_names": names, "task_of": meta["config"]},
+    )
+
+
+def _replaced(
+    rows: pa.Table, columns: Mapping[str, Any], features: datasets.Features, logit: np.ndarray[Any, Any]
+) -> pa.Table:
+    """The table with the task's columns instead of those of all tasks, names in place of class numbers."""
+    rows = rows.drop_columns([each for each in (*_OF_ALL, "label", "logits", "captions") if each in rows.column_names])
+    pair = np.stack([np.zeros_like(logit), logit], axis=1)
+    rows = rows.append_column("label", pa.array(columns["label"], pa.int64()))
+    rows = rows.append_column("logits", pa.array(list(pair), pa.list_(pa.float32())))
+    for key, feature in features.items():
+        if key == "label":
+            continue
+        values = columns[key]
+        if isinstance(feature, datasets.ClassLabel):
+            array = pa.array([v if isinstance(v, str) else feature.names[v] for v in values.tolist()], pa.string())
+        else:
+            array = pa.array(values, datasets.Features({key: feature}).arrow_schema.field(key).type)
+        rows = rows.append_column(key, array)
+    return rows
+
+
+def _make(
+    benchmark: str, columns: Mapping[str, Any], lying: Any, facts: Mapping[str, Any], name: str
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    maker = catalog.get("benchmark", benchmark).task
+    arrays = {each: columns[each] for each in _NEEDED if each in lying}
+    made: tuple[Any, dict[str, Any], dict[str, Any]] = maker(arrays, facts, name)
+    return made
+
+
+def _check(benchmark: str, config: str, columns: Any) -> None:
+    known = benchmark in catalog.names("benchmark") and catalog.get("benchmark", benchmark).task is not None
+    if not known or config != "all" or "labels" not in columns:
+        raise OochubError(
+            f"{benchmark}/{config} is not a config that holds every task at once. "
+            'Take nooch/all: load_dataset("nooch", "all", data_dir=...), or predictions of it.'
+        )
+
+
+def _numbered(columns: Mapping[str, Any], features: datasets.Features) -> dict[str, Any]:
+    return {
+        key: features[key].str2int(values.tolist())
+        if isinstance(features[key], datasets.ClassLabel) and values.dtype.kind == "U"
+        else list(values)
+        for key, values in ((key, columns[key]) for key in features)
+    }

@@ -1,1 +1,0 @@
-"""Figures by name: which of `oochub.figures` is drawn, of which sources, into which file."""

@@ -1,0 +1,1 @@
+"""The parts of an evaluation: slices, gaps, matching, detection, mistakes; `evaluate` joins them."""

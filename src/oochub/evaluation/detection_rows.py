@@ -1,0 +1,244 @@
+"""Scores out-of-distribution detectors on stored features and logits, for both goals of detection."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from oochub import catalog
+from oochub.errors import OochubError
+from oochub.evaluation.detector_differences import detector_differences
+from oochub.evaluation.detector_scores import ScoredSet, detector_scores, ood_rows, read_head
+from oochub.evaluation.present_classes import Classes
+from oochub.evaluation.zoom_probe import zoom_probe
+from oochub.prediction.predictions import Predictions
+from oochub.stats.estimation import estimate
+
+_METRICS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "auroc_new_class": ("auroc_new_class", {}),
+    "auroc_failure": ("auroc_failure", {}),
+    "ood_breakdown": ("ood_breakdown", {}),
+    "fpr_at_tpr_id": ("fpr_at_tpr", {"positive": "id"}),
+    "fpr_at_tpr_ood": ("fpr_at_tpr", {"positive": "ood"}),
+    "average_precision_id": ("average_precision", {"positive": "id"}),
+    "average_precision_ood": ("average_precision", {"positive": "ood"}),
+    "correct_discarded": ("correct_discarded", {}),
+}
+
+
+def detection(
+    parts: Sequence[Predictions],
+    detectors: Iterable[str | Any],
+    *,
+    reference: Predictions | None = None,
+    head: Mapping[str, NDArray[Any]] | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    classes: Classes = "all",
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Every detector on every pair of a set in distribution and one out of it.
+
+    Args:
+        parts: Predictions of one model, one config each. Rows are out of distribution where the column `is_ood` says
+            so, or where their label is -1.
+        detectors: Names of the catalogue ("msp", or "odin:epsilon=0.0014"), or detectors, fitted or not.
+        reference: Predictions of the training split, to fit detectors on.
+        head: "weight" (c, d) and "bias" (c,) of the model's last layer, for detectors that need them.
+        pairs: Configs to set against each other, (in distribution, out of it); None takes every pair of a config with
+            rows in distribution and one with rows out of it. Sets are never pooled.
+        classes: What is "correct": the largest logit of "all" classes, or of those "present" in the set in
+            distribution, such as the 200 of ImageNet-R. The detectors' scores are of all classes either way.
+        resamples: Bootstrap replicates of the intervals that are bootstraps.
+        seed: Of the bootstrap.
+
+    Returns:
+        One dict a detector and pair: detector, hyperparameters, id_set, ood_set, n_id, n_ood, n_incorrect; classes,
+        the rule and how many an answer may be; metrics, each an estimate with interval; against_best and against_msp,
+        see `detector_differences`. A higher score is more in-distribution; "correct" is the classifier's own.
+
+    Raises:
+        OochubError: An unknown detector, config or rule, a config twice, a detector that lacks the reference, features
+            or head or has other settings than its stored logits, no pair.
+
+    Source: ImageNet-OOD, Sections 2 and 4: new-class detection and failure detection.
+    """
+    chosen = chosen_pairs(parts, pairs)
+    sets = detector_scores(parts, detectors, reference=reference, head=head, classes=classes)
+    return detection_rows(sets, chosen, classes=classes, resamples=resamples, seed=seed)
+
+
+def detection_fields(
+    parts: Sequence[Predictions],
+    detectors: Iterable[str | Any],
+    sources: Sequence[Any],
+    pairs: Sequence[tuple[str, str]] | None,
+    probes: Sequence[str],
+    classes: Classes,
+    **sampling: Any,
+) -> dict[str, Any]:
+    """The fields `detection` and, with probes, `probes` of a report.
+
+    Args:
+        parts: See `detection`.
+        detectors: See `detection`.
+        sources: The reference or None, then `parts`, as given to `evaluate`: Predictions or paths. The head lies
+            beside the first path that has one.
+        pairs: See `detection`.
+        probes: Names of probes: "zoom".
+        classes: See `detection`.
+        sampling: resamples and seed.
+
+    Raises:
+        OochubError: As `detection` and `zoom_probe`.
+    """
+    head = next((one for one in (read_head(p) for p in sources if isinstance(p, str | Path)) if one is not None), None)
+    reference = Predictions.load(sources[0]) if isinstance(sources[0], str | Path) else sources[0]
+    chosen = chosen_pairs(parts, pairs)
+    sets = detector_scores(parts, detectors, reference=reference, head=head, classes=classes)
+    probed = {"probes": zoom_probe(sets, chosen, **sampling)} if probes else {}
+    return {"detection": detection_rows(sets, chosen, classes=classes, **sampling), **probed}
+
+
+def detection_rows(
+    sets: Sequence[ScoredSet],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    classes: Classes = "all",
+    resamples: int = 1000,
+    seed: int = 0,
+    without: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """The rows of `detection` of sets that are scored already.
+
+    Args:
+        sets: Of `detector_scores`, made with the same `classes`.
+        pairs: Of `chosen_pairs`.
+        classes: What the rows say of "correct".
+        resamples: Bootstrap replicates of the intervals that are bootstraps.
+        seed: Of the bootstrap.
+        without: Metrics to leave out; see `pair_metrics`.
+    """
+    named = {one.name: one for one in sets}
+    keys = list(sets[0].detectors)
+    sampling: dict[str, Any] = {"resamples": resamples, "seed": seed, "without": without}
+    rows = {}
+    with tqdm(total=len(keys) * len(pairs), desc="Scoring detectors", unit="pair", disable=None) as bar:
+        for inside, outside in pairs:
+            columns = pair_columns(named[inside], named[outside])
+            against = detector_differences(columns.scores, columns.is_ood, columns.correct)
+            for key in keys:
+                rows[key, inside, outside] = {
+                    "detector": key,
+                    "hyperparameters": sets[0].detectors[key].hyperparameters,
+                    "id_set": inside,
+                    "ood_set": outside,
+                    "n_id": int((~columns.is_ood).sum()),
+                    "n_ood": int(columns.is_ood.sum()),
+                    "n_incorrect": int((~columns.correct & ~columns.is_ood).sum()),
+                    "classes": {"rule": classes, "n": len(named[inside].allowed)},
+                    "metrics": pair_metrics(columns.scores[key], columns.is_ood, columns.correct, **sampling),
+                    **against[key],
+                }
+                bar.update()
+    return [rows[key, inside, outside] for key in keys for inside, outside in pairs]
+
+
+class PairColumns(NamedTuple):
+    """The rows of one pair: those in distribution of one set, then those out of it of another."""
+
+    scores: Mapping[str, NDArray[np.float64]]
+    is_ood: NDArray[np.bool_]
+    correct: NDArray[np.bool_]
+
+
+def pair_columns(inside: ScoredSet, outside: ScoredSet) -> PairColumns:
+    """What metrics of detection need of two sets: every detector's scores (n,), `is_ood` and `correct` (n,)."""
+    known, unknown = ~inside.is_ood, outside.is_ood
+    is_ood = np.repeat([False, True], [known.sum(), unknown.sum()])
+    correct = np.concatenate([inside.correct[known], np.zeros(unknown.sum(), bool)])
+    scores = {
+        key: np.concatenate([inside.scores[key][known], outside.scores[key][unknown]]) for key in inside.detectors
+    }
+    return PairColumns(scores, is_ood, correct)
+
+
+def pair_metrics(
+    score: Any,
+    is_ood: Any,
+    correct: Any,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    without: Collection[str] = (),
+) -> dict[str, dict[str, Any]]:
+    """Every metric of detection on the rows of one pair of sets.
+
+    Args:
+        score: Of one detector (n,), higher is more in-distribution.
+        is_ood: Whether a row is out of distribution (n,).
+        correct: Whether the classifier is right on a row (n,), not looked at where `is_ood`.
+        resamples: Bootstrap replicates of the intervals that are bootstraps.
+        seed: Of the bootstrap.
+        without: Metrics to leave out: average_precision takes a hundred times as long as all others, for its bootstrap.
+
+    Returns:
+        Estimates as dicts, by name: auroc_new_class, auroc_failure, the three of ood_breakdown, and the others of a
+        report's `detection`.
+
+    >>> pair_metrics([3, 2, 1], [False, False, True], [True, False, False])["auroc_new_class"]["value"]
+    1.0
+    """
+    columns = {"score": score, "is_ood": is_ood, "correct": correct}
+    metrics: dict[str, dict[str, Any]] = {}
+    for title, (name, options) in _METRICS.items():
+        if name in without:
+            continue
+        metric = catalog.get("metric", name)
+        arrays = {each: columns[each] for each in signature(metric).parameters if each in columns}
+        found = estimate(metric, arrays, options=options, resamples=resamples, seed=seed)
+        named_numbers = found.items() if isinstance(found, Mapping) else [("", found)]
+        metrics |= {f"{title}.{part}" if part else title: one.to_dict() for part, one in named_numbers}
+    return metrics
+
+
+def chosen_pairs(parts: Sequence[Predictions], asked: Sequence[tuple[str, str]] | None = None) -> list[tuple[str, str]]:
+    """The pairs of configs that are set against each other: (in distribution, out of it).
+
+    Args:
+        parts: Predictions, one config each.
+        asked: What to take; None takes every pair of a config with rows in distribution and one with rows out of it.
+
+    Raises:
+        OochubError: A config twice or unknown, a side without rows, no pair.
+    """
+    named: dict[str, Predictions] = {}
+    for part in parts:
+        if str(part.metadata["config"]) in named:
+            raise OochubError(
+                f"Two of the predictions are of {part.metadata['config']}. Detectors take one file a set: predict all "
+                "its splits into one, or leave one out."
+            )
+        named[str(part.metadata["config"])] = part
+    for name in (one for pair in asked or () for one in pair):
+        if name not in named:
+            raise OochubError(f"pairs= names {name!r}, and the predictions are of {', '.join(named)}.")
+    ood = {name: ood_rows(part) for name, part in named.items()}
+    every = [(a, b) for a in named for b in named if not ood[a].all() and ood[b].any()]
+    found = list(asked) if asked is not None else every
+    for inside, outside in found:
+        if ood[inside].all() or not ood[outside].any():
+            raise OochubError(
+                f"The pair ({inside}, {outside}) has no row {'in' if ood[inside].all() else 'out of'} distribution. "
+                "Write it as (in distribution, out of distribution)."
+            )
+    if not found:
+        raise OochubError(
+            "Detectors need rows in and out of distribution (column is_ood, or label -1). Give predictions of both: "
+            "oochub.evaluate([id_predictions, ood_predictions], detectors=[...])."
+        )
+    return found

@@ -1,0 +1,245 @@
+"""Scores every detector gives to every set of pictures: what tables, metrics and figures of detection are made of."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.errors import OochubError
+from oochub.evaluation.present_classes import Classes, allowed_classes, answers
+from oochub.prediction.predictions import Predictions
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredSet:
+    """One set of pictures, as the detectors see it.
+
+    Attributes:
+        name: The config of its predictions, such as "imagenet_1k".
+        predictions: Its rows, in order.
+        is_ood: Whether a row is out of distribution (n,): by its column `is_ood`, or its label -1.
+        answer: The classifier's answer to each row (n,): a class number, one of `allowed`.
+        allowed: The classes (k,) that an answer may be; see `oochub.evaluation.present_classes`.
+        correct: Whether that answer is right (n,); never where `is_ood`.
+        scores: Each detector's scores (n,), float64, higher is more in-distribution, by `detector_key`.
+        detectors: The fitted detectors, by the same keys.
+    """
+
+    name: str
+    predictions: Predictions
+    is_ood: NDArray[np.bool_]
+    answer: NDArray[np.int64]
+    allowed: NDArray[np.int64]
+    correct: NDArray[np.bool_]
+    scores: Mapping[str, NDArray[np.float64]]
+    detectors: Mapping[str, Any]
+
+
+def detector_scores(
+    parts: Sequence[Predictions],
+    detectors: Iterable[str | Any],
+    *,
+    reference: Predictions | None = None,
+    head: Mapping[str, NDArray[Any]] | None = None,
+    classes: Classes = "all",
+) -> list[ScoredSet]:
+    """Fits what has to be fitted and scores every set.
+
+    Args:
+        parts: Predictions of one model, one config each.
+        detectors: Names of the catalogue (with their defaults, or "odin:epsilon=0.0014"), or detectors, fitted or not.
+        reference: Predictions of the training split, to fit detectors on.
+        head: "weight" (c, d) and "bias" (c,) of the model's last layer, for detectors that need them.
+        classes: Which classes an answer may be, to be correct: "all", or those "present" in each set. Scores are of
+            all classes either way.
+
+    Returns:
+        A ScoredSet for each of `parts`, in order.
+
+    Raises:
+        OochubError: An unknown detector or hyperparameter, one that lacks the reference, features or head, or one
+            with an epsilon or temperature other than that of the stored odin_logits; predictions of several models.
+    """
+    made = [made_detector(one) if isinstance(one, str) else one for one in detectors]
+    _check_one_model([*parts, *([reference] if reference is not None else [])])
+    for detector in made:
+        for part in parts:
+            _check_stored(detector, part)
+    fitted = {detector_key(one): _fitted(one, reference, head) for one in made}
+    return [_scored(part, fitted, classes) for part in parts]
+
+
+def made_detector(words: str) -> Any:
+    """A detector by the words of the command line: its name, and hyperparameters after a colon.
+
+    Raises:
+        OochubError: An unknown name or hyperparameter, or a value that it cannot take.
+
+    >>> made_detector("odin:epsilon=0.0014,temperature=10").hyperparameters
+    {'temperature': 10.0, 'epsilon': 0.0014}
+    >>> made_detector("knn:neighbors=5")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: The detector knn has no hyperparameter 'neighbors'. It has: k.
+    """
+    name, _, options = words.partition(":")
+    kind = catalog.get("detector", name)
+    known = list(signature(kind).parameters)
+    given: dict[str, Any] = {}
+    for option in filter(None, options.split(",")):
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise OochubError(f"Hyperparameters of a detector are written {name}:key=value,..., got {words!r}.")
+        if key not in known:
+            raise OochubError(
+                f"The detector {name} has no hyperparameter {key!r}. It has: {', '.join(known) or 'none'}."
+            )
+        given[key] = _value(value)
+    return kind(**given)
+
+
+def detector_key(detector: Any) -> str:
+    """The name of a detector, with the hyperparameters that are not its defaults; `made_detector` reads it.
+
+    >>> detector_key(catalog.get("detector", "odin")()), detector_key(catalog.get("detector", "odin")(epsilon=0.0014))
+    ('odin', 'odin:epsilon=0.0014')
+    """
+    defaults = {name: one.default for name, one in signature(type(detector)).parameters.items()}
+    other = [f"{name}={value}" for name, value in detector.hyperparameters.items() if value != defaults[name]]
+    return ":".join(filter(None, [detector_name(detector), ",".join(other)]))
+
+
+def detector_name(detector: Any) -> str:
+    """The name of a detector in the catalogue: that of its file.
+
+    >>> detector_name(catalog.get("detector", "max_logit")())
+    'max_logit'
+    """
+    return type(detector).__module__.rpartition(".")[2]
+
+
+def ood_rows(part: Predictions) -> NDArray[np.bool_]:
+    """Whether each row is out of distribution (n,): by the column `is_ood`, else by a label of -1."""
+    if "is_ood" in part.table.column_names:
+        return part.column("is_ood").astype(bool)
+    found: NDArray[np.bool_] = part.label < 0
+    return found
+
+
+def vectors(part: Predictions, column: str) -> NDArray[np.float32]:
+    """A stored column of vectors, such as odin_logits, as float32 (n, k)."""
+    values = part.table.column(column).combine_chunks()
+    flat: NDArray[np.float32] = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
+    return flat.reshape(len(values), -1)
+
+
+def read_head(predictions: str | Path) -> dict[str, NDArray[Any]] | None:
+    """The head beside a file of predictions; None where there is none.
+
+    >>> read_head("nowhere.parquet") is None
+    True
+    """
+    from safetensors.numpy import load_file
+
+    file = Path(predictions).with_suffix(".head.safetensors")
+    return dict(load_file(file)) if file.is_file() else None
+
+
+def _value(word: str) -> Any:
+    for read in (int, float):
+        try:
+            return read(word)
+        except ValueError:
+            continue
+    return None if word == "none" else word
+
+
+def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDArray[Any]] | None) -> Any:
+    needs = [name for name in detector.fit_needs if not detector.is_fitted]
+    if not needs:
+        return detector
+    lacking = [name for name in needs if name in ("features", "logits", "label") and reference is None]
+    if lacking:
+        raise OochubError(
+            f"{detector_name(detector)} is fitted on the training split ({', '.join(lacking)}). Give reference= "
+            "(--reference): predictions of it with features, by `oochub predict ... --split train --features`."
+        )
+    given: dict[str, Any] = {}
+    if reference is not None:
+        given = {"features": reference.features, "logits": reference.logits, "label": reference.label}
+    given |= dict(head or {})
+    missing = [name for name in needs if given.get(name) is None]
+    if missing:
+        raise OochubError(
+            f"{detector_name(detector)} needs {', '.join(missing)}. Predict with features=True (--features), which "
+            "stores the features and, in <predictions>.head.safetensors, the head."
+        )
+    return detector.fit(**{name: given[name] for name in needs})
+
+
+def _columns(part: Predictions) -> dict[str, Any]:
+    lying: dict[str, Any] = {"features": part.features, "logits": part.logits}
+    if "odin_logits" in part.table.column_names:
+        lying["odin_logits"] = vectors(part, "odin_logits")
+    return lying
+
+
+def _check_one_model(parts: Sequence[Predictions]) -> None:
+    first = parts[0]
+    for part in parts[1:]:
+        for key in ("model", "class_names"):
+            if part.metadata[key] != first.metadata[key]:
+                named = f"{first.metadata['config']} and {part.metadata['config']}"
+                kept = "one model" if key == "model" else "the same classes"
+                raise OochubError(
+                    f"Detectors compare sets under one model: the predictions of {named} differ in {key}. Predict "
+                    f"both with {kept}."
+                )
+
+
+def _check_stored(detector: Any, part: Predictions) -> None:
+    """That a set stores what a detector reads, and that it was made for this detector."""
+    key, config = detector_key(detector), part.metadata["config"]
+    missing = [need for need in detector.score_needs if need not in ("logits", *part.table.column_names)]
+    if "odin_logits" in missing:
+        raise OochubError(
+            f"{key} needs odin_logits, which the predictions of {config} lack. Predict with odin={detector.epsilon} "
+            f"(--odin {detector.epsilon}), or leave epsilon out."
+        )
+    if missing:
+        raise OochubError(
+            f"{key} needs {', '.join(missing)}, which the predictions of {config} lack. Predict with features=True "
+            "(--features)."
+        )
+    if "odin_logits" not in detector.score_needs:
+        return
+    used = part.metadata.get("odin")
+    for name, option in (("epsilon", "odin"), ("temperature", "odin_temperature")):
+        wanted = getattr(detector, name)
+        if used is None or used[name] != wanted:
+            found = f"{name}={used[name]:g}" if used is not None else "settings that they do not say"
+            raise OochubError(
+                f"{key} has {name} {wanted:g}, but the odin_logits of {config} were made with {found}. Predict with "
+                f"{option}={wanted:g} (--{option.replace('_', '-')} {wanted:g}), or name the detector with theirs."
+            )
+
+
+def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -> ScoredSet:
+    lying = _columns(part)
+    is_ood = ood_rows(part)
+    allowed = allowed_classes(part, classes)
+    answer = answers(part.logits, allowed)
+    return ScoredSet(
+        name=str(part.metadata["config"]),
+        predictions=part,
+        is_ood=is_ood,
+        answer=answer,
+        allowed=allowed,
+        correct=(answer == part.label) & ~is_ood,
+        scores={key: one.score(**{need: lying[need] for need in one.score_needs}) for key, one in detectors.items()},
+        detectors=detectors,
+    )

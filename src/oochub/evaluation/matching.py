@@ -1,0 +1,287 @@
+"""The gap at equal values of a column: in-context rows are reweighted until it is spread as it is out of context.
+
+Rows out of context may also differ in something that alone makes them hard: objects without their context are smaller.
+Strata are the quartiles of the column over the rows of both sides, within each label (a NOOCH negative has no object
+and area 0, so negatives are one stratum). Within a label an in-context row of stratum s gets the weight
+
+    share of s out of context / share of s in context
+
+so that both sides hold each stratum equally often, and labels as often as before. This is standardization, or
+post-stratification, to the rows out of context. What differs within a quartile stays.
+
+Source: Holt and Smith 1979, Post Stratification (J. R. Statist. Soc. A 142:33-46).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from oochub.errors import OochubError, unknown_name
+from oochub.evaluation.weighted_metric import weighted_form, weighted_names
+from oochub.report import wording
+from oochub.stats.arrays import Array
+from oochub.stats.estimate import Estimate, Sampling
+
+_OF_THE_MODEL = {"label", "prediction", "probability", "score", "loss"}  # columns of a report that are no cause
+_QUARTILES = (0.25, 0.5, 0.75)
+_FEW = 10  # a bootstrap of rows that count as fewer is too narrow
+_ROUNDING = 1e-12  # sums of weights are exact to about 1e-16: a smaller difference is none
+_BLOCK = 1 << 18  # weights held at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stratum:
+    """The rows of one label between two values of the column.
+
+    Attributes:
+        label: The class number.
+        low: Smallest value in it.
+        high: Largest value in it.
+        n_in: Rows in context.
+        n_out: Rows out of context.
+        mean_in: Mean of the column in context, nan without rows.
+        mean_out: Mean of the column out of context, nan without rows.
+    """
+
+    label: int
+    low: float
+    high: float
+    n_in: int
+    n_out: int
+    mean_in: float
+    mean_out: float
+
+    @property
+    def kept(self) -> bool:
+        """True where both sides have rows."""
+        return self.n_in > 0 and self.n_out > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchedGap:
+    """A metric out of context minus in context, at equal values of a column.
+
+    Attributes:
+        column: The column.
+        metric: Name of the metric.
+        gap: The difference with its interval.
+        share_out: Share of the rows out of context that have a counterpart in context, in [0, 1].
+        strata: The strata, by label and value.
+    """
+
+    column: str
+    metric: str
+    gap: Estimate
+    share_out: float
+    strata: tuple[Stratum, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The field `matched_gap` of a report; nan becomes None."""
+        fields = {
+            "column": self.column,
+            "metric": self.metric,
+            "n_in": sum(one.n_in for one in self.strata),
+            "n_out": sum(one.n_out for one in self.strata),
+            "share_out": self.share_out,
+        }
+        strata = [_without_nan(asdict(one)) for one in self.strata]
+        return {**_without_nan(fields), **self.gap.to_dict(), "strata": strata}
+
+
+def check_match(column: str, columns: Mapping[str, Array]) -> None:
+    """Checks that the column can be matched on, before anything is scored.
+
+    Args:
+        column: Its name.
+        columns: Every column (n, ...) by name.
+
+    Raises:
+        OochubError: No such column, or one that is not a number per row or that the model made.
+
+    >>> check_match("area", {"area": np.zeros(3), "label": np.zeros(3)})
+    """
+    able = [n for n, v in columns.items() if n not in _OF_THE_MODEL and v.ndim == 1 and v.dtype.kind in "biuf"]
+    if column not in able:
+        if not able:
+            raise OochubError(f"match={column!r}: these predictions have no auxiliary column of numbers to match on.")
+        raise unknown_name("numeric auxiliary column to match on", column, able)
+
+
+def matched_gap(
+    metric: str,
+    in_columns: Mapping[str, Array],
+    out_columns: Mapping[str, Array],
+    *,
+    column: str,
+    in_cluster: Array | None = None,
+    out_cluster: Array | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> MatchedGap:
+    """The metric out of context minus in context, with the column spread on both sides as out of context.
+
+    The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample.
+
+    Args:
+        metric: auc, accuracy, error_rate or nll; of others the gap is nan with the reason.
+        in_columns: The rows in context: `label`, what the metric reads (`score`; `prediction`; `loss`, the nats of
+            each row), and the column.
+        out_columns: The same of the rows out of context.
+        column: The column of numbers to match on; rows where it is not finite are left out.
+        in_cluster: What the rows in context share, if anything.
+        out_cluster: What the rows out of context share, if anything.
+        resamples: Bootstrap replicates.
+        seed: Seed of the bootstrap.
+        confidence: Level of the interval.
+
+    Returns:
+        The MatchedGap, in [-1, 1] (nll: in nats); where the column is the whole cause of the gap it is near 0.
+
+    Raises:
+        OochubError: See `check_match`.
+
+    >>> small, large = {"label": [1] * 40, "prediction": [0] * 40}, {"label": [1] * 40, "prediction": [1] * 40}
+    >>> both = {name: np.array(small[name] + large[name]) for name in small} | {"area": np.repeat([0.1, 0.9], 40)}
+    >>> few = {name: array[:50] for name, array in both.items()}
+    >>> round(matched_gap("accuracy", both, few, column="area").gap, 12)  # the plain gap is 0.2 - 0.5
+    0.0
+    """
+    check_match(column, in_columns)
+    sides, samplings = [], []
+    for columns, cluster, own in ((in_columns, in_cluster, seed), (out_columns, out_cluster, seed + 1)):
+        known = np.isfinite(columns[column].astype(np.float64))
+        sides.append({name: array[known] for name, array in columns.items()})
+        shared = None if cluster is None else cluster[known]
+        samplings.append(Sampling(cluster=shared, resamples=resamples, seed=own, confidence=confidence))
+    codes, strata = _strata(*(side["label"] for side in sides), *(side[column] for side in sides))
+    n_out, n_kept = len(out_columns["label"]), sum(one.n_out for one in strata if one.kept)
+    found = _gap(metric, sides, codes, np.array([one.label for one in strata]), samplings)
+    return MatchedGap(
+        column=column, metric=metric, gap=found, share_out=n_kept / n_out if n_out else np.nan, strata=strata
+    )
+
+
+def _without_nan(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None if value != value else value for name, value in fields.items()}
+
+
+def _strata(
+    in_label: Array, out_label: Array, in_value: Array, out_value: Array
+) -> tuple[tuple[Array, Array], tuple[Stratum, ...]]:
+    """The stratum of each row of both sides, and the strata."""
+    label, value = np.concatenate([in_label, out_label]), np.concatenate([in_value, out_value]).astype(np.float64)
+    inside = np.arange(len(label)) < len(in_label)
+    codes = np.zeros(len(label), np.int64)
+    strata: list[Stratum] = []
+    for one in np.unique(label):
+        rows = np.flatnonzero(label == one)
+        quarter = np.searchsorted(np.quantile(value[rows], _QUARTILES), value[rows])
+        for part in np.unique(quarter):
+            chosen = rows[quarter == part]
+            codes[chosen] = len(strata)
+            of_in, of_out = value[chosen[inside[chosen]]], value[chosen[~inside[chosen]]]
+            strata.append(
+                Stratum(
+                    label=int(one),
+                    low=float(value[chosen].min()),
+                    high=float(value[chosen].max()),
+                    n_in=len(of_in),
+                    n_out=len(of_out),
+                    mean_in=float(of_in.mean()) if len(of_in) else float("nan"),
+                    mean_out=float(of_out.mean()) if len(of_out) else float("nan"),
+                )
+            )
+    return (codes[inside], codes[~inside]), tuple(strata)
+
+
+def _gap(
+    metric: str,
+    sides: list[dict[str, Array]],
+    codes: tuple[Array, Array],
+    label_of: Array,
+    samplings: list[Sampling],
+) -> Estimate:
+    n, sampling = sum(len(one) for one in codes), samplings[0]
+    method = f"percentile bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
+    if metric not in weighted_names():
+        able = wording.listed(weighted_names())
+        return Estimate(np.nan, n=n, method="none", reason=f"{metric} has no weighted form; {able} have one")
+    if not all(len(one) for one in codes):
+        return Estimate(np.nan, n=n, method=method, reason="no rows with a value on one side")
+    forms = [weighted_form(metric, side) for side in sides]
+    whole = _weights(codes, label_of, [np.ones((1, len(one))) for one in codes])
+    value = float(_differences(forms, whole)[0])
+    if np.isnan(value):
+        return Estimate(value, n=n, method=method, reason="the two sides have no rows of like values to compare")
+    classes = [side["label"] if metric == "auc" else np.zeros(len(side["label"])) for side in sides]
+    few = min(_effective(one[0], of) for one, of in zip(whole, classes, strict=True))
+    if few < _FEW:
+        why = f"the weighted rows count as {few:.1f} equal ones, too few for an interval"
+        return Estimate(value, n=n, method=method, reason=why)
+    together = max(1, _BLOCK // max(len(one) for one in codes))
+    blocks = zip(*(_counts(len(c), s, together) for c, s in zip(codes, samplings, strict=True)), strict=True)
+    drawn = np.concatenate([_differences(forms, _weights(codes, label_of, counts)) for counts in blocks])
+    kept = drawn[~np.isnan(drawn)]
+    reasons = [f"undefined in {len(drawn) - len(kept)} of {len(drawn)} resamples"] if len(kept) < len(drawn) else []
+    reasons += [warning for warning in dict.fromkeys(one.warning for one in samplings) if warning]
+    if metric in ("accuracy", "error_rate"):
+        right = [side["label"] == side["prediction"] for side in sides]
+        fewest = min(int(min(one.sum(), (~one).sum())) for one in right)
+        reasons += [f"a side has {fewest} errors or right answers: it may be too narrow"] if fewest < _FEW else []
+    low, high = np.nan, np.nan
+    if 2 * len(kept) < len(drawn) or np.ptp(kept) < _ROUNDING:
+        reasons.append("too few resamples are defined or differ: no interval")
+    else:
+        low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
+    return Estimate(value, low=low, high=high, n=n, method=method, reason="; ".join(reasons) or None)
+
+
+def _weights(codes: Sequence[Array], label_of: Array, counts: Sequence[Array]) -> list[Array]:
+    """The weights (k, n) of both sides for k resamples, given as the counts (k, n) of their rows.
+
+    Strata stand in the order of their labels. The weights are those of the resample's own strata.
+    """
+    first, place = np.unique(label_of, return_index=True, return_inverse=True)[1:]
+
+    def of_label(totals: Array) -> Array:
+        spread: Array = np.add.reduceat(totals, first, axis=1)[:, place]
+        return spread
+
+    totals = [_by_stratum(code, count, len(label_of)) for code, count in zip(codes, counts, strict=True)]
+    inside, outside = totals
+    matched = np.where((inside > 0) & (outside > 0), outside, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = matched / of_label(matched)
+        factors = [np.nan_to_num(share * of_label(total) / total) for total in totals]  # 0 / 0: a stratum left out
+    return [count * factor[:, code] for count, factor, code in zip(counts, factors, codes, strict=True)]
+
+
+def _differences(forms: Sequence[Callable[[Array], Array]], weights: Sequence[Array]) -> Array:
+    """Out minus in (k,)."""
+    inside, outside = (form(one) for form, one in zip(forms, weights, strict=True))
+    return np.where(np.abs(outside - inside) < _ROUNDING, 0.0, outside - inside)
+
+
+def _effective(weights: Array, label: Array) -> float:
+    """How many equal rows the weights (n,) of the scarcest label are worth: (sum w)^2 / sum w^2 (Kish 1965)."""
+    parts = [weights[label == one] for one in np.unique(label)]
+    return min(float(part.sum() ** 2 / np.square(part).sum()) for part in parts if part.any())
+
+
+def _by_stratum(code: Array, count: Array, strata: int) -> Array:
+    place = code + strata * np.arange(len(count))[:, None]
+    return np.bincount(place.ravel(), count.ravel(), strata * len(count)).reshape(len(count), strata)
+
+
+def _counts(n: int, sampling: Sampling, together: int) -> Iterator[Array]:
+    """Blocks (k, n), k at most `together`, of how often each row is drawn."""
+    generator = np.random.default_rng(sampling.seed)
+    units = sampling.clusters or n
+    for start in range(0, sampling.resamples, together):
+        size = min(together, sampling.resamples - start)
+        drawn = generator.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
+        yield counts if sampling.cluster is None else counts[:, sampling.cluster]

@@ -1,0 +1,78 @@
+"""Which classes an answer may be: all that the model tells apart, or those that a set has pictures of.
+
+ImageNet-R has 200 of ImageNet's 1,000 classes. Whether an answer outside these 200 counts as a mistake changes what is
+"correct", and with it accuracy and failure detection: papers do either.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.errors import unknown_name
+from oochub.prediction.predictions import Predictions
+
+Classes = Literal["all", "present"]
+
+
+def check_classes(classes: str) -> None:
+    """Refuses a rule that there is not.
+
+    Raises:
+        OochubError: `classes` is neither "all" nor "present".
+
+    >>> check_classes("presnt")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: No classes named 'presnt'. Did you mean 'present'? Allowed: all, present.
+    """
+    if classes not in get_args(Classes):
+        raise unknown_name("classes", classes, get_args(Classes))
+
+
+def allowed_classes(predictions: Predictions, classes: Classes = "all") -> NDArray[np.int64]:
+    """The numbers of the classes that an answer may be, in order.
+
+    Args:
+        predictions: Of one set.
+        classes: "all" that the model tells apart; or "present", those of the set: what its builder recorded
+            (`present_classes`), else the labels that occur.
+
+    Returns:
+        (k,) class numbers; all of them for a set without a labelled row.
+
+    Raises:
+        OochubError: Another rule.
+    """
+    check_classes(classes)
+    every = np.arange(len(predictions.class_names))
+    if classes == "all":
+        return every
+    recorded = predictions.metadata.get("facts", {}).get("present_classes")
+    label = predictions.label
+    found = np.unique(np.concatenate([np.array(recorded or [], np.int64), label[label >= 0]]))
+    return found if len(found) else every
+
+
+def answers(logits: NDArray[np.float32], allowed: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The answer to each row (n,): the allowed class with the largest logit, the first of equals.
+
+    Args:
+        logits: (n, c).
+        allowed: (k,) class numbers, in order.
+
+    >>> answers(np.array([[3.0, 1.0, 2.0]]), np.array([1, 2])).tolist()
+    [2]
+    """
+    found: NDArray[np.int64] = allowed[logits[:, allowed].argmax(axis=1)]
+    return found
+
+
+def probabilities(predictions: Predictions, allowed: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The softmax (n, c) over the allowed classes alone; 0 elsewhere."""
+    if len(allowed) == len(predictions.class_names):
+        return predictions.probability
+    shifted = predictions.logits[:, allowed].astype(np.float64)
+    exponents = np.exp(shifted - shifted.max(axis=1, keepdims=True))
+    found = np.zeros(predictions.logits.shape)
+    found[:, allowed] = exponents / exponents.sum(axis=1, keepdims=True)
+    return found

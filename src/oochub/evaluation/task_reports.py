@@ -1,0 +1,60 @@
+"""A report for each of many tasks from one file of predictions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from oochub.data.scenes import Scenes
+from oochub.data.tasks import task
+from oochub.errors import OochubError
+from oochub.evaluation.evaluate import evaluate
+from oochub.files import check_writable
+from oochub.prediction.predictions import Predictions, concatenate
+from oochub.report.report import Report
+
+EVERY = "every"
+
+
+def task_reports(
+    predictions: Sequence[str | Path], tasks: Sequence[str], out: str | Path, **options: Any
+) -> dict[str, Path]:
+    """Evaluates tasks of `nooch/all` predictions and writes one report.json a task.
+
+    Args:
+        predictions: Files of one model's predictions of `nooch/all`.
+        tasks: Config names, "ce_car"; or "every" for each class that has a context, by each criterion in the data.
+        out: With one task the file of its report; with more a folder, which gets `<task>.json` of each.
+        options: Of `oochub.evaluate`.
+
+    Returns:
+        Each task's report file.
+
+    Raises:
+        OochubError: As `oochub.evaluate` and `oochub.task`; an output that cannot be written. Every task is made
+            before the first report is written.
+    """
+    single = len(tasks) == 1 and tasks[0] != EVERY
+    check_writable(out if single else Path(out) / "ce_car.json")
+    loaded = concatenate([Predictions.load(path) for path in predictions])
+    names = _every(loaded) if EVERY in tasks else list(dict.fromkeys(tasks))
+    for name in names:
+        task(loaded, name)
+    written = {}
+    for name in tqdm(names, desc="Evaluating", unit="task", disable=True if single else None):
+        report: Report = evaluate(task(loaded, name), **options)
+        written[name] = report.save(out if single else Path(out) / f"{name}.json")
+    return written
+
+
+def _every(predictions: Predictions) -> list[str]:
+    split = predictions.split
+    scenes = Scenes.of(predictions, "test" if "test" in split else str(split[-1]))
+    criteria = ("ce", "gist") if scenes.similarity is not None else ("ce",)
+    with_context = set(np.argwhere(scenes.contexts(scenes.alpha))[:, 0].tolist())
+    shown = [scenes.names[number] for number in sorted(with_context)]
+    if not shown:
+        raise OochubError(f"At alpha = {scenes.alpha:g} no class has a context, so there is no task to evaluate.")
+    return [f"{criterion}_{name}" for criterion in criteria for name in shown]

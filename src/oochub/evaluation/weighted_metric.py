@@ -1,0 +1,86 @@
+"""Metrics of weighted rows, for many weightings at once: what reweighting and its bootstrap need."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from oochub.errors import unknown_name
+from oochub.stats.arrays import Array
+
+
+def weighted_metric(metric: str, columns: Mapping[str, Array], weights: Array) -> Array:
+    """A metric of weighted rows.
+
+        auc: sum_ij w_i w_j ([score_i > score_j] + 1/2 [score_i = score_j]) / (W+ W-),  i positive, j negative
+        accuracy, error_rate, nll: sum_i w_i v_i / sum_i w_i
+
+    Args:
+        metric: One of `weighted_names()`.
+        columns: `label` and `score`; `label` and `prediction`; or `loss` in nats; each (n,).
+        weights: Nonnegative (k, n), a row for each weighting.
+
+    Returns:
+        float64 (k,), unit, range and direction of the metric; nan where a class, or every row, weighs nothing.
+
+    Raises:
+        OochubError: Another metric.
+
+    >>> weighted_metric("accuracy", {"label": np.array([0, 1]), "prediction": np.array([0, 0])}, np.array([[3, 1]]))
+    array([0.75])
+    """
+    return weighted_form(metric, columns)(np.asarray(weights, dtype=np.float64))
+
+
+def weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[Array], Array]:
+    """`weighted_metric` of columns that stay, as a function of the weights alone; scores are sorted once.
+
+    >>> form = weighted_form("nll", {"loss": np.array([1.0, 2.0])})
+    >>> form(np.array([[1.0, 1.0], [0.0, 2.0]]))
+    array([1.5, 2. ])
+    """
+    if metric not in _FORMS:
+        raise unknown_name("metric with a weighted form", metric, _FORMS)
+    return _FORMS[metric](columns)
+
+
+def weighted_names() -> list[str]:
+    """The metrics that have a weighted form.
+
+    >>> weighted_names()
+    ['auc', 'accuracy', 'error_rate', 'nll']
+    """
+    return list(_FORMS)
+
+
+def _auc(columns: Mapping[str, Array]) -> Callable[[Array], Array]:
+    order = np.argsort(columns["score"], kind="stable")
+    score, positive = columns["score"][order], columns["label"][order] == 1
+    starts = np.flatnonzero(np.r_[True, score[1:] != score[:-1]])  # equal scores are summed before they are compared
+
+    def form(weights: Array) -> Array:
+        weights = weights[:, order]
+        ahead = np.add.reduceat(weights * positive, starts, axis=1)
+        behind = np.add.reduceat(weights * ~positive, starts, axis=1)
+        won = ahead * (np.cumsum(behind, axis=1) - behind / 2)
+        area: Array = _ratio(won.sum(axis=1), ahead.sum(axis=1) * behind.sum(axis=1))
+        return area
+
+    return form
+
+
+def _mean(values: Array) -> Callable[[Array], Array]:
+    return lambda weights: _ratio(weights @ values, weights.sum(axis=1))
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Array = np.where(below > 0, above / below, np.nan)
+    return ratio
+
+
+_FORMS: Mapping[str, Callable[[Mapping[str, Array]], Callable[[Array], Array]]] = {
+    "auc": _auc,
+    "accuracy": lambda columns: _mean((columns["label"] == columns["prediction"]).astype(np.float64)),
+    "error_rate": lambda columns: _mean((columns["label"] != columns["prediction"]).astype(np.float64)),
+    "nll": lambda columns: _mean(np.asarray(columns["loss"], dtype=np.float64)),
+}

@@ -1,0 +1,170 @@
+"""How far a zoom that changes no answer moves a picture among the out-of-distribution ones, by each detector.
+
+The figure shows one picture: its score, before and after the zoom, "ranks higher than" a share of ImageNet-OOD's. Here
+that share is taken of every picture that is classified correctly and whose answer the zoom leaves as it is:
+
+    rank(s) = share of the OOD set's scores below s, ties one half;   change = mean of rank(zoomed) - rank(as it is)
+
+The OOD pictures are not zoomed. A detector of new classes alone would change by 0.
+
+Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Figure 3 right with Section 4.1.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from oochub.errors import OochubError
+from oochub.evaluation.detector_differences import BASELINE
+from oochub.evaluation.detector_scores import ScoredSet, detector_key, vectors
+from oochub.evaluation.present_classes import answers
+from oochub.stats.estimate import Estimate
+
+_TAIL = 0.025  # outside the interval on either side
+
+
+def zoom_probe(
+    sets: Sequence[ScoredSet],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """The change of every detector's rank on every pair whose set in distribution was predicted with zoom=.
+
+    Args:
+        sets: Of `detector_scores`.
+        pairs: Of `chosen_pairs`, (in distribution, out of it); those whose first set stores no zoomed pictures are
+            left out.
+        resamples: Bootstrap replicates, of the pictures of both sets; all detectors share them.
+        seed: Of the bootstrap.
+
+    Returns:
+        One dict a detector and pair: probe ("zoom"), factor, detector, id_set, ood_set, n_correct (pictures classified
+        correctly), n_kept (of these, whose answer the zoom leaves), n_ood; estimates, in [0, 1] and [-1, 1], `before`,
+        `after` and `change` of the mean rank, and `beyond_msp`, the change less that of "msp" (None for "msp" itself
+        and without it).
+
+    Raises:
+        OochubError: No set with zoomed pictures, or one that lacks what a detector reads of them.
+    """
+    named = {one.name: one for one in sets}
+    probed = [pair for pair in pairs if "zoom_logits" in named[pair[0]].predictions.table.column_names]
+    if not probed:
+        raise OochubError(
+            "The zoom probe needs the logits of zoomed pictures, which none of these predictions of sets in "
+            "distribution have. Predict with zoom=1.2 (--zoom 1.2)."
+        )
+    for name in dict.fromkeys(inside for inside, _ in probed):
+        _check_stored(named[name])
+    rows = []
+    with tqdm(total=len(probed) * resamples, desc="Zoom probe", unit="resample", disable=None) as bar:
+        for inside, outside in probed:
+            rows += _rows(named[inside], named[outside], resamples, seed, bar)
+    return rows
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """Where scores stand among a sorted set: `places[k]` of the set lie below, ties one half by two places."""
+
+    order: NDArray[np.int64]
+    places: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, scores: NDArray[np.float64], among: NDArray[np.float64]) -> "_Ranked":
+        order = np.argsort(among, kind="stable")
+        ordered = among[order]
+        return cls(order, (np.searchsorted(ordered, scores, "left"), np.searchsorted(ordered, scores, "right")))
+
+    def mean(self, of: NDArray[np.int64], among: NDArray[np.int64]) -> float:
+        """The mean rank where each score counts `of` times, and each of the set `among` times."""
+        below = np.concatenate([[0], np.cumsum(among[self.order])])
+        ranks = (below[self.places[0]] + below[self.places[1]]) / (2 * below[-1])
+        return float(ranks @ of / of.sum())
+
+
+def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar: Any) -> list[dict[str, Any]]:
+    part = inside.predictions
+    kept = inside.correct & (answers(vectors(part, "zoom_logits"), inside.allowed) == inside.answer)
+    ranked = {
+        key: (
+            _Ranked.of(inside.scores[key][kept], outside.scores[key][outside.is_ood]),
+            _Ranked.of(_zoomed_scores(detector, inside)[kept], outside.scores[key][outside.is_ood]),
+        )
+        for key, detector in inside.detectors.items()
+    }
+    m, n = int(kept.sum()), int(outside.is_ood.sum())
+
+    def means(of: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.float64]:
+        both = np.array([[one.mean(of, among) for one in pair] for pair in ranked.values()])
+        return np.column_stack([both, both[:, 1] - both[:, 0]])
+
+    once = (np.ones(m, np.int64), np.ones(n, np.int64))
+    values = means(*once) if m else np.full((len(ranked), 3), np.nan)
+    generator, drawn = np.random.default_rng(seed), np.full((resamples, len(ranked), 3), np.nan)
+    for k in range(resamples):
+        if min(m, n) > 1:
+            counts = [np.bincount(generator.integers(size, size=size), minlength=size) for size in (m, n)]
+            drawn[k] = means(*counts)
+        bar.update()
+
+    def estimate(of: Any) -> dict[str, Any]:
+        return _estimate(of(values), of(drawn), m, n)
+
+    rows, keys = [], list(ranked)
+    for i, key in enumerate(keys):
+        beyond = None
+        if BASELINE in keys and key != BASELINE:
+            j = keys.index(BASELINE)
+            beyond = estimate(lambda a, i=i, j=j: a[..., i, 2] - a[..., j, 2])
+        rows.append(
+            {
+                "probe": "zoom",
+                "factor": part.metadata.get("zoom", {}).get("factor"),
+                "detector": key,
+                "id_set": inside.name,
+                "ood_set": outside.name,
+                "n_correct": int(inside.correct.sum()),
+                "n_kept": m,
+                "n_ood": n,
+                **{
+                    name: estimate(lambda a, i=i, c=c: a[..., i, c])
+                    for c, name in enumerate(("before", "after", "change"))
+                },
+                "beyond_msp": beyond,
+            }
+        )
+    return rows
+
+
+def _estimate(value: Any, drawn: NDArray[np.float64], m: int, n: int) -> dict[str, Any]:
+    method = f"percentile bootstrap of both sets, {len(drawn)} resamples"
+    if min(m, n) > 1:
+        low, high = np.quantile(drawn, (_TAIL, 1 - _TAIL))
+        return Estimate(float(value), low=low, high=high, n=m, method=method).to_dict()
+    reason = "no correctly classified picture keeps its answer" if m == 0 else f"{m} and {n} pictures: too few"
+    return Estimate(float(value) if m else math.nan, n=m, method=method, reason=reason).to_dict()
+
+
+def _zoomed_scores(detector: Any, inside: ScoredSet) -> NDArray[np.float64]:
+    needed = {need: vectors(inside.predictions, f"zoom_{need}") for need in detector.score_needs}
+    found: NDArray[np.float64] = detector.score(**needed)
+    return found
+
+
+def _check_stored(inside: ScoredSet) -> None:
+    columns = inside.predictions.table.column_names
+    for detector in inside.detectors.values():
+        missing = [f"zoom_{need}" for need in detector.score_needs if f"zoom_{need}" not in columns]
+        if missing:
+            ways = {"zoom_features": "features=True (--features)", "zoom_odin_logits": "odin= (--odin)"}
+            raise OochubError(
+                f"The zoom probe of {detector_key(detector)} needs {', '.join(missing)}, which the predictions of "
+                f"{inside.name} lack. Predict with zoom= and {' and '.join(ways[one] for one in missing)} together."
+            )

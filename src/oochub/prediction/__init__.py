@@ -1,0 +1,1 @@
+"""Predictions: made by `predict`, once; the record that everything after works on."""

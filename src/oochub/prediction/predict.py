@@ -1,0 +1,252 @@
+"""Runs an image classifier over the splits of a data set, once; everything after works on the file it leaves."""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import torch
+from safetensors.torch import save_file
+from tqdm import tqdm
+
+from oochub import catalog
+from oochub.benchmark import BuildRecord
+from oochub.errors import OochubError, unknown_name
+from oochub.evaluation.mistakes import worst_of_each
+from oochub.files import check_writable, written_whole
+from oochub.models.classifier import Classifier, class_order, load_classifier
+from oochub.models.extraction import VECTORS, Extraction
+from oochub.models.heads import find_head
+from oochub.models.images import decode
+from oochub.models.inputs import Inputs, picture_bytes
+from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
+from oochub.models.zoom import check_zoom
+from oochub.prediction.predictions import Predictions, row_counts
+from oochub.provenance import provenance
+
+_MODES = ("auto", "head")
+_THUMBNAIL = 224
+
+
+def predict(
+    model: Any,
+    dataset: Any,
+    *,
+    mode: str = "auto",
+    features: bool = False,
+    batch_size: int | None = None,
+    out: str | Path | None = None,
+    splits: Iterable[str] | None = None,
+    image_processor: Any = None,
+    preprocessing: str = "fused",
+    images: bool = True,
+    odin: float | None = None,
+    odin_temperature: float = TEMPERATURE,
+    zoom: float | None = None,
+) -> Predictions:
+    """Predicts every example of the splits with a classifier's own head.
+
+    Args:
+        model: Folder or Hub id of a Hugging Face image classifier, or the model itself.
+        dataset: A Dataset, IterableDataset or DatasetDict with a column `image`; `label`, `example_id` and any other
+            columns are carried into the predictions.
+        mode: "head", the classifier's own head; "auto" is the same here.
+        features: Store what the head sees (`features`), and the head itself in `<out>.head.safetensors`.
+        batch_size: Pictures a forward pass; None takes 32 on the CPU, 128 on a GPU.
+        out: Parquet file to write, whole or not at all.
+        splits: Splits of a DatasetDict; None takes all but "train".
+        image_processor: Only with a model object: the processor of its pictures.
+        preprocessing: "fused" decodes and resizes in one pass, within one grey level of the processor; "processor"
+            is the model's own.
+        images: Keep a small JPEG of the worst mistakes of each group, for the report.
+        odin: Epsilon of ODIN, such as 0.0014: store `odin_logits` too, of pictures perturbed by it. A step of the
+            scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.perturbation`.
+        odin_temperature: Temperature of ODIN's gradient, that of the detector `odin` which reads the column.
+        zoom: Factor above 1, such as 1.2: store `zoom_logits` too (and with `features` `zoom_features`, with `odin`
+            `zoom_odin_logits`), of the center of each picture, 1 / zoom of each side; for `oochub evaluate --probe
+            zoom`.
+
+    Returns:
+        The Predictions; also written to `out`.
+
+    Raises:
+        OochubError: An unknown split or mode, a model whose classes are not those of the data set, an output that
+            cannot be written, a picture that cannot be read (its split and id are named), an odin or zoom out of
+            range.
+    """
+    if mode not in _MODES:
+        raise unknown_name("mode", mode, _MODES)
+    if preprocessing not in ("fused", "processor"):
+        raise unknown_name("preprocessing", preprocessing, ("fused", "processor"))
+    if odin is not None:
+        check_perturbation(odin, odin_temperature)
+    factor = None if zoom is None else check_zoom(zoom)
+    if out is not None:
+        check_writable(out)
+    if features and out is None:
+        raise OochubError("features=True also stores the head, beside the predictions: give out=FILE.parquet.")
+    parts = _splits(dataset, splits)
+    classifier = load_classifier(model, image_processor)
+    order, class_names = class_order(classifier.model, next(iter(parts.values())))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    classifier.model.to(device).eval()
+    size = batch_size or (128 if device.type == "cuda" else 32)
+    inputs = Inputs(classifier.processor, preprocessing, size, device, factor)
+    head = find_head(classifier.model, _probe(inputs, parts)) if features else None
+    perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=inputs.std)
+    extraction = Extraction(classifier.model, order, head=head, perturbation=perturbation)
+    table = pa.concat_tables([_predict_split(name, part, inputs, extraction) for name, part in parts.items()])
+    metadata = _metadata(table, classifier, class_names, next(iter(parts.values())), size, preprocessing)
+    if perturbation is not None:
+        metadata["odin"] = perturbation.settings
+    if factor is not None:
+        metadata["zoom"] = {"factor": factor}
+    if images:
+        table = table.append_column("thumbnail", _thumbnails(table, parts))
+    if out is not None and head is not None:
+        with written_whole(head_file(out)) as draft:
+            weight, bias = head.weight[order].contiguous().cpu(), head.bias[order].contiguous().cpu()
+            save_file({"weight": weight, "bias": bias}, draft)
+    made = Predictions(table, metadata)
+    if out is not None:
+        made.save(out)
+    return made
+
+
+def head_file(predictions: str | Path) -> Path:
+    """Where the head of these predictions lies.
+
+    >>> head_file("runs/preds.parquet").as_posix()
+    'runs/preds.head.safetensors'
+    """
+    return Path(predictions).with_suffix(".head.safetensors")
+
+
+def _splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
+    if not isinstance(dataset, Mapping):
+        if wanted is not None:
+            raise OochubError("splits= chooses among those of a DatasetDict; this data set is a single split.")
+        dataset = {str(getattr(dataset, "split", None) or "test"): dataset}
+        wanted = list(dataset)
+    names = list(wanted) if wanted is not None else [name for name in dataset if name != "train"] or list(dataset)
+    for name in names:
+        if name not in dataset:
+            raise unknown_name("split", name, dataset)
+    parts = {name: dataset[name] for name in dict.fromkeys(names)}
+    for name, part in parts.items():
+        if "image" not in (part.column_names or []):
+            raise OochubError(f"The split {name} has no column 'image', only {part.column_names}.")
+    return parts
+
+
+def _probe(inputs: Inputs, parts: Mapping[str, Any]) -> torch.Tensor:
+    part = next(iter(parts.values()))
+    few = part.select(range(min(3, len(part)))) if isinstance(part, datasets.Dataset) else part.take(3)
+    return next(inputs.batches(few)).pixel_values
+
+
+def _predict_split(name: str, part: Any, inputs: Inputs, extraction: Extraction) -> pa.Table:
+    columns: dict[str, list[Any]] = {}
+    found: dict[str, list[torch.Tensor]] = {}
+    total = len(part) if isinstance(part, datasets.Dataset) else None
+    with tqdm(total=total, desc=f"Predicting {name}", unit="image", disable=None) as bar:
+        for batch in inputs.batches(part):
+            for key, vectors in extraction(batch).items():
+                found.setdefault(key, []).append(vectors)
+            for key, values in batch.columns.items():
+                columns.setdefault(key, []).extend(values)
+            bar.update(len(batch.pixel_values))
+    if not found:
+        raise OochubError(f"The split {name} has no example.")
+    return _table(name, part, columns, {key: torch.cat(batches).numpy() for key, batches in found.items()})
+
+
+def _table(
+    split: str, part: Any, columns: dict[str, list[Any]], vectors: Mapping[str, np.ndarray[Any, Any]]
+) -> pa.Table:
+    n, known = len(vectors["logits"]), part.features or {}
+    ids = columns.pop("example_id", None) or [str(row) for row in range(n)]
+    label = columns.pop("label", None) or [-1] * n
+    arrays: dict[str, Any] = {
+        "example_id": pa.array([str(one) for one in ids]),
+        "split": pa.array([split] * n),
+        "label": pa.array([-1 if one is None else one for one in label], pa.int64()),
+        **{key: _vectors(matrix) for key, matrix in vectors.items()},
+    }
+    for key, values in columns.items():
+        feature = known.get(key)
+        if isinstance(feature, datasets.ClassLabel):
+            arrays[key] = pa.array([None if v is None or v < 0 else feature.names[v] for v in values], pa.string())
+        else:
+            schema = datasets.Features({key: feature}).arrow_schema if feature is not None else None
+            arrays[key] = pa.array(values, schema.field(key).type if schema is not None else None)
+    return pa.table(arrays)
+
+
+def _vectors(matrix: np.ndarray[Any, Any]) -> pa.Array:
+    flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
+    return pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int32), flat)
+
+
+def _thumbnails(table: pa.Table, parts: Mapping[str, Any]) -> pa.Array:
+    """A small JPEG for the worst mistakes of each split and group, null elsewhere."""
+    logits = np.stack(table.column("logits").to_numpy())
+    label, split = table.column("label").to_numpy(), np.array(table.column("split").to_pylist())
+    group = np.array(table.column("group").to_pylist() if "group" in table.column_names else label.tolist())
+    if (label < 0).all():
+        return pa.nulls(len(label), pa.binary())
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    loss = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(label)), label]
+    wrong = np.flatnonzero((logits.argmax(axis=1) != label) & (label >= 0))
+    chosen = wrong[worst_of_each(loss[wrong], split[wrong], group[wrong])]
+    found: list[bytes | None] = [None] * len(label)
+    first = {name: int(np.argmax(split == name)) for name in parts}
+    for row in chosen.tolist():
+        part = parts[split[row]]
+        if isinstance(part, datasets.Dataset):
+            found[row] = _thumbnail(part, row - first[split[row]])
+    return pa.array(found, pa.binary())
+
+
+def _thumbnail(part: datasets.Dataset, row: int) -> bytes:
+    picture = decode(picture_bytes(part.cast_column("image", datasets.Image(decode=False))[row]["image"]), f"row {row}")
+    picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    file = io.BytesIO()
+    picture.save(file, "JPEG", quality=80)  # a new file: what the original carried besides pixels stays behind
+    return file.getvalue()
+
+
+def _metadata(
+    table: pa.Table, classifier: Classifier, class_names: list[str], part: Any, batch_size: int, preprocessing: str
+) -> dict[str, Any]:
+    info = part.info
+    record = BuildRecord.of(info.description)
+    rows = table.drop_columns([name for name in VECTORS if name in table.column_names])
+    digest = hashlib.sha256(json.dumps(rows.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
+    return {
+        "schema_version": 1,
+        "benchmark": record.benchmark if record else _benchmark_name(info),
+        "config": record.config if record else info.config_name or "default",
+        "version": record.version if record else str(info.version or "0.0.0"),
+        "notes": list(record.notes) if record else [],
+        "facts": dict(record.facts) if record else {},
+        "fingerprint": digest,
+        "model": classifier.about,
+        "training": classifier.training,
+        "class_names": class_names,
+        "rows": row_counts(table.column("split").to_pylist()),
+        "provenance": provenance(
+            preprocessing=preprocessing, processor=type(classifier.processor).__name__, batch_size=batch_size
+        ),
+    }
+
+
+def _benchmark_name(info: Any) -> str:
+    """The benchmark of a Parquet repository by its folder's name; "custom" for someone's own data."""
+    name = str(info.dataset_name or "")
+    return name if name in catalog.names("benchmark") else "custom"

@@ -1,0 +1,1 @@
+"""The report: its record, its words, tables, pages and drawings."""

@@ -1,0 +1,234 @@
+"""One table of a comparison: the runs of one benchmark on one metric and slice, their means, spreads and bold cells."""
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from oochub.errors import OochubError, unknown_name
+from oochub.report import wording
+from oochub.report.report import Report
+from oochub.report.reported import reported_numbers
+from oochub.stats.estimate import Estimate
+
+AVERAGE = "Average"
+
+
+class Column(NamedTuple):
+    """A method of the table; `reported` is a paper's number, not a measured one."""
+
+    method: str
+    reported: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One number of the table.
+
+    Attributes:
+        mean: Mean over the seeds; nan where it is undefined in any of them.
+        sd: Standard deviation over the seeds (ddof 1), nan for one seed.
+        low: Lower end of the 95% interval over test images, of a single seed; else nan.
+        high: Upper end of it.
+        seeds: How many runs it is the mean of; 0 for a reported number.
+        reason: Why it is undefined.
+    """
+
+    mean: float
+    sd: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    seeds: int = 0
+    reason: str | None = None
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """What must overlap with the best: mean - sd to mean + sd, or the interval of a single seed.
+
+        >>> Cell(mean=0.5, sd=0.25, seeds=3).spread, Cell(mean=0.5, low=0.4, high=0.7, seeds=1).spread
+        ((0.25, 0.75), (0.4, 0.7))
+        """
+        return (self.low, self.high) if math.isnan(self.sd) else (self.mean - self.sd, self.mean + self.sd)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonTable:
+    """One metric on one slice of one benchmark.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        metric: Key of the metric.
+        slice: Name of the slice.
+        where: The slice in words.
+        title: Title of the metric.
+        direction: "higher", "lower" or "none".
+        unit: Unit of the metric.
+        rows: The configs in order of appearance, then "Average" where there are several.
+        columns: The methods in order of appearance, then the reported ones.
+        cells: The numbers by row and column; what was not measured is not there.
+        bold: The cells whose spread overlaps that of the best measured mean of their row.
+        notes: Caveats of the data, and what is undefined.
+        reported_from: Where the reported numbers come from, in words; "" where none were asked for.
+    """
+
+    benchmark: str
+    metric: str
+    slice: str
+    where: str
+    title: str
+    direction: str
+    unit: str
+    rows: tuple[str, ...]
+    columns: tuple[Column, ...]
+    cells: Mapping[tuple[str, Column], Cell]
+    bold: frozenset[tuple[str, Column]]
+    notes: tuple[str, ...]
+    reported_from: str
+
+
+class Run(NamedTuple):
+    """A report of a comparison, and what it is of."""
+
+    label: str
+    report: Report
+    benchmark: str
+    config: str
+    method: str
+    seeds: tuple[int, ...]
+
+
+def comparison_table(
+    runs: Sequence[Run], *, metric: str | None = None, slice: str | None = None, reported: bool = False
+) -> ComparisonTable:
+    """The table of one benchmark's runs; see `oochub.report.comparison.comparison`.
+
+    Raises:
+        OochubError: A metric or slice that no run has, or runs of one config on different rows.
+    """
+    key, name, first = _found(runs, metric or runs[0].report.data["benchmark"]["primary_metric"], slice)
+    _check_same_rows(runs, name)
+    facts, part = first.report.data["metrics"][key], first.report.slice(name)
+    values: dict[tuple[str, Column], dict[tuple[int, ...], Estimate]] = {}
+    for run in runs:
+        if f"{name}/{key}" in run.report:
+            values.setdefault((run.config, Column(run.method)), {})[run.seeds] = run.report[f"{name}/{key}"]
+    cells = {place: _cell(list(of_seed.values())) for place, of_seed in values.items()}
+    configs = list(dict.fromkeys(run.config for run in runs))
+    columns = list(dict.fromkeys(Column(run.method) for run in runs))
+    printed = reported_numbers(runs[0].benchmark, key, name).among(configs) if reported else None
+    if printed:
+        for (config, method), number in printed.values.items():
+            cells[config, Column(method, reported=True)] = Cell(mean=number.mean, sd=number.sd)
+        columns += dict.fromkeys(Column(method, reported=True) for _, method in printed.values)
+    if len(configs) > 1:
+        cells |= {(AVERAGE, column): cell for column, cell in _averages(configs, columns, cells, values)}
+    rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
+    sides = {"in": "in context", "out": "out of context"}
+    title = wording.name(part["title"], 60)
+    return ComparisonTable(
+        benchmark=runs[0].benchmark,
+        metric=key,
+        slice=name,
+        where=f"{sides[part['role']]} ({title})" if part["role"] in sides else title,
+        title=facts["title"],
+        direction=facts["direction"],
+        unit=facts["unit"],
+        rows=tuple(rows),
+        columns=tuple(columns),
+        cells=cells,
+        bold=frozenset(place for row in rows for place in _best(row, columns, cells, facts["direction"])),
+        notes=(*_notes(runs, configs), *_undefined(cells)),
+        reported_from=str(printed or ""),
+    )
+
+
+def _found(runs: Sequence[Run], metric: str, slice: str | None) -> tuple[str, str, Run]:
+    """The key of the metric, the name of the slice, and the first run that has both."""
+    known = dict.fromkeys(key for run in runs for key in run.report.data["metrics"])
+    key = next((one for one in known if one == metric or one.startswith(f"{metric}.")), None)
+    if key is None:
+        raise unknown_name(f"metric in the reports of {runs[0].benchmark}", metric, known)
+    for name in [slice] if slice else ["out_of_context", "all"]:
+        for run in runs:
+            if f"{name}/{key}" in run.report:
+                return key, str(run.report.slice(name)["name"]), run
+    having = {one.rpartition("/")[0] for run in runs for one in run.report if one.endswith(f"/{key}")}
+    raise unknown_name(f"slice with {key} in the reports of {runs[0].benchmark}", slice or "out_of_context", having)
+
+
+def _check_same_rows(runs: Sequence[Run], name: str) -> None:
+    first: dict[str, Run] = {}
+    for run in runs:
+        here = next((part for part in run.report.data["slices"] if part["name"] == name), None)
+        if here is None:
+            continue
+        other = first.setdefault(run.config, run)
+        there = other.report.slice(name)
+        marks = {part["examples"] for part in (here, there) if "examples" in part}  # older reports have none
+        if here["n"] != there["n"] or len(marks) > 1:
+            raise OochubError(
+                f"{other.label} and {run.label} are both of {run.benchmark}/{run.config}, but their rows {name} are "
+                f"not the same ({there['n']:,} and {here['n']:,}). Predict both on the same data."
+            )
+
+
+def _cell(of_seeds: Sequence[Estimate]) -> Cell:
+    values = [one.value for one in of_seeds]
+    reason = next((one.reason for one in of_seeds if math.isnan(one)), None)
+    if reason is not None or len(values) == 1:
+        one = of_seeds[0]
+        low, high = (one.low, one.high) if len(values) == 1 else (math.nan, math.nan)
+        mean = statistics.fmean(values)
+        return Cell(mean=mean, low=low, high=high, seeds=len(values), reason=reason)
+    return Cell(mean=statistics.fmean(values), sd=statistics.stdev(values), seeds=len(values))
+
+
+def _averages(
+    configs: Sequence[str],
+    columns: Sequence[Column],
+    cells: Mapping[tuple[str, Column], Cell],
+    values: Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]],
+) -> Iterator[tuple[Column, Cell]]:
+    """The mean over all configs; its spread is that of the seeds' averages, where every config has the same seeds."""
+    for column in columns:
+        of_column = [cells.get((config, column)) for config in configs]
+        means = [cell.mean for cell in of_column if cell is not None and not math.isnan(cell.mean)]
+        if len(means) < len(configs):
+            continue
+        of_seed = [values.get((config, column), {}) for config in configs]
+        seeds = set(of_seed[0])
+        same = len(seeds) > 1 and all(set(one) == seeds for one in of_seed)
+        averages = [statistics.fmean(one[seed] for one in of_seed) for seed in seeds] if same else []
+        sd = statistics.stdev(averages) if same else math.nan
+        yield column, Cell(mean=statistics.fmean(means), sd=sd, seeds=len(seeds) if same else 0)
+
+
+def _best(
+    row: str, columns: Sequence[Column], cells: Mapping[tuple[str, Column], Cell], direction: str
+) -> list[tuple[str, Column]]:
+    sign = {"higher": 1, "lower": -1}.get(direction, 0)
+    rivals = {(row, column): cells[row, column] for column in columns if not column.reported and (row, column) in cells}
+    rivals = {place: cell for place, cell in rivals.items() if not any(map(math.isnan, (cell.mean, *cell.spread)))}
+    if sign == 0 or len(rivals) < 2:
+        return []
+    low, high = max(rivals.values(), key=lambda cell: sign * cell.mean).spread
+    return [place for place, cell in rivals.items() if cell.spread[0] <= high and cell.spread[1] >= low]
+
+
+def _notes(runs: Sequence[Run], configs: Sequence[str]) -> list[str]:
+    of_note: dict[str, list[str]] = {}
+    for run in runs:
+        for note in run.report.data["notes"]:
+            of_note.setdefault(str(note), []).append(run.config)
+    return [
+        note if set(of) == set(configs) else f"{', '.join(dict.fromkeys(of))}: {note}" for note, of in of_note.items()
+    ]
+
+
+def _undefined(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
+    return [
+        f"{row}, {column.method}: undefined ({cell.reason or 'no reason given'})"
+        for (row, column), cell in cells.items()
+        if math.isnan(cell.mean)
+    ]

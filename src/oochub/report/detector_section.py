@@ -1,0 +1,151 @@
+"""The section of the page on detectors: both goals of each on one axis, and what a zoom does to their ranks."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from oochub.report import detector_words as said
+from oochub.report import numbers, theme, wording
+from oochub.report.svg import Scale, ticks
+
+_ROWS, _PROBE_ROWS = 80, 40  # of one page, about 1.4 and 1 kB each; the rest is in report.json
+_GOALS = tuple(theme.GOALS)
+_SHAPES = {
+    "auroc_new_class": Markup('<path d="M-4.5-4.5h9v9h-9z"/>'),
+    "auroc_failure": Markup('<path d="M0-5.5 5.2 4.5-5.2 4.5z"/>'),
+}
+_CHART = Markup('<svg width="100%" height="{}" aria-hidden="true" focusable="false">{}</svg>')
+
+
+def detection_section(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the template prints of the fields `detection` and `probes`; None for a report without them.
+
+    Args:
+        report: A report of schema version 1.
+
+    >>> detection_section({}) is None
+    True
+    """
+    pairs = said.pairs(report.get("detection"))
+    if not pairs:
+        return None
+    scale = _scale([row["metrics"][goal] for pair in pairs for row in pair.rows for goal in _GOALS])
+    probed = said.pairs(report.get("probes"))
+    shown, shown_probes = _first(pairs, _ROWS), _first(probed, _PROBE_ROWS)
+    return {
+        "pairs": [_pair(pair, scale) for pair in shown],
+        "left_out": len(pairs) - len(shown),
+        "axis": _axis(scale),
+        "marks": [(_icon(goal), theme.GOAL_WORDS[goal]) for goal in _GOALS],
+        "has_msp": any(row["detector"] == "msp" for pair in pairs for row in pair.rows),
+        "probes": [_probe(pair) for pair in shown_probes],
+        "probes_left_out": len(probed) - len(shown_probes),
+    }
+
+
+def _first(pairs: Sequence[said.Pair], most: int) -> Sequence[said.Pair]:
+    """The first pairs whose rows are at most so many together, and one in any case."""
+    ends = itertools.accumulate(len(pair.rows) for pair in pairs)
+    return pairs[: max(1, sum(end <= most for end in ends))]
+
+
+def _pair(pair: said.Pair, scale: Scale) -> dict[str, Any]:
+    bold = {goal: said.among_the_best(pair.rows, goal) for goal in _GOALS}
+    return {
+        "title": f"{wording.name(pair.id_set, 60)} against {wording.name(pair.ood_set, 60)}",
+        "findings": [one.partition(": ")[::2] for one in said.findings(pair.rows)],
+        "counts": said.counts_words(pair.rows),
+        "rows": [
+            {
+                "name": wording.name(row["detector"], 60),
+                "chart": _dots(row["metrics"], scale),
+                "goals": [(row["metrics"][goal], row["detector"] in bold[goal], goal) for goal in _GOALS],
+                "fpr": row["metrics"].get("fpr_at_tpr_id"),
+                "discarded": row["metrics"].get("correct_discarded"),
+            }
+            for row in pair.rows
+        ],
+    }
+
+
+def _probe(pair: said.Pair) -> dict[str, Any]:
+    rows = sorted(pair.rows, key=lambda row: 2.0 if row["change"]["value"] is None else row["change"]["value"])
+    scale = _scale([row["change"] for row in rows], around=0.0)
+    return {
+        "title": f"{wording.name(pair.id_set, 60)} against {wording.name(pair.ood_set, 60)}",
+        "finding": said.probe_words(pair.rows),
+        "rows": [
+            {"name": wording.name(row["detector"], 60), "row": row, "chart": _change(row["change"], scale)}
+            for row in rows
+        ],
+        "axis": _axis(scale, signed=True),
+        "has_beyond": any(row["beyond_msp"] is not None for row in pair.rows),
+    }
+
+
+def _scale(estimates: Sequence[Mapping[str, Any]], *, around: float = 0.5) -> Scale:
+    """From the lowest to the highest end of all intervals, cut to tenths; chance, or no change, is in it."""
+    ends = [e[key] for e in estimates for key in ("value", "low", "high") if not numbers.is_undefined(e[key])]
+    low, high = min([*ends, around]), max([*ends, around])
+    return Scale(low=math.floor(low * 10 + 1e-9) / 10, high=max(math.ceil(high * 10 - 1e-9) / 10, low + 0.1))
+
+
+def _dots(metrics: Mapping[str, Any], scale: Scale) -> Markup:
+    drawn = [_grid(scale), _zero(scale, 0.5)]
+    for goal, y in zip(_GOALS, (11, 25), strict=True):
+        drawn += [_whisker(metrics[goal], scale, y, theme.GOALS[goal]), _mark(metrics[goal], scale, y, goal)]
+    return _CHART.format(36, Markup("").join(drawn))
+
+
+def _change(estimate: Mapping[str, Any], scale: Scale) -> Markup:
+    drawn = [_grid(scale), _zero(scale, 0.0), _whisker(estimate, scale, 14, "plain")]
+    if not numbers.is_undefined(estimate["value"]):
+        x = scale.at(estimate["value"])
+        drawn.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(x))
+    return _CHART.format(28, Markup("").join(drawn))
+
+
+def _grid(scale: Scale) -> Markup:
+    lines = [Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>').format(scale.at(t)) for t in _ticks(scale)]
+    return Markup("").join(lines)
+
+
+def _zero(scale: Scale, at: float) -> Markup:
+    return Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="chance"/>').format(scale.at(at))
+
+
+def _ticks(scale: Scale) -> list[float]:
+    return ticks(scale.low, scale.high)
+
+
+def _whisker(estimate: Mapping[str, Any], scale: Scale, y: int, color: str) -> Markup:
+    if any(numbers.is_undefined(estimate[key]) for key in ("value", "low", "high")):
+        return Markup("")
+    ends = scale.at(estimate["low"]), scale.at(estimate["high"])
+    return Markup('<line x1="{}" x2="{}" y1="{y}" y2="{y}" class="l-{}" stroke-width="2"/>').format(*ends, color, y=y)
+
+
+def _mark(estimate: Mapping[str, Any], scale: Scale, y: int, goal: str) -> Markup:
+    if numbers.is_undefined(estimate["value"]):
+        return Markup("")
+    x = scale.at(estimate["value"])
+    return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(x, y, theme.GOALS[goal], _SHAPES[goal])
+
+
+def _icon(goal: str) -> Markup:
+    inner = Markup('<svg x="7" y="7" class="{}">{}</svg>').format(theme.GOALS[goal], _SHAPES[goal])
+    return Markup('<svg class="ic" width="14" height="14" aria-hidden="true">{}</svg>').format(inner)
+
+
+def _axis(scale: Scale, *, signed: bool = False) -> Markup:
+    parts, places = [], _ticks(scale)
+    for t in places:
+        at = scale.percent(t)
+        anchor = "start" if at < 4 else "end" if at > 96 else "middle"
+        text = (numbers.points(t) if signed else f"{100 * t:.4g}").removesuffix(".0")
+        far = Markup("") if t in (places[0], places[-1]) else Markup(' class="far"')  # a phone has no room for it
+        parts.append(Markup('<text x="{}" y="12" text-anchor="{}"{}>{}</text>').format(scale.at(t), anchor, far, text))
+    return _CHART.format(16, Markup("").join(parts))

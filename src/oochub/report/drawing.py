@@ -1,0 +1,226 @@
+"""Draws figures into files by name: the names of a figure's first parameters say what it is made of.
+
+A figure of `figures/` whose first parameter is `reports`, `scenes`, `predicted_scenes`, `losses`, `predictions`,
+`scored_sets` or `detection_numbers` can be drawn from the command line; `datasets` and `nearest` are given to those
+that take them. So can the plots of one report (`oochub.figures._plots`).
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from oochub import catalog
+from oochub.errors import OochubError, unknown_name
+from oochub.files import check_writable, written_whole
+from oochub.report.figure_sources import ALL, Sources
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_OF_ONE_REPORT = ("gap", "slices", "groups", "reliability", "detection")
+_SUFFIXES = {
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}  # same input, same bytes
+_NEEDS = {  # what a figure is made of: the sources that hold it
+    "report": ("reports",),
+    "reports": ("reports",),
+    "scenes": ("predictions", "data"),
+    "predicted_scenes": ("predictions",),
+    "losses": ("predictions",),
+    "predictions": ("predictions",),
+    "scored_sets": ("predictions",),
+    "detection_numbers": ("numbers",),
+}
+_BESIDE = ("datasets", "nearest")  # what else a figure of scored sets may take
+_OF_DETECTORS = ("detector", "against", "detectors")  # options that name what has to be scored
+_WORDS = {
+    "reports": "reports (report.json of `oochub evaluate`)",
+    "predictions": f"predictions (.parquet of `oochub predict MODEL {ALL}`)",
+    "data": f"a data set ({ALL} with --data-dir)",
+    "numbers": "numbers (numbers.csv of `oochub detect`)",
+    "scored_sets": "predictions of one model (.parquet of `oochub predict`), a file a set",
+}
+_DPI = 150
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One figure that was asked for.
+
+    Attributes:
+        draw: Takes what the figure is made of, by keyword where there is more than one thing; returns its axes.
+        material: The attribute of `Sources` that it takes first.
+        path: Where it goes.
+        beside: Attributes of `Sources` that it takes by name.
+        detectors: Those that its options name.
+        numbers: Takes the same as `draw`, returns the table that belongs to the figure; None if there is none.
+    """
+
+    draw: Callable[..., Any]
+    material: str
+    path: Path
+    beside: Sequence[str] = ()
+    detectors: Sequence[str] = ()
+    numbers: "Callable[..., pd.DataFrame] | None" = None
+
+    @classmethod
+    def parse(cls, text: str, sources: Sources) -> "Plot":
+        """A plot from "KIND=FILE" or "KIND:option=value=FILE", everything checked, nothing read.
+
+        Raises:
+            OochubError: An unknown kind, option or value; a file that cannot be written or is no picture; a kind that
+                these sources cannot make; a detector that is unknown or, without reference, cannot be fitted.
+
+        >>> Plot.parse("alpha_beta_share:side=negative=out.png", Sources(names=["all.parquet"])).material
+        'scenes'
+        """
+        parts = re.fullmatch(r"(\w+)((?::\w+=[^:=]+)*)=(.+)", text)
+        if parts is None:
+            raise OochubError(f"A plot is written KIND=FILE.png or KIND:option=value=FILE.png, got {text!r}.")
+        kind, path = parts[1], check_writable(parts[3])
+        if path.suffix not in _SUFFIXES:
+            raise OochubError(f"A figure is a {', '.join(_SUFFIXES)} file, got {path.name}.")
+        options = dict(pair.split("=") for pair in parts[2].split(":")[1:])
+        made = _figure(kind, options, path)
+        if sources.kind not in _NEEDS[made.material]:
+            wanted = " or ".join(_WORDS[one] for one in _NEEDS[made.material])
+            wanted = _WORDS.get(made.material, wanted)
+            raise OochubError(f"{kind} is made of {wanted}, got {_WORDS[sources.kind]}: {', '.join(sources.names)}.")
+        if made.material == "report" and len(sources.names) > 1:
+            raise OochubError(f"{kind} shows exactly one report, got {len(sources.names)}. Draw one after the other.")
+        if sources.kind == "predictions" and len(sources.names) > 1 and made.material != "scored_sets":
+            raise sources.several()
+        if made.material == "scored_sets":
+            _check_detectors(kind, made.detectors, sources)
+        return made
+
+
+def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
+    """Draws each plot into its file, whole or not at all.
+
+    Returns:
+        The tables that belong to the figures, by path.
+
+    Raises:
+        OochubError: matplotlib is missing; sources that cannot be read or lack what a figure shows.
+    """
+    tables: dict[str, pd.DataFrame] = {}
+    if not plots:
+        return tables
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"') from error
+    pyplot.switch_backend("agg")  # files, no windows
+    named = [name for plot in plots for name in plot.detectors]
+    sources = replace(sources, detectors=_with(sources.detectors, named))
+    sources.check({name for plot in plots for name in plot.beside})
+    for plot in plots:
+        beside = {name: getattr(sources, name) for name in plot.beside}
+        figure = plot.draw(getattr(sources, plot.material), **beside).figure
+        with written_whole(plot.path) as draft, pyplot.rc_context({"svg.hashsalt": "oochub"}):  # same input, same bytes
+            figure.savefig(draft, dpi=_DPI, metadata=_SUFFIXES[plot.path.suffix])
+        pyplot.close(figure)
+        if plot.numbers is not None:
+            tables[str(plot.path)] = plot.numbers(getattr(sources, plot.material), **beside)
+    return tables
+
+
+def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
+    """The plot of a kind with its options, whatever the sources."""
+    if kind in _OF_ONE_REPORT:
+        from oochub.figures._plots import plot
+
+        for name in options:
+            raise OochubError(f"{kind} has no options, got {name!r}.")
+        return Plot(lambda report: plot(report.data, kind), "report", path)
+    figures = catalog.names("figure")
+    if kind not in figures:
+        raise unknown_name("figure", kind, [*_OF_ONE_REPORT, *figures])
+    function = catalog.get("figure", kind)
+    first, *others = inspect.signature(function).parameters.values()
+    beside = [one.name for one in others if one.name in _BESIDE]
+    more = [one.name for one in others if one.default is one.empty and one.name not in beside]
+    if first.name not in _NEEDS or more:
+        way = f"`oochub {kind}`" if kind in catalog.names("command") else f"oochub.get('figure', {kind!r})"
+        raise OochubError(f"{kind} is made of {', '.join([first.name, *more])}: {way} draws it, --plot does not.")
+    allowed = {one.name: one.annotation for one in others if _is_read(one.annotation)}
+    for name in options:
+        if name not in allowed:
+            raise unknown_name(f"option of {kind}", name, allowed)
+    given = {name: _read(f"{name} of {kind}", text, allowed[name]) for name, text in options.items()}
+    scored: list[str] = []
+    for one in others:
+        value = given.get(one.name, one.default) if one.name in _OF_DETECTORS else None
+        scored += [value] if isinstance(value, str) else value or []
+    return Plot(
+        lambda *made, **named: function(*made, **named, **given), first.name, path,
+        beside=beside, detectors=scored, numbers=_numbers(kind, given),
+    )  # fmt: skip
+
+
+def _numbers(kind: str, given: Mapping[str, Any]) -> "Callable[..., pd.DataFrame] | None":
+    if kind != "distance_regression":
+        return None
+    from oochub.figures._distance_fits import distance_fits, distance_table
+
+    return lambda scored_sets, nearest: distance_table(distance_fits(scored_sets, nearest=nearest, **given))
+
+
+def _with(detectors: Sequence[str], named: Sequence[str]) -> list[str]:
+    """The words of the detectors, and the names among `named` that none of them has."""
+    found = list(dict.fromkeys(detectors))
+    for name in named:
+        if name not in found and name not in [words.partition(":")[0] for words in found]:
+            found.append(name)
+    return found
+
+
+def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
+    from oochub.evaluation.detector_scores import made_detector
+
+    words = _with(sources.detectors, named)
+    made = {one: made_detector(one) for one in words}
+    compared = "against" in inspect.signature(catalog.get("figure", kind)).parameters
+    if len(made) < 1 + compared:
+        told = f"only {words[0]}" if words else "none"
+        raise OochubError(
+            f"{kind} shows {'two detectors' if compared else 'a detector'}, and {told} is named. "
+            "Name one: --detector vim."
+        )
+    fitted = [one for one, detector in made.items() if {"features", "logits", "label"} & set(detector.fit_needs)]
+    if fitted and sources.reference is None:
+        raise OochubError(
+            f"{', '.join(fitted)}: fitted on the training split. Give --reference FILE: predictions of it with "
+            "features, by `oochub predict ... --split train --features`."
+        )
+
+
+_READERS: Mapping[Any, Callable[[str], Any]] = {
+    str: str,
+    str | None: str,
+    int: int,
+    Sequence[float]: lambda text: [float(part) for part in text.split(",")],
+    Sequence[str] | None: lambda text: text.split(","),
+}
+
+
+def _is_read(annotation: Any) -> bool:
+    return get_origin(annotation) is Literal or annotation in _READERS
+
+
+def _read(what: str, text: str, annotation: Any) -> Any:
+    if get_origin(annotation) is Literal:
+        if text not in get_args(annotation):
+            raise unknown_name(what, text, get_args(annotation))
+        return text
+    try:
+        return _READERS[annotation](text)
+    except ValueError as error:
+        wanted = "a whole number" if annotation is int else "numbers with commas between"
+        raise OochubError(f"{what} is {wanted}, got {text!r}.") from error

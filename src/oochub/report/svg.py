@@ -1,0 +1,288 @@
+"""Fragments of SVG for the page: positions in percent, colors by class, text escaped; no style attribute anywhere.
+
+A chart that must stretch is an `<svg width="100%">` without `viewBox` whose marks are nested `<svg x="72.4%">`: the
+scale stretches with the page, while text, strokes and marks keep their size. Curves need a `viewBox`.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from markupsafe import Markup
+
+from oochub.report import numbers
+from oochub.report.theme import SIDES
+
+Side = Literal["in", "out"]
+SIDE_ORDER: tuple[Side, Side] = ("in", "out")
+_Map = Callable[[float], float]
+
+_LABEL = 29.0  # percent of the head chart that a label may take
+_CLASS = {"in": "inn", "out": "out"}
+_SHAPES = {
+    "in": lambda size: Markup('<circle r="{:.1f}"/>').format(size),
+    "out": lambda size: Markup('<path d="M0-{0:.1f} {0:.1f} 0 0 {0:.1f}-{0:.1f} 0z"/>').format(1.28 * size),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A linear scale from values to percent of the chart's width.
+
+    Attributes:
+        low: Value at the left end.
+        high: Value at the right end.
+        width: Percent of the width that `high` stands at.
+    """
+
+    low: float
+    high: float
+    width: float = 100.0
+
+    def percent(self, value: float) -> float:
+        """The position of a value, clipped to the scale.
+
+        >>> Scale(low=0.5, high=1, width=80).percent(0.75)
+        40.0
+        """
+        return self.width * min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def at(self, value: float) -> str:
+        """The same as an SVG coordinate.
+
+        >>> Scale(low=0, high=1).at(0.25)
+        '25.00%'
+        """
+        return f"{self.percent(value):.2f}%"
+
+
+def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
+    """Round values inside [low, high], steps of 1, 2 or 5 times a power of ten, at most `most` of them.
+
+    >>> ticks(0.5, 1.0), ticks(0.25, 1.0)
+    ([0.5, 0.6, 0.7, 0.8, 0.9, 1.0], [0.4, 0.6, 0.8, 1.0])
+    """
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    step = next(s * power for s in (1, 2, 5, 10, 20) if (high - low) / (s * power) <= most - 1 + 1e-9)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(i * step, 10) for i in range(first, last + 1)]
+
+
+def mark(side: Side, x: str, y: str | float, *, size: float = 5.5, hollow: bool = False) -> Markup:
+    """A circle (in context) or a diamond (out of context) around a point, filled or hollow."""
+    classes = _CLASS[side] + (" hollow" if hollow else "")
+    return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(x, y, classes, _SHAPES[side](size))
+
+
+def icon(side: Side) -> Markup:
+    """The mark of a side as a small inline picture for heads and keys; the words stand beside it."""
+    inner = mark(side, "7", 7, size=4.5)
+    return Markup('<svg class="ic" width="14" height="14" aria-hidden="true">{}</svg>').format(inner)
+
+
+def head(inside: Mapping[str, Any], outside: Mapping[str, Any], gap: str, *, chance: float, hollow: bool) -> Markup:
+    """The head chart: one axis from chance to perfect, both marks with their intervals, the gap above the bar.
+
+    Args:
+        inside: Estimate in context; its value may be undefined, then only the other mark is drawn.
+        outside: Estimate out of context.
+        gap: The gap in print.
+        chance: Primary metric of guessing, the left end unless a number lies below it.
+        hollow: Draw both marks hollow: the question is not settled.
+    """
+    sides: dict[Side, Mapping[str, Any]] = {"in": inside, "out": outside}
+    known = {side: e for side, e in sides.items() if not numbers.is_undefined(e["value"])}
+    lowest = min([chance, *(e[key] for e in known.values() for key in ("value", "low") if e[key] is not None)])
+    scale = Scale(low=chance if lowest >= chance else max(0.0, math.floor(lowest * 10) / 10), high=1.0, width=86.0)
+    bar = Markup("")
+    if len(known) == 2:
+        ends = sorted(e["value"] for e in known.values())
+        bar = _line(scale.at(ends[0]), scale.at(ends[1]), 64, "gapbar")
+    drawn = [_axis(scale, chance), bar]
+    drawn += [_whisker(scale, e, side, 64, 3) for side, e in known.items()]
+    drawn += [mark(side, scale.at(e["value"]), 64, size=9, hollow=hollow) for side, e in known.items()]
+    drawn += _head_labels(scale, known)
+    if len(known) == 2:
+        middle = (scale.percent(ends[0]) + scale.percent(ends[1])) / 2
+        drawn.append(_text(f"{max(middle, 10):.2f}%", 49, gap, anchor="middle", classes="k gap"))
+    body = Markup("").join(drawn)
+    return Markup('<svg width="100%" height="106" aria-hidden="true" focusable="false">{}</svg>').format(body)
+
+
+def _head_labels(scale: Scale, known: Mapping[Side, Mapping[str, Any]]) -> list[Markup]:
+    # Outward: the left label ends at its mark, the right one begins there. In the narrowest chart, 288 px, a label
+    # takes 29% of the width, so near an edge it turns inward where the other side leaves room, else it is pushed in.
+    order = sorted(known, key=lambda side: (known[side]["value"], side == "in"))
+    at = [scale.percent(known[side]["value"]) for side in order]
+    places: dict[Side, tuple[float, str, int]] = {}
+    if order:
+        turns = at[0] < _LABEL and (len(at) == 1 or at[1] - at[0] > _LABEL + 2)
+        places[order[0]] = (at[0], "start", 1) if turns else (min(max(at[0], _LABEL), 97 - _LABEL), "end", -1)
+    if len(order) == 2:
+        edge = places[order[0]][0] + (_LABEL if places[order[0]][1] == "start" else 0) + 3
+        turns = at[1] > 100 - _LABEL and at[1] - _LABEL > edge
+        places[order[1]] = (at[1], "end", -1) if turns else (min(max(at[1], edge), 100 - _LABEL), "start", 1)
+    made = []
+    for side, (x, anchor, sign) in places.items():
+        spot = f"{x:.2f}%"
+        made.append(_text(spot, 15, numbers.fraction(known[side]["value"]), anchor=anchor, classes="k big"))
+        made.append(_text(spot, 30, SIDES[side], anchor=anchor, dx=sign * 12))
+        made.append(
+            Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(spot, sign * 5, mark(side, "0", 0, size=4))
+        )
+    return made
+
+
+def _axis(scale: Scale, chance: float) -> Markup:
+    values = [value for value in ticks(scale.low, scale.high) if abs(value - chance) > 0.035]
+    parts = [_line("0", f"{scale.width:.0f}%", 64, "ax")]
+    for value in sorted({*values, chance, 1.0}):
+        x = scale.at(value)
+        anchor = "start" if scale.percent(value) < 2 else "middle"
+        parts.append(Markup('<line x1="{0}" x2="{0}" y1="60" y2="68" class="ax"/>').format(x))
+        parts.append(_text(x, 84, f"{100 * value:.4g}", anchor=anchor))
+    parts.append(_text(scale.at(chance), 100, "chance", anchor="start" if scale.percent(chance) < 8 else "middle"))
+    parts.append(_text(scale.at(1.0), 100, "perfect", anchor="middle"))
+    return Markup("").join(parts)
+
+
+def bar(side: Side | None, estimate: Mapping[str, Any], scale: Scale) -> Markup:
+    """One row of a bar chart: a bar from zero, its mark at the end and its interval; grid lines behind.
+
+    Args:
+        side: Color and mark; None draws a plain bar.
+        estimate: What to draw; undefined draws the grid alone.
+        scale: From 0 to the largest value of all rows.
+    """
+    parts = [
+        Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>').format(scale.at(t))
+        for t in ticks(0, scale.high)
+    ]
+    if not numbers.is_undefined(estimate["value"]):
+        x, name = scale.at(estimate["value"]), _CLASS.get(side or "", "plain")
+        parts.append(Markup('<rect x="0" y="9" width="{}" height="10" class="bar b-{}"/>').format(x, name))
+        parts.append(_whisker(scale, estimate, side, 14, 2))
+        parts.append(mark(side, x, 14, size=4.5) if side else Markup(""))
+    return Markup('<svg width="100%" height="28" aria-hidden="true" focusable="false">{}</svg>').format(
+        Markup("").join(parts)
+    )
+
+
+def bar_axis(scale: Scale) -> Markup:
+    """The tick labels above a column of `bar` rows, in hundredths."""
+    parts = [
+        _text(
+            scale.at(t),
+            12,
+            f"{100 * t:.4g}",
+            anchor="start" if t == 0 else "end" if scale.percent(t) > 96 else "middle",
+        )
+        for t in ticks(0, scale.high)
+    ]
+    return Markup('<svg width="100%" height="16" aria-hidden="true" focusable="false">{}</svg>').format(
+        Markup("").join(parts)
+    )
+
+
+def reliability(
+    curves: Mapping[Side, Sequence[Mapping[str, Any]]], *, low: float, title: str, fewest: int = 20
+) -> Markup:
+    """The reliability diagram of both sides on one square, above the histogram of confidence of each.
+
+    Args:
+        curves: Bins of each side, as in `calibration` of a report.
+        low: Left and lower end of both axes, in [0, 1).
+        title: The finding, read out in place of the picture.
+        fewest: Bins with fewer answers are not drawn in the diagram.
+    """
+    x, y = (lambda v: 44 + 326 * (v - low) / (1 - low)), (lambda v: 336 - 326 * (v - low) / (1 - low))
+    parts, drawn = [_square_grid(x, y, low)], {}
+    for side, bins in curves.items():
+        drawn[side] = [b for b in bins if b["n"] >= fewest]
+        parts.append(_curve(side, drawn[side], x, y))
+    parts += _curve_labels(drawn, x, y)
+    tallest = max((b["n"] / sum(b["n"] for b in bins) for bins in curves.values() for b in bins if b["n"]), default=1.0)
+    for row, (side, bins) in enumerate(curves.items()):
+        parts.append(_histogram(side, bins, x, base=426 + 46 * row, tallest=tallest))
+    return Markup(
+        '<svg viewBox="0 0 384 {}" class="plot" role="img" aria-labelledby="reliability-title">'
+        '<title id="reliability-title">{}</title>{}</svg>'
+    ).format(384 + 46 * len(curves), title, Markup("").join(parts))
+
+
+def _square_grid(x: _Map, y: _Map, low: float) -> Markup:
+    parts = []
+    for value in ticks(low, 1.0):
+        parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="10" y2="336" class="gl"/>').format(x(value)))
+        parts.append(Markup('<line x1="44" x2="370" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(y(value)))
+        parts.append(_text(f"{x(value):.1f}", 352, f"{100 * value:.4g}", anchor="middle"))
+        parts.append(_text("38", y(value) + 4, f"{100 * value:.4g}", anchor="end"))
+    parts.append(Markup('<line x1="44" y1="336" x2="370" y2="10" class="chance"/>'))
+    at = low + 0.1 * (1 - low)
+    parts.append(_text(f"{x(at) + 8:.1f}", y(at) + 6, "ideal"))
+    parts.append(_text("207", 370, "confidence, %", anchor="middle"))
+    parts.append(Markup('<text transform="translate(10 173) rotate(-90)" text-anchor="middle">right, %</text>'))
+    return Markup("").join(parts)
+
+
+def _curve(side: Side, bins: Sequence[Mapping[str, Any]], x: _Map, y: _Map) -> Markup:
+    if not bins:
+        return Markup("")
+    low = [(b["confidence"], b["accuracy_low"]) for b in bins]
+    high = [(b["confidence"], b["accuracy_high"]) for b in bins]
+    middle = [(x(b["confidence"]), min(y(b["accuracy"]), 336)) for b in bins]
+    band = " ".join(f"{x(c):.1f},{min(y(a), 336):.1f}" for c, a in [*low, *reversed(high)])
+    line = " ".join(f"{px:.1f},{py:.1f}" for px, py in middle)
+    name = _CLASS[side]
+    parts = [Markup('<polygon points="{}" class="band-{}"/>').format(band, name)]
+    parts.append(Markup('<polyline points="{}" class="curve l-{}"/>').format(line, name))
+    return Markup("").join(parts + [mark(side, f"{px:.1f}", f"{py:.1f}", size=3.6) for px, py in middle])
+
+
+def _curve_labels(drawn: Mapping[Side, Sequence[Mapping[str, Any]]], x: _Map, y: _Map) -> list[Markup]:
+    # Where the curves are farthest apart: the upper one is named above to the left, the lower one below to the right.
+    points = {side: [(x(b["confidence"]), y(b["accuracy"])) for b in bins] for side, bins in drawn.items() if bins}
+    if len(points) < 2:
+        return [_text("364", 326, SIDES[side], anchor="end", classes="k halo") for side in points]
+    pairs = [(p, min(points["out"], key=lambda q: abs(q[0] - p[0]))) for p in points["in"]]
+    p, q = max(pairs, key=lambda pair: abs(pair[0][1] - pair[1][1]))
+    upper, lower = (("in", p), ("out", q)) if p[1] <= q[1] else (("out", q), ("in", p))
+    (ux, uy), (lx, ly) = upper[1], lower[1]
+    at_top = uy < 36  # no room above: below the curve to the right instead
+    x_up, y_up, anchor = (min(ux + 5, 290), uy + 20, "start") if at_top else (max(ux - 9, 134), uy - 9, "end")
+    return [
+        _text(f"{x_up:.1f}", y_up, SIDES[upper[0]], anchor=anchor, classes="k halo"),
+        _text(f"{min(lx + 9, 282):.1f}", min(ly + 17, 328), SIDES[lower[0]], classes="k halo"),
+    ]
+
+
+def _histogram(side: Side, bins: Sequence[Mapping[str, Any]], x: _Map, *, base: float, tallest: float) -> Markup:
+    total = sum(b["n"] for b in bins)
+    parts = [Markup('<line x1="44" x2="370" y1="{0}" y2="{0}" class="gl"/>').format(base)]
+    for b in (b for b in bins if b["n"] and x(b["high"]) > 44):
+        left, height = max(x(b["low"]), 44.0), 26 * b["n"] / total / tallest
+        parts.append(
+            Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(
+                left + 1, base - height, x(b["high"]) - left - 2, height, _CLASS[side]
+            )
+        )
+    return Markup("").join([*parts, _text("46", base - 30, f"share of answers, {SIDES[side]}", classes="halo")])
+
+
+def _whisker(scale: Scale, estimate: Mapping[str, Any], side: str | None, y: float, width: float) -> Markup:
+    if numbers.is_undefined(estimate["low"]) or numbers.is_undefined(estimate["high"]):
+        return Markup("")
+    return Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="l-{}" stroke-width="{}"/>').format(
+        scale.at(estimate["low"]), scale.at(estimate["high"]), y, y, _CLASS.get(side or "", "plain"), width
+    )
+
+
+def _line(x1: str, x2: str, y: float, classes: str) -> Markup:
+    return Markup('<line x1="{0}" x2="{1}" y1="{2}" y2="{2}" class="{3}"/>').format(x1, x2, y, classes)
+
+
+def _text(x: str, y: float, words: str, *, anchor: str = "start", classes: str = "", dx: int = 0) -> Markup:
+    name = Markup(' class="{}"').format(classes) if classes else ""
+    shift = Markup(' dx="{}"').format(dx) if dx else ""
+    return Markup('<text x="{}" y="{:.4g}" text-anchor="{}"{}{}>{}</text>').format(x, y, anchor, name, shift, words)

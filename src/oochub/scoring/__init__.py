@@ -1,1 +1,0 @@
-"""The parts of an evaluation: slices, gaps, matching, detection, mistakes; `oochub.evaluation` joins them."""

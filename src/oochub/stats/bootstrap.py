@@ -1,0 +1,166 @@
+"""Percentile bootstrap of any metric, of single rows or of whole clusters.
+
+Below ten clusters percentiles are too narrow; then the interval is value +- t(clusters - 1) times the standard
+deviation of the replicates, scaled by sqrt(c / (c - 1)). Below two there is none.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from oochub.stats.arrays import Array, check_same_length, check_score
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.proportion import wilson
+
+_FEW = 10  # fewer successes or failures than this: the bootstrap of a proportion is too narrow
+_FEW_CLUSTERS = 10
+_BLOCK = 1 << 20  # row draws held at once
+
+
+def bootstrap(
+    metric: Callable[..., float],
+    columns: Mapping[str, Any],
+    sampling: Sampling = Sampling(),  # noqa: B008 frozen
+) -> Estimate:
+    """A metric with its percentile bootstrap interval.
+
+    Replicates on which the metric is nan (one class only, an empty group) are counted in `reason`; the
+    interval is that of the others, and nan if they are fewer than half.
+
+    Args:
+        metric: Function of the columns, by keyword, that returns a float.
+        columns: Arrays (n, ...) by the names of the metric's arguments.
+        sampling: Clusters, number of resamples, seed and level.
+
+    Returns:
+        The metric on the columns themselves, with n rows.
+
+    Raises:
+        OochubError: Different lengths, or what the metric refuses.
+
+    >>> bootstrap(lambda x: float(np.median(x)), {"x": np.arange(101)}, Sampling(seed=1))
+    50.000 [40.000, 60.025] n=101
+    """
+    value = float(metric(**{name: column for name, column in columns.items() if column is not None}))
+    n = check_same_length(**columns)
+    return _interval(value, replicates(metric, columns, sampling), n, sampling)
+
+
+def replicates(
+    metric: Callable[..., Any],
+    columns: Mapping[str, Any],
+    sampling: Sampling = Sampling(),  # noqa: B008 frozen
+) -> Array:
+    """A statistic of each bootstrap resample of the rows, or of whole clusters.
+
+    Args:
+        metric: Function of the columns, by keyword, that returns a float or an array of fixed shape.
+        columns: Arrays (n, ...) by the names of the metric's arguments.
+        sampling: Clusters, number of resamples and seed.
+
+    Returns:
+        float64 (resamples, ...).
+
+    Raises:
+        OochubError: Different lengths, or what the metric refuses.
+
+    >>> replicates(np.mean, {"a": np.ones(5)}, Sampling(resamples=100)).shape
+    (100,)
+    """
+    arrays = {name: np.asarray(column) for name, column in columns.items() if column is not None}
+    n = check_same_length(**arrays, cluster=sampling.cluster)
+    drawn = [metric(**{name: array[rows] for name, array in arrays.items()}) for rows in _resampled_rows(n, sampling)]
+    return np.array(drawn, dtype=np.float64)
+
+
+def mean_estimate(values: Any, sampling: Sampling = Sampling()) -> Estimate:  # noqa: B008 frozen
+    """A mean of one value per row with its percentile bootstrap interval, without a Python loop.
+
+    With independent rows and values 0 and 1 the bootstrap is a binomial draw. Where fewer than ten rows are
+    0, or fewer than ten are 1, its interval is too narrow (none at all at 0 and 1): Wilson's is given.
+
+    Args:
+        values: One number per row (n,), without NaN.
+        sampling: Clusters, number of resamples, seed and level.
+
+    Returns:
+        The mean of all rows.
+
+    Raises:
+        OochubError: No rows, NaN, or clusters of another length.
+
+    >>> mean_estimate([0, 1, 1, 1])
+    0.750 [0.301, 0.954] n=4
+    """
+    values = check_score(values, name="values").astype(np.float64, copy=False)
+    n = check_same_length(values=values, cluster=sampling.cluster)
+    generator = np.random.default_rng(sampling.seed)
+    if sampling.cluster is not None:
+        sums, sizes = np.bincount(sampling.cluster, values), np.bincount(sampling.cluster)
+        drawn = _resampled_ratio(sums, sizes, generator, sampling.resamples)
+    elif np.isin(values, (0, 1)).all():
+        ones = int(values.sum())
+        if min(ones, n - ones) < _FEW:
+            return wilson(ones, n, confidence=sampling.confidence)
+        drawn = generator.binomial(n, ones / n, size=sampling.resamples) / n
+    else:
+        drawn = _resampled_mean(values, generator, sampling.resamples)
+    return _interval(float(values.mean()), drawn, n, sampling)
+
+
+def _resampled_rows(n: int, sampling: Sampling) -> Iterator[Array]:
+    generator = np.random.default_rng(sampling.seed)
+    if sampling.cluster is None:
+        for _ in range(sampling.resamples):
+            yield generator.integers(n, size=n)
+        return
+    by_cluster = np.argsort(sampling.cluster, kind="stable")
+    sizes = np.bincount(sampling.cluster)
+    starts = np.cumsum(sizes) - sizes
+    for _ in range(sampling.resamples):
+        chosen = generator.integers(len(sizes), size=len(sizes))
+        ends = np.cumsum(sizes[chosen])
+        # Within each drawn cluster: its start, then one further for each of its rows.
+        yield by_cluster[np.arange(ends[-1]) + np.repeat(starts[chosen] - ends + sizes[chosen], sizes[chosen])]
+
+
+def _resampled_mean(values: Array, generator: np.random.Generator, resamples: int) -> Array:
+    drawn = np.empty(resamples)
+    together = max(1, _BLOCK // len(values))
+    for start in range(0, resamples, together):
+        count = min(together, resamples - start)
+        rows = generator.integers(len(values), size=(count, len(values)), dtype=np.int32)
+        drawn[start : start + count] = values[rows].mean(axis=1)
+    return drawn
+
+
+def _resampled_ratio(sums: Array, sizes: Array, generator: np.random.Generator, resamples: int) -> Array:
+    drawn = np.empty(resamples)
+    together = max(1, _BLOCK // len(sums))
+    for start in range(0, resamples, together):
+        count = min(together, resamples - start)
+        chosen = generator.integers(len(sums), size=(count, len(sums)))
+        drawn[start : start + count] = sums[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
+    return drawn
+
+
+def _interval(value: float, drawn: Array, n: int, sampling: Sampling) -> Estimate:
+    method = f"percentile bootstrap of {sampling.unit}, {len(drawn)} resamples"
+    if math.isnan(value):
+        return Estimate(value, n=n, method=method, reason="the metric is undefined on these rows")
+    kept = drawn[~np.isnan(drawn)]
+    undefined = len(drawn) - len(kept)
+    reasons = [f"undefined in {undefined} of {len(drawn)} resamples"] if undefined else []
+    reason = "; ".join([*reasons, *([sampling.warning] if sampling.warning else [])]) or None
+    if 2 * len(kept) < len(drawn) or sampling.clusters == 1:
+        return Estimate(value, n=n, method=method, reason=reason)
+    if sampling.clusters is not None and sampling.clusters < _FEW_CLUSTERS:
+        count = sampling.clusters
+        half = stats.t.isf(sampling.tail, count - 1) * kept.std(ddof=1) * math.sqrt(count / (count - 1))
+        method = f"t interval, bootstrap of {sampling.unit}, {len(drawn)} resamples"
+        return Estimate(value, low=value - half, high=value + half, n=n, method=method, reason=reason)
+    low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
+    return Estimate(value, low=low, high=high, n=n, method=method, reason=reason)

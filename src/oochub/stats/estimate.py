@@ -1,0 +1,140 @@
+"""A number with its interval, its sample size and how both were found."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oochub.errors import OochubError
+from oochub.stats.arrays import Array, check_group
+
+_SOME_CLUSTERS = 20  # below, cluster intervals cover 0.85 to 0.90 where they should cover 0.95
+
+
+class Estimate(float):
+    """A float that carries its interval, its sample size, and where both come from.
+
+    Args:
+        value: The estimate itself; the object equals it and compares like it.
+        low: Lower end of the interval, nan if there is none.
+        high: Upper end of the interval, nan if there is none.
+        n: How many rows it is made of.
+        method: How the interval was found.
+        reason: Why the value or the interval is nan, or what limits them; None if nothing does.
+
+    >>> auc = Estimate(0.811, low=0.804, high=0.818, n=536, method="delong")
+    >>> auc, auc < 0.9
+    (0.811 [0.804, 0.818] n=536, True)
+    """
+
+    low: float
+    high: float
+    n: int
+    method: str
+    reason: str | None
+
+    def __new__(
+        cls,
+        value: float,
+        *,
+        low: float = math.nan,
+        high: float = math.nan,
+        n: int,
+        method: str,
+        reason: str | None = None,
+    ) -> "Estimate":
+        """The float first: its value is fixed before the attributes are."""
+        made = super().__new__(cls, value)
+        vars(made).update(low=float(low), high=float(high), n=int(n), method=method, reason=reason)
+        return made
+
+    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
+        return (self.value,), dict(vars(self))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"An Estimate does not change, got {name} = {value!r}. Make a new one.")
+
+    @property
+    def value(self) -> float:
+        """The plain float."""
+        return float(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields for JSON; nan becomes None.
+
+        >>> Estimate(0.5, n=0, method="none").to_dict()["low"] is None
+        True
+        """
+        fields = {"value": self.value, **vars(self)}
+        return {name: None if field != field else field for name, field in fields.items()}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Estimate":
+        """The inverse of `to_dict`.
+
+        >>> Estimate.from_dict({"value": 0.5, "low": None, "high": 1, "n": 3, "method": "", "reason": None})
+        0.500 n=3
+        """
+        numbers = {name: math.nan if fields[name] is None else fields[name] for name in ("value", "low", "high")}
+        rest = {name: fields[name] for name in ("n", "method", "reason")}
+        return cls(numbers["value"], low=numbers["low"], high=numbers["high"], **rest)
+
+    def __repr__(self) -> str:
+        interval = "" if math.isnan(self.low) or math.isnan(self.high) else f" [{self.low:.3f}, {self.high:.3f}]"
+        return f"{self.value:.3f}{interval} n={self.n}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How an interval is to be found.
+
+    Attributes:
+        cluster: What the rows (n,) share, in any hashable names; None if rows are independent.
+        resamples: Bootstrap replicates.
+        seed: Seed of the resampling; the same seed and rows give the same interval.
+        confidence: Level of the interval, in (0, 1).
+
+    Raises:
+        OochubError: A level outside (0, 1), or fewer than 100 resamples.
+    """
+
+    cluster: Array | None = None
+    resamples: int = 1000
+    seed: int = 0
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise OochubError(f"confidence must lie between 0 and 1, got {self.confidence}. Usual is 0.95.")
+        if self.resamples < 100:
+            raise OochubError(f"resamples must be 100 or more, got {self.resamples}. Usual is 1000.")
+        if self.cluster is not None:
+            object.__setattr__(
+                self, "cluster", np.unique(check_group(self.cluster, name="cluster").codes, return_inverse=True)[1]
+            )
+
+    @property
+    def tail(self) -> float:
+        """What lies outside the interval on either side."""
+        return (1 - self.confidence) / 2
+
+    @property
+    def clusters(self) -> int | None:
+        """How many clusters there are; None where rows are independent."""
+        return None if self.cluster is None else int(self.cluster.max()) + 1
+
+    @property
+    def unit(self) -> str:
+        """What is resampled, in words."""
+        return "rows" if self.clusters is None else f"{self.clusters} clusters"
+
+    @property
+    def warning(self) -> str | None:
+        """What the number of clusters does to an interval; None if nothing."""
+        if self.clusters is None or self.clusters >= _SOME_CLUSTERS:
+            return None
+        if self.clusters == 1:
+            return "one cluster only: nothing is known of the differences between clusters"
+        return f"only {self.clusters} clusters: the interval may be too narrow"

@@ -1,0 +1,147 @@
+"""Intervals: the value of a metric with its uncertainty, and the gap between two sets of rows.
+
+Every interval is two-sided, of level `confidence`. Rows are independent, unless `cluster` names what they
+share (a hospital, a user, a sequence). This module chooses; the ways themselves have a file each.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from oochub.metric import facts_of
+from oochub.stats.arrays import check_same_length
+from oochub.stats.bootstrap import bootstrap, mean_estimate, replicates
+from oochub.stats.delong import delong, delong_covariance, paired_delong
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.proportion import clopper_pearson, wilson
+from oochub.stats.worst_group_interval import worst_group_interval
+
+__all__ = [
+    "Estimate",
+    "Sampling",
+    "bootstrap",
+    "clopper_pearson",
+    "delong",
+    "delong_covariance",
+    "difference",
+    "estimate",
+    "gap",
+    "mean_estimate",
+    "paired_delong",
+    "replicates",
+    "wilson",
+    "worst_group_interval",
+]
+
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+
+
+def estimate(
+    metric: Callable[..., Any],
+    columns: Mapping[str, Any],
+    *,
+    cluster: Any = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    options: Mapping[str, Any] = _NO_OPTIONS,
+) -> Any:
+    """A metric with its interval, in the way that its file declares (`FACTS.interval`).
+
+    Args:
+        metric: A metric function, or any function of the columns that returns a float.
+        columns: The arrays by the names of the metric's arguments.
+        cluster: What the rows (n,) share, if anything.
+        resamples: Bootstrap replicates, where the interval is a bootstrap.
+        seed: Seed of the bootstrap.
+        confidence: Level of the interval.
+        options: Options of the metric, such as {"bins": 10} of ece.
+
+    Returns:
+        An Estimate; where the metric gives a dict, a dict of Estimates by the keys of `FACTS.keys`.
+
+    Raises:
+        OochubError: What the metric refuses, and clusters of another length.
+
+    >>> from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
+    >>> estimate(accuracy, {"label": [0, 1, 1, 0], "prediction": [0, 1, 0, 0]})
+    0.750 [0.301, 0.954] n=4
+    """
+    sampling = Sampling(cluster=cluster, resamples=resamples, seed=seed, confidence=confidence)
+    present = {name: column for name, column in columns.items() if column is not None}
+    check_same_length(**present, cluster=sampling.cluster)
+    facts = facts_of(metric)
+    if facts is not None and facts.interval is not None:
+        return facts.interval(present, sampling, **options)
+    return bootstrap(partial(metric, **options), present, sampling)
+
+
+def gap(
+    metric: Callable[..., Any],
+    in_columns: Mapping[str, Any],
+    out_columns: Mapping[str, Any],
+    *,
+    in_cluster: Any = None,
+    out_cluster: Any = None,
+    **options: Any,
+) -> Any:
+    """The metric out of context minus the metric in context, on two disjoint sets of rows.
+
+    Args:
+        metric: As in `estimate`.
+        in_columns: The rows in context.
+        out_columns: The rows out of context.
+        in_cluster: What the rows in context share, if anything.
+        out_cluster: What the rows out of context share, if anything.
+        **options: resamples, seed, confidence, options, as in `estimate`.
+
+    Returns:
+        An Estimate, or a dict of them where the metric gives a dict; see `difference`.
+
+    Raises:
+        OochubError: What the metric refuses.
+
+    >>> from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
+    >>> right, wrong = {"label": [1] * 50, "prediction": [1] * 50}, {"label": [1] * 50, "prediction": [0] * 50}
+    >>> gap(accuracy, right, wrong)
+    -1.000 [-1.000, -0.899] n=100
+    """
+    inside = estimate(metric, in_columns, cluster=in_cluster, **options)
+    outside = estimate(metric, out_columns, cluster=out_cluster, **options)
+    if isinstance(inside, dict):
+        return {key: difference(outside[key], inside[key]) for key in inside if key in outside}
+    return difference(outside, inside)
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """`first` minus `second`, of independent rows, with an interval made from their two intervals.
+
+        low = d - sqrt((a - low_a)^2 + (high_b - b)^2),  high = d + sqrt((high_a - a)^2 + (b - low_b)^2)
+
+    It inherits the coverage of its two intervals, skewness included: method 10 of Newcombe 1998 for
+    proportions, Zou and Donner 2008 (Statist. Med. 27:1693-1702) for any statistic.
+
+    Args:
+        first: An Estimate of one set of rows.
+        second: An Estimate of the same metric and level on other rows.
+
+    Returns:
+        The Estimate of the difference; n is the rows of both; nan where either has no interval.
+
+    >>> a = Estimate(56 / 70, low=0.6926, high=0.8769, n=70, method="wilson")
+    >>> b = Estimate(48 / 80, low=0.4904, high=0.7003, n=80, method="wilson")
+    >>> difference(a, b)  # Newcombe 1998, Table II (a), method 10: 0.0524 to 0.3339
+    0.200 [0.053, 0.334] n=150
+    """
+    value = first.value - second.value
+    reasons = dict.fromkeys(one.reason for one in (first, second) if one.reason)
+    return Estimate(
+        value,
+        low=value - math.hypot(first.value - first.low, second.high - second.value),
+        high=value + math.hypot(first.high - first.value, second.value - second.low),
+        n=first.n + second.n,
+        method=" and ".join(dict.fromkeys((first.method, second.method))) + ", square-and-add difference",
+        reason="; ".join(reasons) or None,
+    )

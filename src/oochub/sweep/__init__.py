@@ -1,0 +1,1 @@
+"""Sweeps: recipes, runs, how each run is measured, and what is selected."""

@@ -1,0 +1,215 @@
+"""Measures runs of a sweep on fixed features: pictures go through a backbone once, heads train in stacks."""
+
+import copy
+import hashlib
+import json
+import time
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from safetensors.torch import save_file
+from torch import Tensor
+
+from oochub import catalog
+from oochub.benchmark import BuildRecord
+from oochub.data.load import load, split_name
+from oochub.errors import OochubError
+from oochub.evaluation.evaluate import evaluate
+from oochub.files import written_whole
+from oochub.prediction.predictions import Predictions
+from oochub.provenance import provenance
+from oochub.sweep.feature_cache import FeatureCache
+from oochub.sweep.head_kinds import features_track
+from oochub.sweep.measurement import held_out_numbers, numbers_of
+from oochub.sweep.workers import failure
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.backbone import backbone
+from oochub.trainers.heads.fitted_head import FittedHead, Probe
+from oochub.trainers.heads.head_stack import grouped
+from oochub.trainers.linear_probe import linear_probe
+from oochub.trainers.rows.examples import Examples, column
+from oochub.trainers.rows.inputs import PictureInputs
+from oochub.trainers.rows.labels import CLASSES, task_of
+from oochub.training import DEFAULTS
+
+if TYPE_CHECKING:
+    from oochub.sweep.runs import Run
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """What runs on the same rows and features share."""
+
+    data: Mapping[str, Any]
+    features: Mapping[str, Tensor]
+    processor: Any
+    environments: str
+
+    def examples(self, split: str, left_out: str | None) -> tuple[Examples, Tensor]:
+        """The rows of a split but those of the environment that is left out, and their features."""
+        part, features = self.data[split], self.features[split]
+        if left_out is not None:
+            rows = np.flatnonzero(column(part, self.environments) != left_out)
+            part, features = part.select(rows), features[rows]
+        task = task_of(part)
+        inputs, names = PictureInputs(self.processor), task.names or []
+        environments = self.environments if split == "train" else None
+        return Examples(part, inputs, split=split, task=task, names=names, environment_column=environments), features
+
+
+def measure_on_features(
+    runs: list["Run"], folder: Path, *, data_dir: str | None = None, hidden: int = 0
+) -> Iterator[tuple["Run", dict[str, Any]]]:
+    """Trains a head for each run on features of its backbone, and measures it as `measure` does.
+
+    The backbone stays as it is: pretrained, or, of a network from scratch, with the weights of seed 0. A picture is
+    seen once, without augmentation.
+
+    Args:
+        runs: What to train.
+        folder: Of the sweep. `features/` holds the extracted features, `runs/<id>/` of each run its head
+            (head.safetensors), predictions.parquet and report.json.
+        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        hidden: Width of a hidden layer of the heads; 0 for linear ones.
+
+    Yields:
+        Each run with its row, see `oochub.sweep.workers.Workers.do`.
+    """
+    for together in grouped(runs, _source).values():
+        started = time.monotonic()
+        try:
+            prepared = _prepared(together[0], folder, data_dir)
+            heads = _fitted(prepared, together, hidden)
+        except Exception as error:
+            yield from ((run, failure(error)) for run in together)
+            continue
+        share = (time.monotonic() - started) / len(together)
+        for run, head in zip(together, heads, strict=True):
+            began = time.monotonic()
+            try:
+                row = failure(head.error) if head.error else _measured(prepared, run, head, folder / "runs" / run.id)
+            except Exception as error:
+                row = failure(error)
+            yield run, row | {"seconds": round(share + time.monotonic() - began, 1)}
+
+
+def _source(run: "Run") -> Hashable:
+    """What runs on the same rows and features share."""
+    normalize = run.arguments.get("normalize", True)
+    options = json.dumps(dict(run.options), sort_keys=True)
+    return run.task, run.model, run.pretrained, run.image_size, run.environments, run.left_out, normalize, options
+
+
+def _prepared(run: "Run", folder: Path, data_dir: str | None) -> _Prepared:
+    data = load(run.task, data_dir=data_dir, options=run.options)
+    task = task_of(data["train"])
+    if task.problem_type != CLASSES or "image" not in data["train"].column_names:
+        raise OochubError(f"{run.task} is not a classification of pictures, which the features track is for.")
+    network, processor = backbone(
+        run.model,
+        class_names=task.names or [],
+        image_size=run.image_size,
+        pretrained=run.pretrained,
+    )
+    if not run.arguments.get("normalize", True):
+        processor = copy.deepcopy(processor)
+        processor.do_normalize = False
+    benchmark = split_name(run.task)[0]
+    look = json.dumps([run.model, run.pretrained, json.loads(processor.to_json_string())], sort_keys=True)
+    name = f"{benchmark}-{Path(run.model).name}-{hashlib.sha256(look.encode()).hexdigest()[:8]}"
+    cache = FeatureCache(folder / "features" / name)
+    environments = run.environments or catalog.get("benchmark", benchmark).environments
+    return _Prepared(data, cache.features(network, processor, data), processor, environments)
+
+
+def _fitted(prepared: _Prepared, runs: list["Run"], hidden: int) -> list[FittedHead]:
+    probes = []
+    for run in runs:
+        given = {**DEFAULTS, **run.arguments}
+        args = RobustTrainingArguments(output_dir="unused", environment_column=prepared.environments, **given)
+        probes.append(Probe(catalog.get("objective", run.objective)(**run.hyperparameters), args))
+    train, features = prepared.examples("train", runs[0].left_out)
+    evaluation = prepared.examples("validation", runs[0].left_out)
+    task = task_of(prepared.data["train"])
+    return linear_probe(train, features, probes, task=task, evaluation=evaluation, hidden=hidden)
+
+
+def _measured(prepared: _Prepared, run: "Run", head: FittedHead, out: Path) -> dict[str, Any]:
+    predictions = _predictions(prepared, run, head)
+    primary = catalog.get("benchmark", split_name(run.task)[0]).primary_metric
+    layers = {
+        f"{i}.{part}": one for i, layer in enumerate(head.layers) for part, one in zip(_PARTS, layer, strict=True)
+    }
+    with written_whole(out / "head.safetensors") as draft:
+        save_file({name: one.contiguous() for name, one in layers.items()}, draft)
+    predictions.save(out / "predictions.parquet")
+    if run.left_out:
+        numbers = held_out_numbers(predictions, prepared.environments, run.left_out)
+    else:
+        report = evaluate(predictions)
+        report.save(out / "report.json")
+        numbers = numbers_of(predictions, report)
+    return {"status": "finished", "headline": primary, "numbers": numbers}
+
+
+_PARTS = ("weight", "bias")
+
+
+def _predictions(prepared: _Prepared, run: "Run", head: FittedHead) -> Predictions:
+    splits = [split for split in prepared.data if split != "train"]
+    tables = []
+    for split in splits:
+        logits = head.logits(prepared.features[split]).numpy()
+        offsets = np.arange(0, logits.size + 1, logits.shape[1], dtype=np.int32)
+        tables.append(
+            _columns(split, prepared.data[split]).append_column(
+                "logits", pa.ListArray.from_arrays(offsets, logits.ravel())
+            )
+        )
+    table = pa.concat_tables(tables)
+    record = BuildRecord.of(prepared.data["train"].info.description)
+    benchmark, config = split_name(run.task)
+    widths = [len(bias) for _, bias in head.layers[:-1]]
+    kind = f"an MLP head ({widths[0]} hidden)" if widths else "a linear head"
+    return Predictions(
+        table,
+        {
+            "schema_version": 1,
+            "benchmark": benchmark,
+            "config": record.config if record else config,
+            "version": record.version if record else "0.0.0",
+            "notes": [*(record.notes if record else ()), f"{kind} on fixed features of {Path(run.model).name}"],
+            "facts": dict(record.facts) if record else {},
+            "fingerprint": hashlib.sha256(json.dumps(table["example_id"].to_pylist()).encode()).hexdigest(),
+            "model": {"id": run.id, "revision": None, "mode": "features"},
+            "training": {
+                "objective": run.objective,
+                "hyperparameters": run.hyperparameters,
+                "environments": prepared.environments,
+                "seed": run.seed,
+                "epochs": len(head.history),
+                "selection": f"epoch {head.best_epoch}",
+                "arguments": run.arguments,
+            },
+            "class_names": task_of(prepared.data["train"]).names,
+            "rows": {split: len(prepared.data[split]) for split in splits},
+            "provenance": provenance(track=features_track(widths[0] if widths else 0)),
+        },
+    )
+
+
+def _columns(split: str, part: Any) -> pa.Table:
+    """The columns of a split but the pictures, as `predict` writes them: classes by name, labels by number."""
+    table = part.remove_columns("image").with_format("arrow")[:]
+    found = {"example_id": table["example_id"], "split": pa.array([split] * len(table)), "label": table["label"]}
+    for name in table.column_names:
+        feature = part.features[name]
+        if name not in found:
+            named = isinstance(feature, datasets.ClassLabel)
+            found[name] = pa.array(column(part, name).tolist(), pa.string()) if named else table[name]
+    return pa.table(found)

@@ -1,0 +1,138 @@
+"""Measures one run of a sweep: trains it, predicts, evaluates, and returns its numbers."""
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oochub import catalog
+from oochub.benchmark import data_folder
+from oochub.data.load import load, split_name
+from oochub.evaluation.declaration import declaration
+from oochub.evaluation.evaluate import evaluate
+from oochub.prediction.predictions import Predictions
+from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    from oochub.sweep.runs import Run
+
+
+def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
+    """Checks that the raw files of each benchmark are there, before the first run.
+
+    Raises:
+        OochubError: A folder is missing or lacks files.
+    """
+    for benchmark in dict.fromkeys(split_name(task)[0] for task in tasks):
+        data_folder(catalog.get("benchmark", benchmark), data_dir)
+
+
+def measure(run: "Run", folder: Path, *, data_dir: str | None = None) -> dict[str, Any]:
+    """Trains a run, or goes on with it; leaves the model, predictions.parquet and report.json in its folder.
+
+    Args:
+        run: What to train.
+        folder: The folder of the run.
+        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+
+    Returns:
+        `headline`, the benchmark's primary metric, and `numbers`, see `numbers_of`.
+
+    Raises:
+        OochubError: What training, prediction and evaluation raise.
+    """
+    from oochub.prediction.predict import predict
+    from oochub.training import train
+
+    train(
+        run.task,
+        folder,
+        objective=run.objective,
+        hyperparameters=run.hyperparameters,
+        model=run.model,
+        environments=run.environments,
+        arguments=run.arguments,
+        image_size=run.image_size,
+        pretrained=run.pretrained,
+        data_dir=data_dir,
+        options=run.options,
+        leave_out=run.left_out or None,
+    )
+    data = load(run.task, data_dir=data_dir, options=run.options)
+    predictions = predict(folder, data, out=folder / "predictions.parquet", images=False)
+    benchmark = declaration(predictions)
+    if run.left_out:
+        column = run.environments or benchmark.environments
+        return {"headline": benchmark.primary_metric, "numbers": held_out_numbers(predictions, column, run.left_out)}
+    report = evaluate(folder / "predictions.parquet")
+    report.save(folder / "report.json")
+    return {"headline": benchmark.primary_metric, "numbers": numbers_of(predictions, report)}
+
+
+def numbers_of(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
+    """The numbers of a run by name; None where one is undefined.
+
+    Args:
+        predictions: Of all splits but the training split.
+        report: Of the predictions.
+
+    Returns:
+        Of each slice of the report, "all/auc", "out_of_context/auc", ..., and "gap": the value, and under the name
+        with `.low`, `.high` and `.n` its 95% interval and rows. Of each split but the one that the report is about,
+        values alone: "validation/nll", and its slices, "validation/hard_positive/nll". Where the rows know another
+        criterion besides their own (NOOCH's gist tasks: columns `challenge_gist`, their own, and `challenge_ce`), all
+        that again by it, as the paper scores one run on both: "ce/out_of_context/auc". Groups follow a task's own
+        criterion, so their numbers are not repeated.
+    """
+    found = _numbers(predictions, report)
+    for name, other in _by_other_criteria(predictions):
+        again = _numbers(other, evaluate(other)).items()
+        found |= {f"{name}/{key}": value for key, value in again if "worst_group" not in key}
+    return found
+
+
+def _by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predictions]]:
+    """The name of each criterion but the one that the config begins with, and the predictions with its challenge."""
+    table, own = predictions.table, predictions.metadata["config"].partition("_")[0]
+    for column in table.column_names:
+        name = column.removeprefix("challenge_")
+        if name not in (column, own):
+            swapped = table.set_column(table.column_names.index("challenge"), "challenge", table[column])
+            yield name, Predictions(swapped, predictions.metadata)
+
+
+def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
+    found: dict[str, float | int | None] = {}
+    for name in (name for name in report if "/" in name or name == "gap"):
+        one = report[name]
+        found |= {name: one.value, f"{name}.low": one.low, f"{name}.high": one.high, f"{name}.n": one.n}
+    main = next(part["split"] for part in report.data["slices"] if part["role"] == "all")
+    for split in dict.fromkeys(predictions.split):
+        if split != main:
+            of_split = evaluate(_only(predictions, split))
+            names = (name for name in of_split if "/" in name)
+            found |= {f"{split}/{name.removeprefix('all/')}": of_split[name].value for name in names}
+    return {name: None if value is None or not math.isfinite(value) else value for name, value in found.items()}
+
+
+def _only(predictions: Predictions, split: str) -> Predictions:
+    table = predictions.table.filter(np.asarray(predictions.split) == split)
+    return Predictions(table, {**predictions.metadata, "rows": {split: table.num_rows}})
+
+
+def held_out_numbers(predictions: Predictions, column: str, environment: str) -> dict[str, float | int | None]:
+    """The accuracy on the validation rows of the environment that was left out of training.
+
+    Args:
+        predictions: Of a run without the environment.
+        column: Of the environments.
+        environment: Its name.
+
+    Returns:
+        "held_out/accuracy", None where validation has no such row.
+    """
+    rows = (predictions.split == "validation") & (predictions.column(column) == environment)
+    right = predictions.prediction[rows] == predictions.label[rows]
+    return {"held_out/accuracy": float(right.mean()) if len(right) else None}

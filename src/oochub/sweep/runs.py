@@ -1,0 +1,179 @@
+"""The runs of a sweep: every task x method x setting x seed, in stages where later ones follow a selection."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from oochub.errors import unknown_name
+from oochub.sweep.methods import ARGUMENTS, Method
+from oochub.sweep.sweep_recipe import SweepRecipe, Tuning
+
+_MODEL = ("model", "pretrained", "image_size", "environments")
+_TRAINED = ("task", "objective", "hyperparameters", "arguments", *_MODEL, "options", "left_out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training of a sweep.
+
+    Attributes:
+        task: benchmark/config.
+        method: Title of the method.
+        objective: Its name in the catalogue.
+        seed: Of the weights that are not loaded, the order of rows and the augmentation.
+        setting: The hyperparameters and training arguments that vary among the runs of the method, by name.
+        fixed: Those that do not.
+        model: As `oochub.training.train` takes it, like the next two.
+        pretrained: Load the weights of `model`; False takes its architecture alone.
+        image_size: Pixels; None for the model's own.
+        environments: Column of the training environments; None for the benchmark's.
+        options: Of the builder.
+        left_out: The environment whose rows it does not see, None for a run on all of them.
+        stage: "tuning", whose runs only serve to select a setting, or "final".
+        follows: A task and a method of earlier stages; the setting selected for them joins this run's.
+    """
+
+    task: str
+    method: str
+    objective: str
+    seed: int
+    setting: Mapping[str, Any]
+    fixed: Mapping[str, Any]
+    model: str
+    pretrained: bool = True
+    image_size: int | None = None
+    environments: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    left_out: str | None = None
+    stage: str = "final"
+    follows: tuple[str, str] | None = None
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Those of the objective."""
+        return {name: value for name, value in {**self.fixed, **self.setting}.items() if name not in ARGUMENTS}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The training arguments, with the seed."""
+        given = {name: value for name, value in {**self.fixed, **self.setting}.items() if name in ARGUMENTS}
+        return given | {"seed": self.seed}
+
+    @property
+    def id(self) -> str:
+        """The name of its folder: readable, and different for runs that differ in anything.
+
+        >>> run = Run(task="nooch/ce_car", method="GDRO", objective="group_dro", seed=0, setting={"adjustment": 5},
+        ...     fixed={}, model="resnet-tiny")
+        >>> run.id.rpartition("-")[0]  # the last part is a digest of everything
+        'nooch-ce_car-gdro-adjustment=5-seed0'
+        """
+        trained = {name: getattr(self, name) for name in _TRAINED}
+        digest = hashlib.sha256(json.dumps(trained, sort_keys=True).encode()).hexdigest()[:8]
+        parts = [self.task, self.method, words(self.setting), self.left_out and f"without-{self.left_out}"]
+        readable = "-".join(re.sub(r"[^a-z0-9_.=]+", "-", str(part).lower()).strip("-") for part in parts if part)
+        return f"{readable[:120]}-seed{self.seed}-{digest}"
+
+    def following(self, setting: Mapping[str, Any]) -> "Run":
+        """The run with the setting that was selected for what it follows."""
+        return replace(self, setting={**setting, **self.setting}, follows=None)
+
+
+def words(setting: Mapping[str, Any]) -> str:
+    """A setting in words.
+
+    >>> words({"learning_rate": 0.001, "form": "nooch"})
+    'learning_rate=0.001 form=nooch'
+    """
+    return " ".join(f"{name}={value}" for name, value in setting.items())
+
+
+def stages(recipe: SweepRecipe, *, only: Iterable[str] = ()) -> list[list[Run]]:
+    """The runs of a recipe, one list a stage; those of a stage depend on earlier stages only.
+
+    Args:
+        recipe: The recipe.
+        only: Tasks, and titles or objectives of methods, to keep; those that they follow are kept as well.
+
+    Raises:
+        OochubError: A name in `only` that is neither.
+
+    >>> from oochub.sweep.sweep_recipe import read_recipe
+    >>> [len(stage) for stage in stages(read_recipe("nooch_suite"), only=["nooch/ce_car", "GDRO"])]
+    [12]
+    """
+    made = list(_tuned(recipe, recipe.tuning)) if recipe.tuning else [_stage(recipe, recipe.tasks, recipe.methods)]
+    wanted = set(only)
+    tasks, methods = set(recipe.tasks), {name for one in recipe.methods for name in (one.title, one.objective)}
+    for name in wanted - tasks - methods:
+        raise unknown_name("task or method of the recipe", name, tasks | methods)
+    kept: list[list[Run]] = []
+    needed: set[tuple[str, str]] = set()
+    for stage in reversed(made):
+        runs = [
+            run for run in stage if (run.task, run.method) in needed or _matches(run, wanted & tasks, wanted - tasks)
+        ]
+        needed |= {run.follows for run in runs if run.follows}
+        kept.insert(0, runs)
+    return [runs for runs in kept if runs]
+
+
+def _matches(run: Run, tasks: set[str], methods: set[str]) -> bool:
+    return (not tasks or run.task in tasks) and (not methods or bool({run.method, run.objective} & methods))
+
+
+def _tuned(recipe: SweepRecipe, tuning: Tuning) -> Iterator[list[Run]]:
+    """What all share, then each method's own on the tuning tasks, then every task with what was selected."""
+    shared = [one for one in recipe.methods if one.title == tuning.shared]
+    others = [one for one in recipe.methods if one.title != tuning.shared]
+    if shared:
+        yield _stage(recipe, tuning.carry, shared, seeds=tuning.seeds, stage="tuning")
+    first = [(run, tuning.shared) for run in _stage(recipe, tuning.carry, others, seeds=tuning.seeds, stage="tuning")]
+    yield [replace(run, follows=(run.task, title)) if title else run for run, title in first]
+    source = {task: first for first, rest in tuning.carry.items() for task in (first, *rest)}
+    plain = [replace(method, settings=({},)) for method in recipe.methods]
+    final = _stage(recipe, recipe.tasks, plain, left_out=())
+    yield [replace(run, follows=(source[run.task], run.method)) for run in final]
+
+
+def _stage(
+    recipe: SweepRecipe,
+    tasks: Iterable[str],
+    methods: Iterable[Method],
+    *,
+    seeds: tuple[int, ...] | None = None,
+    stage: str = "final",
+    left_out: tuple[str, ...] | None = None,
+) -> list[Run]:
+    runs = []
+    methods = list(methods)
+    for task in tasks:
+        own = recipe.per_task.get(task, {})
+        common: dict[str, Any] = {
+            "task": task,
+            "stage": stage,
+            **{name: own.get(name, getattr(recipe, name)) for name in _MODEL},
+            "options": {**recipe.options, **own.get("options", {})},
+        }
+        arguments = {**recipe.arguments, **own.get("arguments", {})}
+        for method in methods:
+            fixed = {**arguments, **method.fixed, **own.get("fixed", {}).get(method.title, {})}
+            given = {**common, "environments": method.environments or common["environments"]}
+            for setting in method.settings:
+                for seed in seeds or own.get("seeds", recipe.seeds):
+                    for environment in (None, *(recipe.leave_out if left_out is None else left_out)):
+                        runs.append(
+                            Run(
+                                **given,
+                                method=method.title,
+                                objective=method.objective,
+                                seed=seed,
+                                setting=setting,
+                                fixed={name: value for name, value in fixed.items() if name not in setting},
+                                left_out=environment,
+                            )
+                        )
+    return runs

@@ -1,0 +1,169 @@
+"""The table of a sweep: a row a run, and what was selected, as mean and standard deviation over the seeds."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from oochub.files import written_whole
+from oochub.report import numbers
+from oochub.sweep.runs import Run, words
+from oochub.sweep.selection import rule_words, scores, selected
+from oochub.sweep.sweep_recipe import SweepRecipe
+
+_KEY = b"oochub"
+_ONE = ["track", "rule", "stage", "task", "method", "objective", "setting", "headline"]  # what the seeds share
+
+
+def run_table(
+    recipe: SweepRecipe, rows: Iterable[tuple[Run, Mapping[str, Any]]], *, track: str = "fine-tuning"
+) -> pd.DataFrame:
+    """One row a run.
+
+    Args:
+        recipe: What the runs are of.
+        rows: Each run with what came of it: status ("finished" or "failed"), error, headline (the benchmark's primary
+            metric), seconds, and numbers by name.
+        track: "fine-tuning" or one of `features_track`; no two share a table.
+
+    Returns:
+        sweep, track, rule, stage, run, path (of the run's folder, below the table's), task, method, objective,
+        environments (their column, where the recipe names one), setting (JSON), seed, left_out, status, error,
+        headline, score (by the rule, higher is better), selected (by the rule), seconds, hyperparameters and arguments
+        (JSON), then `setting.<name>` and the numbers: `validation/...`,
+        and `in_context/<metric>`, `out_of_context/<metric>`, ... of the test with `.low`, `.high` (95% interval) and
+        `.n`. Undefined is nan.
+    """
+    records = [_record(recipe, run, row, track) for run, row in rows]
+    table = pd.DataFrame.from_records(records, columns=list(dict.fromkeys(key for one in records for key in one)))
+    if table.empty:
+        return table
+    for name in [str(one) for one in table if str(one).startswith("setting.")]:
+        if table[name].map(type).nunique() > 1 and table[name].map(lambda one: isinstance(one, str)).any():
+            table[name] = table[name].map(str, na_action="ignore")  # a column of Parquet has one type
+    table["score"], table["selected"] = scores(table, recipe.select), selected(table, recipe.select)
+    return table
+
+
+def selection_table(table: pd.DataFrame) -> pd.DataFrame:
+    """The selected setting of each task and method, with the mean and standard deviation of each number over seeds.
+
+    Args:
+        table: A `run_table`; of a recipe with tuning, its final runs count.
+
+    Returns:
+        track, rule, stage, task, method, objective, setting, headline, seeds (how many), and `<number>` and
+        `<number>.sd` (ddof 1; nan for one seed).
+    """
+    taken = table[table["selected"] & (table["stage"] == "final")] if len(table) else table
+    if taken.empty:
+        return pd.DataFrame(columns=[*_ONE, "seeds"])
+    names = map(str, table.columns)
+    measured = [name for name in names if "/" in name and not name.endswith((".low", ".high", ".n"))]
+    groups = taken.groupby(_ONE, sort=False, dropna=False)
+    means = groups[measured].mean()
+    spread = groups[measured].std(ddof=1).add_suffix(".sd")
+    both = pd.concat([groups["seed"].nunique().rename("seeds"), means, spread], axis=1)
+    order = ["seeds", *(column for name in measured for column in (name, f"{name}.sd"))]
+    return both[order].reset_index()
+
+
+def write_table(table: pd.DataFrame, path: Path, recipe: SweepRecipe) -> None:
+    """Writes a table as Parquet, whole or not at all, with the recipe and the rule in its metadata."""
+    about = {"sweep": recipe.name, "source": recipe.source, "rule": recipe.select, "rule_is": rule_words(recipe.select)}
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _KEY: json.dumps(about).encode()})
+    with written_whole(path) as draft:
+        pq.write_table(arrow, draft)
+
+
+def selection_rows(selection: pd.DataFrame) -> list[list[str]]:
+    """The selection as text: task, method, setting, metric, in context, out of context, seeds; times 100."""
+    return [
+        [
+            row["task"],
+            row["method"],
+            words(json.loads(row["setting"])) or numbers.ABSENT,
+            str(row["headline"]),
+            *(_cell(row, f"{side}/{row['headline']}") for side in ("in_context", "out_of_context")),
+            str(row["seeds"]),
+        ]
+        for _, row in selection.iterrows()
+    ]
+
+
+SELECTION_HEADS = ("Task", "Method", "Setting", "Metric", "In context × 100", "Out of context × 100", "Seeds")
+"""The heads of `selection_rows`."""
+
+
+def unselected(table: pd.DataFrame) -> list[str]:
+    """Where no setting was selected, a sentence each.
+
+    >>> unselected(pd.DataFrame({"stage": ["final"], "task": ["t"], "method": ["m"], "selected": [False]}))
+    ['Nothing was selected for m on t: no setting has a score.']
+    """
+    if table.empty:
+        return []
+    found = table[table["stage"] == "final"].groupby(["task", "method"], sort=False)["selected"].any()
+    return [
+        f"Nothing was selected for {method} on {task}: no setting has a score." for task, method in found.index[~found]
+    ]
+
+
+def to_markdown(table: pd.DataFrame, recipe: SweepRecipe, *, track: str) -> str:
+    """The selection as a page: what was selected how, the table, what failed."""
+    lines = [
+        f"# Sweep {recipe.name}",
+        "",
+        f"{recipe.about} {recipe.source}".strip(),
+        "",
+        f"Track: {track}. Selection rule: {recipe.select}. {rule_words(recipe.select)} Mean over seeds, in brackets "
+        "the standard deviation.",
+    ]
+    if recipe.select == "oracle":
+        lines += ["", "**Oracle: selected on the test split. Not to be compared with other rules.**"]
+    lines += ["", f"| {' | '.join(SELECTION_HEADS)} |", f"|{' --- |' * len(SELECTION_HEADS)}"]
+    lines += [f"| {' | '.join(row)} |" for row in selection_rows(selection_table(table))]
+    failed = table[table["status"] == "failed"] if len(table) else table
+    said = unselected(table) + [f"Failed: {row['run']}: {row['error']}" for _, row in failed.iterrows()]
+    lines += ["", *(f"- {one}" for one in said)] if said else []
+    return "\n".join(lines) + "\n"
+
+
+def _record(recipe: SweepRecipe, run: Run, row: Mapping[str, Any], track: str) -> dict[str, Any]:
+    found = {name: float("nan") if value is None else value for name, value in row.get("numbers", {}).items()}
+    return {
+        "sweep": recipe.name,
+        "track": track,
+        "rule": recipe.select,
+        "stage": run.stage,
+        "run": run.id,
+        "path": f"runs/{run.id}",
+        "task": run.task,
+        "method": run.method,
+        "objective": run.objective,
+        "environments": run.environments,
+        "setting": json.dumps(dict(run.setting)),
+        "seed": run.seed,
+        "left_out": run.left_out,
+        "status": row["status"],
+        "error": row.get("error"),
+        "headline": row.get("headline"),
+        "score": float("nan"),
+        "selected": False,
+        "seconds": row.get("seconds"),
+        "hyperparameters": json.dumps(run.hyperparameters),
+        "arguments": json.dumps(run.arguments),
+        **{f"setting.{name}": value for name, value in run.setting.items()},
+        **found,
+    }
+
+
+def _cell(row: Any, name: str) -> str:
+    value = numbers.fraction(row.get(name))
+    spread = row.get(f"{name}.sd")
+    return value if numbers.is_undefined(spread) else f"{value} ({numbers.fraction(spread)})"

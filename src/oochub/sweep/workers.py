@@ -1,0 +1,108 @@
+"""The processes of a sweep: each does one run after the other, and none outlives the sweep."""
+
+import os
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.sweep.runs import Run
+
+Measure = Callable[[Run, Path], Mapping[str, Any]]
+"""Trains a run in a folder, or goes on with it, and returns its `headline` and `numbers`, see `run_table`."""
+
+
+class Workers:
+    """Processes with one thread each; a context, whose end, whatever its reason, ends them.
+
+    Args:
+        measure: Does one run; importable by name, since it is called in the processes.
+        folder: Of the sweep. A run has the folder `runs/<id>`; what it prints goes to `logs/<id>.log`.
+        jobs: How many processes.
+    """
+
+    def __init__(self, measure: Measure, folder: Path, *, jobs: int) -> None:
+        self._given, self._folder, self._jobs = (measure, folder), folder, jobs
+        self._context = get_context("spawn")  # a forked child of a process with threads can hang
+        self._processes: dict[Any, Any] = {}  # by the pipe to each
+
+    def __enter__(self) -> "Workers":
+        (self._folder / "logs").mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes.values():
+            process.terminate()
+            process.join()
+
+    def do(self, runs: Iterable[Run]) -> Iterator[tuple[Run, dict[str, Any]]]:
+        """Does the runs, as many at a time as there are jobs.
+
+        Yields:
+            Each run when it is over, with its row: status "finished" with what `measure` returned, or "failed" with
+            the error; and seconds.
+        """
+        waiting, working = deque(runs), dict[Any, Run]()
+        while waiting or working:
+            while waiting and len(working) < self._jobs:
+                pipe = next((pipe for pipe in self._processes if pipe not in working), None) or self._started()
+                working[pipe] = waiting.popleft()
+                pipe.send(working[pipe])
+            for pipe in connection.wait(list(working)):
+                run = working.pop(pipe)
+                try:
+                    row: Any = pipe.recv()  # type: ignore[call-arg, union-attr]
+                except EOFError:
+                    process = self._processes.pop(pipe)
+                    process.join()
+                    row = failure(f"its process ended with exit code {process.exitcode}; see logs/{run.id}.log")
+                yield run, row
+
+    def _started(self) -> Any:
+        pipe, theirs = self._context.Pipe()
+        self._processes[pipe] = self._context.Process(target=_work, args=(theirs, *self._given))
+        self._processes[pipe].start()
+        theirs.close()  # else the end of the process would not end the pipe
+        return pipe
+
+
+def failure(error: Exception | str) -> dict[str, Any]:
+    """The row of a run that failed.
+
+    >>> failure(OochubError("The loss is nan.")), failure(KeyError("x"))["error"]
+    ({'status': 'failed', 'error': 'The loss is nan.'}, "KeyError: 'x'")
+    """
+    known = isinstance(error, OochubError | str)
+    return {"status": "failed", "error": str(error) if known else f"{type(error).__name__}: {error}"}
+
+
+def _work(pipe: Any, measure: Measure, folder: Path) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        run = pipe.recv()
+        with (folder / "logs" / f"{run.id}.log").open("w") as log:
+            for stream in (1, 2):
+                os.dup2(log.fileno(), stream)
+        started = time.monotonic()
+        try:
+            row = {"status": "finished", **measure(run, folder / "runs" / run.id)}
+        except Exception as error:
+            traceback.print_exc()
+            row = failure(error)
+        pipe.send(row | {"seconds": round(time.monotonic() - started, 1)})
+
+
+def _end_with_parent() -> None:
+    """A sweep that was killed leaves no process that trains on in a folder which the next one takes up."""
+    parent = parent_process()
+    assert parent is not None  # noqa: S101  this is a child
+    connection.wait([parent.sentinel])
+    os._exit(1)

@@ -1,0 +1,1 @@
+"""The main job on toy worlds: does the hub show what it says?"""

@@ -1,0 +1,20 @@
+"""The command `oochub demo`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.commands._options import out_console, without_weight_bars
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the toy worlds, runs and reports.")] = Path("demo"),
+    seed: int = 0,
+) -> None:
+    """The main job on toy worlds, minutes on a laptop: build, train ERM and GroupDRO, evaluate, report."""
+    from oochub.studies.demo.demo import demo as run
+
+    without_weight_bars()
+
+    run(out, seed=seed, console=out_console)

@@ -1,0 +1,51 @@
+"""The main job on toy worlds: one seed of the table of docs/effect.md, from raw folders to reports."""
+
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from oochub.files import check_writable
+from oochub.studies.demo.effect import DEMO, cells, run
+
+
+def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, console: Console | None = None) -> Path:
+    """Renders the worlds, builds, trains ERM and GroupDRO, evaluates and reports.
+
+    Args:
+        out: Folder for everything; run again, what is there is reused.
+        seed: Of the trainings.
+        size: Of the toy worlds; None is the size of the table.
+        console: Where to print.
+
+    Returns:
+        The page of ERM on Spawrious.
+    """
+    folder, printer = Path(out), console or Console()
+    check_writable(folder / "runs")
+    started = time.monotonic()
+    table = Table(
+        box=None,
+        pad_edge=False,
+        title="Toy worlds, × 100, below each its 95% interval over test images; 1 seed",
+        title_justify="left",
+    )
+    for column in ("benchmark", "objective", "in context", "out of context", "gap, points"):
+        table.add_column(column, no_wrap=column != "objective")
+    pages = []
+    for number, row in enumerate(DEMO, 1):
+        printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
+        report = run(row, folder, seed=seed, size=size)
+        found = cells([report])
+        benchmark = report.data["benchmark"]
+        name = f"{benchmark['name']}/{benchmark['config']}\n{benchmark['primary_metric']}"
+        numbers = (found["in"].lines(), found["out"].lines(), found["gap"].lines(signed=True))
+        table.add_row(name, row.title, *numbers)
+        pages.append(folder / "runs" / Path(report.data["model"]["id"]).name / "report.html")
+    printer.print()
+    printer.print(table)
+    printer.print(f"\n{time.monotonic() - started:.0f} s. The pages of the four runs, last that of ERM on Spawrious:")
+    for page in (*pages[:2], *reversed(pages[2:])):
+        printer.print(str(page), markup=False)
+    return pages[2]

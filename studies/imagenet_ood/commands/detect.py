@@ -1,0 +1,84 @@
+"""The command `oochub detect`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.commands._options import AsJson, DataDir, done, out_console, without_weight_bars
+from oochub.errors import OochubError
+
+
+def detect(
+    models: Annotated[
+        str, typer.Argument(help="A text file with a model folder or Hub id a line (#: comment), or one.")
+    ],
+    out: Annotated[Path, typer.Option(help="The folder of the study: predictions, reports, tables.")],
+    data_dir: DataDir = None,
+    id_set: Annotated[str, typer.Option("--id", help="The config of imagenet_ood in distribution.")] = "imagenet_1k",
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A config beside it; repeatable. Default the paper's of each table."),
+    ] = None,
+    pair: Annotated[list[str] | None, typer.Option(help="IN:OUT instead of --set; repeatable.")] = None,
+    detector: Annotated[
+        list[str] | None, typer.Option(help="Such as vim or knn:k=50; repeatable. Default the paper's of each table.")
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random."),
+    ] = None,
+    random: Annotated[int, typer.Option(help="Random copies of each architecture, for the table random.")] = 0,
+    classes: Annotated[
+        str, typer.Option(help="What is a right answer: among all classes, or those present in its set.")
+    ] = "all",
+    reference: Annotated[
+        str | None,
+        typer.Option(help="BENCHMARK/CONFIG, or predictions of one model, to fit on. Default ImageNet's train split."),
+    ] = None,
+    reference_rows: Annotated[int | None, typer.Option(help="Draw so many of its rows; default all.")] = None,
+    reported: Annotated[bool, typer.Option("--reported", help="The paper's numbers in columns of their own.")] = False,
+    batch_size: int | None = None,
+    as_json: AsJson = False,
+) -> None:
+    """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""
+    from oochub.studies.imagenet_ood.detection_table import terminal
+    from oochub.studies.imagenet_ood.study import study
+
+    without_weight_bars()
+    made = study(
+        models,
+        out,
+        data_dir=data_dir,
+        id_set=id_set,
+        sets=sets or None,
+        pairs=[_pair(one) for one in pair] if pair else None,
+        detectors=detector or None,
+        tables=table or None,
+        random=random,
+        classes=classes,  # type: ignore[arg-type]  # checked at once
+        reference=reference,
+        reference_rows=reference_rows,
+        reported=reported,
+        batch_size=batch_size,
+        tell=None if as_json else partial(out_console.print, markup=False),
+    )
+    if not as_json:
+        for one in made.tables:
+            out_console.print(terminal(one, width=max(80, out_console.width)))
+        out_console.print(f"{len(made.extracted)} files of predictions made, {made.kept} found as they should be.")
+    paths = {"numbers": str(made.folder / "numbers.csv")}
+    paths |= {one.file: str(made.folder / "tables" / f"{one.file}.md") for one in made.tables}
+    done({**paths, "predicted": len(made.extracted), "kept": made.kept, "failed": dict(made.failed)}, as_json)
+    if made.failed:
+        told = "; ".join(f"{name}: {said}" for name, said in made.failed.items())
+        count = f"{len(made.failed)} model{'s' if len(made.failed) > 1 else ''} failed"
+        raise OochubError(f"{count} and stand in no table. {told} The same command tries again.")
+
+
+def _pair(words: str) -> tuple[str, str]:
+    inside, _, outside = words.partition(":")
+    if not (inside and outside):
+        raise OochubError(f"--pair takes IN:OUT, as imagenet_1k:imagenet_ood, got {words!r}.")
+    return inside, outside

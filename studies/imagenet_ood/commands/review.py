@@ -1,0 +1,92 @@
+"""The command `oochub review`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oochub.commands._options import AsJson, DataDir, done, out_console
+from oochub.errors import OochubError
+
+if TYPE_CHECKING:
+    from oochub.prediction.predictions import Predictions
+
+
+def review(
+    ood: Annotated[Path, typer.Argument(metavar="OOD.parquet", help="Predictions of the OOD images, with features.")],
+    reference: Annotated[
+        Path | None, typer.Argument(metavar="ID.parquet", help="Of the ID validation images, by the same model.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The page of pairs, one HTML file.")] = None,
+    decisions: Annotated[
+        Path | None, typer.Option(help="A CSV of all decisions: the page starts with them, --apply adds to them.")
+    ] = None,
+    apply: Annotated[
+        list[Path] | None, typer.Option(help="A decisions.csv that the page saved; repeatable, the latest mark holds.")
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="The list of the images that stay, one a line: a file_list of imagenet_ood.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many of the nearest OOD images to review.")] = 1000,
+    data_dir: DataDir = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="An option of the OOD data, key=value; repeatable.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
+    from oochub.files import check_writable, written_whole
+    from oochub.prediction.predictions import Predictions
+    from oochub.studies.imagenet_ood.review_decisions import (
+        check_known,
+        keep_list,
+        merged,
+        read_decisions,
+        write_decisions,
+    )
+
+    for path in filter(None, (out, decisions, keep)):
+        check_writable(path)
+    if out is not None and reference is None:
+        raise OochubError("The page needs both: oochub review OOD.parquet ID.parquet --out review.html.")
+    if out is None and keep is None and not (apply and decisions):
+        raise OochubError(
+            "Nothing to write: give --out PAGE.html to review, or --apply decisions.csv with --keep LIST.txt or "
+            "--decisions FILE.csv to apply what was decided."
+        )
+    before = [read_decisions(decisions)] if decisions is not None and decisions.expanduser().exists() else []
+    decided = merged([*before, *(read_decisions(path) for path in apply or [])])
+    predictions = Predictions.load(ood)
+    check_known(decided, predictions)
+    written = {}
+    if out is not None and reference is not None:
+        page = _page(predictions, Predictions.load(reference), decided, top, data_dir, option)
+        with written_whole(out) as draft:
+            draft.write_text(page, "utf-8")
+        written["page"] = str(out)
+    if apply and decisions is not None:
+        write_decisions(decisions, decided)
+        written["decisions"] = str(decisions)
+    if keep is not None:
+        names = keep_list(predictions, decided)
+        with written_whole(keep) as draft:
+            draft.write_text("".join(f"{name}\n" for name in names), "utf-8")
+        written["keep"] = str(keep)
+        if not as_json:
+            out_console.print(f"{len(names):,} of {len(predictions):,} images stay.")
+    done(written, as_json)
+
+
+def _page(
+    ood: "Predictions", reference: "Predictions", decided: Any, top: int, data_dir: str | None, option: list[str] | None
+) -> str:
+    from oochub.data.load import load, parse_options
+    from oochub.studies.imagenet_ood.review import review_page, review_queue
+
+    queue = review_queue(ood, reference, top=top)
+    shown = []
+    for predictions, options in ((ood, parse_options(option or [])), (reference, {})):
+        name = f"{predictions.metadata['benchmark']}/{predictions.metadata['config']}"
+        data = load(name, data_dir=data_dir, options=options)
+        shown.append((predictions, {split: data[split] for split in predictions.metadata["rows"]}))
+    return review_page(queue, *shown, decisions=decided)

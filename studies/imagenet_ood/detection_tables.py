@@ -1,0 +1,128 @@
+"""The tables of a study, made of its numbers: means over models, their spread, what is best, what the paper prints."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from oochub.report.reported import ReportedNumbers, reported_numbers
+from oochub.studies.imagenet_ood.detection_table import Block, DetectionTable, caption
+from oochub.studies.imagenet_ood.plan import TABLES, Pair, Plan
+from oochub.studies.imagenet_ood.table_cells import Entry, mark_best, measured_cell, printed_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def detection_tables(
+    frame: "pd.DataFrame", plan: Plan, *, reported: bool = False, failed: Mapping[str, str] | None = None
+) -> tuple[DetectionTable, ...]:
+    """The tables that a plan names.
+
+    A cell is the mean over models of each model's own number, never a number of pooled rows. Bold is the best mean of a
+    column and every one whose mean +- standard deviation overlaps with its (of one model: whose interval does).
+
+    Args:
+        frame: As `oochub.studies.imagenet_ood.study.Study.frame`.
+        plan: Names the tables, their detectors and pairs.
+        reported: Adds the paper's numbers where set and detector have the same name, in columns of their own.
+        failed: Models that are missing, with their errors.
+    """
+    notes = [f"{name} failed and is in no cell: {said}" for name, said in (failed or {}).items()]
+    return tuple(_table(name, frame, plan, reported, notes) for name in plan.tables)
+
+
+def _table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, notes: Sequence[str]) -> DetectionTable:
+    part = frame[frame["seed"].notna()] if name == "random" else frame[frame["seed"].isna()]
+    blocks = tuple(_blocks(name, part, plan, reported))
+    entries = [one for block in blocks for _, row in block.rows for one in row if one is not None]
+    measured = [one for one in entries if not one.reported]
+    reasons = list(
+        dict.fromkeys(str(one.cell.reason) for one in measured if one.cell.reason and math.isnan(one.cell.mean))
+    )
+    said = [f"n/a: {reason}" for reason in reasons]
+    printed = _reported(name) if reported else None
+    if printed is not None:
+        found = any(one.reported for one in entries)
+        said.append(str(printed) if found else "the paper has no number of these sets and detectors")
+    return DetectionTable(
+        name=name,
+        title=TABLES[name].title,
+        blocks=blocks,
+        caption=_caption(name, measured, plan),
+        notes=(*notes, *said),
+        frame=_frame(name, blocks),
+    )
+
+
+def _blocks(name: str, part: "pd.DataFrame", plan: Plan, reported: bool) -> Iterator[Block]:
+    detectors, printed = plan.tables[name][0], _reported(name) if reported else None
+    for architecture in dict.fromkeys(part["model"]) if name == "random" else [""]:
+        of = part[part["model"] == architecture] if architecture else part
+        for title, columns in _grids(name, plan):
+            rows = [[measured_cell(name, of, key, pair, metric) for _, pair, metric in columns] for key in detectors]
+            heads = [head for head, _, _ in columns]
+            if name.isdigit():
+                mark_best(rows, -1 if name == "2" else 1)
+            if printed is not None:
+                theirs = [[printed_cell(printed[m, pair[1]], key, pair) for _, pair, m in columns] for key in detectors]
+                kept = [k for k in range(len(columns)) if any(row[k] for row in theirs)]
+                heads += [f"{heads[k]} (reported)" for k in kept]
+                rows = [[*row, *(other[k] for k in kept)] for row, other in zip(rows, theirs, strict=True)]
+            yield Block(
+                title=f"{architecture}: {title}" if architecture else title,
+                head="detector",
+                columns=tuple(heads),
+                rows=tuple((key, tuple(row)) for key, row in zip(detectors, rows, strict=True)),
+            )
+
+
+def _grids(name: str, plan: Plan) -> Iterator[tuple[str, list[tuple[str, Pair, str]]]]:
+    """The title of each grid of a table, and its columns: head, pair and metric."""
+    metrics, pairs = TABLES[name].metrics, plan.tables[name][1]
+    if name in ("4", "gain"):
+        for pair in pairs:
+            unit = ", \u00d7 100 ↑" if name == "4" else ""
+            yield f"{' / '.join(pair)}{unit}", [(title, pair, metric) for metric, title in metrics.items()]
+        return
+    unit = {"2": "% ↓", "differences": "points", "random": "\u00d7 100"}.get(name, "\u00d7 100 ↑")
+    for metric, title in metrics.items():
+        yield f"{title}, {unit}", [(" / ".join(pair), pair, metric) for pair in pairs]
+
+
+def _reported(name: str) -> "_Printed | None":
+    """The paper's numbers of a table by (metric, set out of distribution)."""
+    if not name.isdigit():
+        return None
+    kind = TABLES[name]
+    return _Printed(
+        {(m, out): reported_numbers("imagenet_ood", m, out, table=name) for m in kind.metrics for _, out in kind.pairs}
+    )
+
+
+class _Printed(dict[tuple[str, str], ReportedNumbers]):
+    def __missing__(self, key: tuple[str, str]) -> ReportedNumbers:
+        return ReportedNumbers(source="", setting="", values={})
+
+    def __str__(self) -> str:
+        return str(next(one for one in self.values() if one.values))
+
+
+def _caption(name: str, measured: Sequence[Entry], plan: Plan) -> str:
+    right = " An answer is right among the classes of its set." if plan.classes == "present" else ""
+    return caption(name, [one.cell for one in measured]) + right
+
+
+def _frame(name: str, blocks: Sequence[Block]) -> "pd.DataFrame":
+    import pandas as pd
+
+    records = [
+        {"table": name, "block": block.title, "row": label, "column": column}
+        | {"mean": one.cell.mean, "sd": one.cell.sd, "low": one.cell.low, "high": one.cell.high}
+        | {"models": one.cell.seeds, "bold": one.bold, "reported": one.reported, "reason": one.cell.reason}
+        | (one.verdicts.counts() if one.verdicts else {})
+        for block in blocks
+        for label, row in block.rows
+        for column, one in zip(block.columns, row, strict=True)
+        if one is not None
+    ]
+    return pd.DataFrame.from_records(records)

@@ -1,0 +1,195 @@
+"""Predictions of every model on every set, made once: a file is made again only where what it came from changed."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+import numpy as np
+
+from oochub.data.load import load, split_name
+from oochub.errors import OochubError
+from oochub.files import written_whole
+from oochub.studies.imagenet_ood.model_list import StudiedModel, model_state
+
+TRAINING = "train"
+"""The name of the training split among a model's predictions."""
+_WORDS = {
+    "model": "the model changed",
+    "raw": "the raw data or the benchmark's version changed",
+    "odin": "ODIN was not asked for, or with another perturbation",
+    "rows": "another number of training rows was asked for",
+    "set": "it was made of another set",
+}
+
+
+class StudyStopped(OochubError):
+    """What is wrong for every model alike, found before the first one predicts."""
+
+
+class Wanted(NamedTuple):
+    """One file of predictions that a model is to have.
+
+    Attributes:
+        name: What the file is called: the set, or "train".
+        data: BENCHMARK/CONFIG.
+        split: Its split.
+        odin: Arguments of `oochub.predict` for ODIN, (name, value); empty for none.
+        rows: How many rows, drawn without replacement; None for all.
+    """
+
+    name: str
+    data: str
+    split: str
+    odin: tuple[tuple[str, float], ...] = ()
+    rows: int | None = None
+
+
+class Extractor:
+    """Predicts sets with models into `folder/<model>/<set>.parquet`, the head and what it came from beside it.
+
+    Args:
+        folder: Where the predictions go.
+        data_dir: The raw folder of `imagenet_ood`; None takes `$OOCHUB_DATA/imagenet_ood`.
+        batch_size: As of `oochub.predict`.
+        tell: Is told of each file that is made, and why.
+        on_rows: Is told, before the first prediction of a training split, how many rows it has.
+
+    Attributes:
+        made: (model, set, why) of the files that were made.
+        kept: How many files were found as they should be.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        data_dir: str | None,
+        batch_size: int | None = None,
+        tell: Callable[[str], None] | None = None,
+        on_rows: Callable[[int], None] | None = None,
+    ) -> None:
+        self._folder, self._data_dir, self._batch_size = folder, data_dir, batch_size
+        self._tell, self._on_rows = tell or (lambda words: None), on_rows or (lambda rows: None)
+        self._load = cache(self._loaded)
+        self._raw_state = cache(self._read_raw_state)
+        self._model_state = cache(model_state)
+        self.made: list[tuple[str, str, str]] = []
+        self.kept = 0
+
+    def check(self, wanted: Iterable[Wanted]) -> None:
+        """Checks that the raw folders of all sets are there.
+
+        Raises:
+            OochubError: One is not; the expected tree is printed with what was found.
+        """
+        for one in wanted:
+            self._raw_state(one.data)
+
+    def extract(self, model: StudiedModel, wanted: Iterable[Wanted]) -> dict[str, Path]:
+        """The files of one model by name; those that are missing or stale are made.
+
+        Raises:
+            StudyStopped: There is no such split, or `on_rows` stops.
+        OochubError: The model cannot be loaded, or its classes are not those of the sets.
+        """
+        wanted = list(wanted)
+        reasons = {one: self._stale(model, one) for one in wanted}
+        todo = {one: why for one, why in reasons.items() if why is not None}
+        self.kept += len(wanted) - len(todo)
+        if todo and model.seed is not None:
+            from oochub.studies.imagenet_ood.random_copy import random_copy
+
+            with tempfile.TemporaryDirectory() as place:
+                source = str(random_copy(model, Path(place)))
+                self._predict_all(model, source, todo)
+        elif todo:
+            folder = Path(model.source).expanduser()
+            self._predict_all(model, str(folder.absolute()) if folder.is_dir() else model.source, todo)
+        return {one.name: self._file(model, one) for one in wanted}
+
+    def state(self, model: StudiedModel, one: Wanted) -> dict[str, Any]:
+        """What a file of predictions depends on."""
+        return {
+            "set": f"{one.data} {one.split}",
+            "model": self._model_state(model),
+            "raw": self._raw_state(one.data),
+            "odin": dict(one.odin),
+            "rows": one.rows,
+        }
+
+    def _predict_all(self, model: StudiedModel, source: str, todo: dict[Wanted, str]) -> None:
+        for one, why in todo.items():
+            self._tell(f"{model.name}: predicting {one.name}, because {why}")
+            self._predict(model, source, one)
+            self.made.append((model.name, one.name, why))
+
+    def _predict(self, model: StudiedModel, source: str, one: Wanted) -> None:
+        from oochub.prediction.predict import predict
+
+        part = self._load(one.data)
+        if one.split not in part:
+            raise StudyStopped(
+                f"{one.data} has no split {one.split}, which detectors are fitted on; it has {', '.join(part)}."
+            )
+        if one.name == TRAINING:
+            self._on_rows(min(one.rows or len(part[one.split]), len(part[one.split])))
+        if one.rows is not None and one.rows < len(part[one.split]):
+            rows = np.sort(np.random.default_rng(0).permutation(len(part[one.split]))[: one.rows])
+            part = datasets.DatasetDict({one.split: part[one.split].select(rows)})
+        file = self._file(model, one)
+        _note(file).unlink(missing_ok=True)
+        predict(
+            source,
+            part,
+            splits=[one.split],
+            features=True,
+            batch_size=self._batch_size,
+            images=False,
+            out=file,
+            **dict(one.odin),  # type: ignore[arg-type]  # their names are those of numbers
+        )
+        self._model_state.cache_clear()  # a download tells the commit
+        with written_whole(_note(file)) as draft:
+            draft.write_text(json.dumps(self.state(model, one), indent=1, sort_keys=True) + "\n", "utf-8")
+
+    def _stale(self, model: StudiedModel, one: Wanted) -> str | None:
+        """Why a file has to be made; None where it stands."""
+        file = self._file(model, one)
+        if not file.is_file():
+            return "it was not made yet"
+        try:
+            before = json.loads(_note(file).read_text("utf-8"))
+        except (OSError, json.JSONDecodeError):
+            return "a run was stopped while it was written"
+        now = json.loads(json.dumps(self.state(model, one)))
+        if (
+            now["model"].get("hub") and now["model"].get("commit") is None
+        ):  # the cache was emptied: a commit stays itself
+            now["model"]["commit"] = before.get("model", {}).get("commit")
+        if not now["odin"]:  # a column more does no harm
+            now["odin"] = before.get("odin")
+        return next((_WORDS[key] for key in now if now[key] != before.get(key)), None)
+
+    def _file(self, model: StudiedModel, one: Wanted) -> Path:
+        return self._folder / model.name / f"{one.name}.parquet"
+
+    def _loaded(self, name: str) -> datasets.DatasetDict:
+        return load(name, data_dir=self._place(name))
+
+    def _place(self, name: str) -> str | None:
+        return self._data_dir if split_name(name)[0] == "imagenet_ood" else None
+
+    def _read_raw_state(self, name: str) -> str:
+        benchmark, config = split_name(name)
+        builder = datasets.load_dataset_builder(benchmark, config or None, data_dir=self._place(name))
+        builder._folder()  # raises where the set is missing
+        raw: str = builder._with_raw_data("", builder.config.data_dir)
+        return f"{benchmark} {builder.BENCHMARK.version} {raw}"
+
+
+def _note(file: Path) -> Path:
+    return file.with_suffix(".inputs.json")

@@ -1,0 +1,195 @@
+"""Everything a study measures of one model, from its stored predictions: a number a row."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from oochub.errors import OochubError
+from oochub.evaluation.detection_rows import detection_rows, pair_columns
+from oochub.evaluation.detector_comparison import auroc_differences, gain_from_incorrect
+from oochub.evaluation.detector_differences import BASELINE, GOALS
+from oochub.evaluation.detector_scores import ScoredSet, detector_scores, read_head
+from oochub.evaluation.present_classes import Classes
+from oochub.prediction.predictions import Predictions
+from oochub.stats.arrays import Array
+from oochub.stats.delong import PairedDifference, delong
+from oochub.stats.estimate import Estimate
+from oochub.studies.imagenet_ood.plan import TABLES, Pair
+
+COLUMNS = (
+    *("model", "seed", "detector", "in", "out", "classes", "metric"),
+    *("value", "low", "high", "n", "p_value", "method", "reason"),
+)
+"""Columns of the numbers of a study."""
+DIFFERENCE = ".minus_msp"
+"""What follows the name of an AUROC that is a difference to the baseline's."""
+_SLOW = ("average_precision_id", "average_precision_ood")  # in no table
+
+
+class SetScores(NamedTuple):
+    """What the sanity check needs of one set of pictures.
+
+    Attributes:
+        is_ood: Whether a row is out of distribution (n,).
+        correct: Whether the classifier is right on a row (n,); never where `is_ood`.
+        scores: Each detector's scores (n,) by key.
+    """
+
+    is_ood: Array
+    correct: Array
+    scores: Mapping[str, Array]
+
+
+class Measured(NamedTuple):
+    """What was measured of one model.
+
+    Attributes:
+        rows: One dict a number, with the keys `COLUMNS` but for model, seed and classes.
+        detection: The field `detection` of its report; empty for random copies.
+    """
+
+    rows: list[dict[str, Any]]
+    detection: list[dict[str, Any]]
+
+
+def scores_of(
+    files: Mapping[str, Path],
+    sets: Sequence[str],
+    detectors: Sequence[str],
+    reference: Path | None,
+    classes: Classes = "all",
+) -> tuple[dict[str, ScoredSet], dict[str, str]]:
+    """Fits the detectors and scores one set after the other, so that one at a time is in memory.
+
+    Args:
+        files: The predictions by set.
+        sets: Those to score; the head lies beside the first.
+        detectors: Their keys.
+        reference: Predictions of the training split; None where nothing is fitted on it.
+        classes: What an answer may be, as in `oochub.evaluate`.
+
+    Returns:
+        The scores by set, of whose predictions the first row alone is kept; and why detectors are not in them, by key.
+
+    Raises:
+        OochubError: No detector can score, or a set cannot be read.
+    """
+    head = read_head(files[sets[0]])
+    training = None if reference is None else Predictions.load(reference)
+    part = Predictions.load(files[sets[0]])
+    fitted: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
+    unfit: dict[str, str] = {}
+    for key in tqdm(detectors, desc="Fitting", unit="detector", leave=False, disable=None, delay=2):
+        try:
+            (scored,) = detector_scores([part], [key], reference=training, head=head, classes=classes)
+        except OochubError as error:
+            unfit[key] = str(error)
+            continue
+        fitted |= scored.detectors
+        scores |= scored.scores
+    if not fitted:
+        raise OochubError(f"No detector can score: {'; '.join(f'{key}: {said}' for key, said in unfit.items())}")
+    del training
+    found = {sets[0]: _bare(replace(scored, scores=scores, detectors=fitted))}
+    for name in tqdm(sets[1:], desc="Scoring", unit="set", leave=False, disable=None, delay=2):
+        (scored,) = detector_scores([Predictions.load(files[name])], list(fitted.values()), classes=classes)
+        found[name] = _bare(scored)
+    return found, unfit
+
+
+def _bare(scored: ScoredSet) -> ScoredSet:
+    """With the first row of its predictions alone."""
+    part = scored.predictions
+    return replace(scored, predictions=part.select(np.arange(len(part)) == 0))
+
+
+def unfit_rows(unfit: Mapping[str, str], pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """Rows that say of detectors which cannot score why there is no number, for every metric of the tables.
+
+    Args:
+        unfit: Reasons by key.
+        pairs: (in distribution, out of it).
+
+    >>> [row["metric"] for row in unfit_rows({"knn": "too few rows"}, [("a", "b")])][:2]
+    ['auroc_new_class', 'auroc_failure']
+    """
+    metrics = dict.fromkeys(metric for table in TABLES.values() for metric in table.metrics)
+    names = [*metrics, *(f"{goal}{DIFFERENCE}" for goal in GOALS)]
+    return [
+        _row(key, pair, name, Estimate(math.nan, n=0, method="none", reason=f"{key}: {reason}"))
+        for key, reason in unfit.items()
+        for pair in pairs
+        for name in names
+    ]
+
+
+def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], classes: Classes = "all") -> Measured:
+    """Every metric of detection of every detector and pair, and what it has more than the baseline.
+
+    Args:
+        sets: Of `scores_of`.
+        pairs: (in distribution, out of it).
+        classes: As for `scores_of`.
+    """
+    detection = detection_rows(list(sets.values()), pairs, classes=classes, without=_SLOW)
+    rows = [
+        _row(one["detector"], (one["id_set"], one["ood_set"]), metric, Estimate.from_dict(found))
+        for one in detection
+        for metric, found in one["metrics"].items()
+    ]
+    for pair in pairs:
+        scores, is_ood, correct = pair_columns(sets[pair[0]], sets[pair[1]])
+        for key in (one for one in scores if one != BASELINE and BASELINE in scores):
+            differences = auroc_differences(scores[key], scores[BASELINE], is_ood, correct)
+            rows.extend(_row(key, pair, f"{name}{DIFFERENCE}", one) for name, one in differences.items())
+            share = gain_from_incorrect(scores[key], scores[BASELINE], is_ood, correct)
+            rows.append(_row(key, pair, "gain_from_incorrect", share))
+    return Measured(rows, detection)
+
+
+def random_measures(sets: Mapping[str, SetScores], detectors: Sequence[str], pairs: Sequence[Pair]) -> Measured:
+    """Both goals of a model that has learned nothing; a detector that measures what it should is at 0.5.
+
+    auroc_new_class holds the first set of a pair against the second, whatever its classes. auroc_failure holds the rows
+    of both that the model happens to get right against all others; rows of new classes are never right.
+
+    Args:
+        sets: The scores by set.
+        detectors: Their keys.
+        pairs: (in distribution, another set).
+
+    >>> one = SetScores(np.array([False] * 3), np.array([False] * 3), {"msp": np.array([1.0, 2.0, 3.0])})
+    >>> [row["value"] for row in random_measures({"a": one, "b": one}, ["msp"], [("a", "b")]).rows]
+    [0.5, nan]
+    """
+    rows = []
+    for (inside, outside), key in _every(pairs, detectors):
+        first, second = sets[inside], sets[outside]
+        score = np.concatenate([first.scores[key], second.scores[key]])
+        against = np.repeat([1, 0], [len(first.is_ood), len(second.is_ood)])
+        right = np.concatenate([first.correct, second.correct]).astype(int)
+        failure = delong(right, score)
+        if not right.any():
+            reason = "none of the rows happens to be right"
+            failure = Estimate(math.nan, n=len(right), method="delong", reason=reason)
+        rows.append(_row(key, (inside, outside), "auroc_new_class", delong(against, score)))
+        rows.append(_row(key, (inside, outside), "auroc_failure", failure))
+    return Measured(rows, [])
+
+
+def _row(detector: str, pair: Pair, metric: str, found: Estimate | PairedDifference) -> dict[str, Any]:
+    one, p_value = found if isinstance(found, PairedDifference) else (found, math.nan)
+    place = {"detector": detector, "in": pair[0], "out": pair[1], "metric": metric}
+    numbers = {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "p_value": p_value}
+    return {**place, **numbers, "method": one.method, "reason": one.reason}
+
+
+def _every(pairs: Sequence[Pair], detectors: Sequence[str]) -> Iterator[tuple[Pair, str]]:
+    every = [(pair, key) for pair in pairs for key in detectors]
+    yield from tqdm(every, desc="Random copies", unit="detector", leave=False, disable=None, delay=2)

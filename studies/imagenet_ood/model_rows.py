@@ -1,0 +1,116 @@
+"""The numbers of one model: measured from its predictions, or as an earlier run left them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oochub.evaluation.present_classes import Classes
+from oochub.files import written_whole
+from oochub.studies.imagenet_ood.extraction import TRAINING, Extractor, Wanted
+from oochub.studies.imagenet_ood.model_list import StudiedModel
+from oochub.studies.imagenet_ood.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def model_rows(
+    model: StudiedModel, plan: Plan, wanted: Sequence[Wanted], extractor: Extractor, given: Path | None, folder: Path
+) -> "pd.DataFrame":
+    """The rows of a model on the pairs and with the detectors of a plan.
+
+    Detectors are fitted and scored again only where `folder`/rows lacks one of them or a pair, or what they were made
+    of changed.
+
+    Args:
+        model: Itself, or a random copy.
+        plan: Names pairs and detectors.
+        wanted: The predictions to be had.
+        extractor: Makes those that are missing.
+        given: Predictions of the training split, instead of those to be made; None for none.
+        folder: That of the study.
+
+    Raises:
+        OochubError: The model cannot be loaded, or a detector cannot be fitted.
+    """
+    import pandas as pd
+
+    random = model.seed is not None
+    to_predict = [one for one in wanted if given is None or one.name != TRAINING]
+    files = extractor.extract(model, to_predict)
+    keys, pairs = plan.detectors(random=random), plan.pairs(random=random)
+    now = _content(model, plan, to_predict, extractor, given)
+    rows, note = folder / "rows" / f"{model.name}.parquet", folder / "rows" / f"{model.name}.json"
+    if rows.is_file() and note.is_file() and _covers(json.loads(note.read_text("utf-8")), now):
+        frame = pd.read_parquet(rows)
+        places = zip(frame["in"], frame["out"], frame["detector"], strict=True)
+        asked = [(inside, outside) in pairs and key in keys for inside, outside, key in places]
+        return frame[asked].reset_index(drop=True)
+    from oochub.studies.imagenet_ood.measures import (
+        COLUMNS,
+        SetScores,
+        random_measures,
+        scores_of,
+        trained_measures,
+        unfit_rows,
+    )
+
+    reference = given if given is not None and any(one.name == TRAINING for one in wanted) else files.get(TRAINING)
+    scores, unfit = scores_of(files, plan.sets(random=random), keys, reference, plan.classes)
+    if random:
+        bare = {name: SetScores(one.is_ood, one.correct, one.scores) for name, one in scores.items()}
+        measured = random_measures(bare, [key for key in keys if key not in unfit], pairs)
+    else:
+        measured = trained_measures(scores, pairs, plan.classes)
+        _report(files[plan.id_set], measured.detection, plan.classes, folder / "reports" / f"{model.name}.json")
+    frame = pd.DataFrame.from_records([*measured.rows, *unfit_rows(unfit, pairs)])
+    frame["model"], frame["classes"] = model.name.removesuffix(f"-random-{model.seed}"), plan.classes
+    frame["seed"] = pd.array([model.seed] * len(frame), dtype="Int64")
+    frame = frame[list(COLUMNS)]
+    note.unlink(missing_ok=True)
+    with written_whole(rows) as draft:
+        frame.to_parquet(draft, index=False)
+    with written_whole(note) as draft:
+        draft.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", "utf-8")
+    return frame
+
+
+def _content(
+    model: StudiedModel, plan: Plan, predicted: Sequence[Wanted], extractor: Extractor, given: Path | None
+) -> dict[str, Any]:
+    """What the rows are made of. A perturbation of ODIN is said by the key of its detector."""
+    from oochub import __version__
+
+    states = {one.name: {k: v for k, v in extractor.state(model, one).items() if k != "odin"} for one in predicted}
+    random = model.seed is not None
+    content = {
+        "oochub": __version__,
+        "predictions": states,
+        "given": None if given is None else [given.stat().st_size, given.stat().st_mtime_ns],
+        "id_set": plan.id_set,
+        "classes": plan.classes,
+        "detectors": plan.detectors(random=random),
+        "pairs": plan.pairs(random=random),
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(content))
+    return plain
+
+
+def _covers(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether rows made of `before` hold all that `now` asks for."""
+    same = all(before.get(key) == now[key] for key in ("oochub", "given", "id_set", "classes"))
+    held = before.get("predictions", {})
+    return (
+        same
+        and all(held.get(name) == state for name, state in now["predictions"].items())
+        and all(one in before["detectors"] for one in now["detectors"])
+        and all(one in before["pairs"] for one in now["pairs"])
+    )
+
+
+def _report(predictions: Path, detection: list[dict[str, Any]], classes: Classes, file: Path) -> None:
+    from oochub.evaluation.evaluate import evaluate
+    from oochub.report.report import Report
+
+    Report({**evaluate(predictions, classes=classes).data, "detection": detection}).save(file)

@@ -1,0 +1,48 @@
+"""An architecture with random weights, for the sanity check of detectors: it has learned nothing."""
+
+from pathlib import Path
+
+from oochub.errors import OochubError
+from oochub.studies.imagenet_ood.model_list import StudiedModel
+
+
+def random_copy(model: StudiedModel, folder: Path) -> Path:
+    """Writes a model of the same architecture, whose weights come from a seed alone.
+
+    Every convolution is drawn by He's normal law (fan out, ReLU), as the paper's ("Kaiming normal"); all else is as
+    transformers initializes it. The paper does not say fan in or fan out; torchvision's networks are fan out.
+
+    Args:
+        model: Its `source` gives the config and the image processor, its `seed` the weights.
+        folder: Where the copy goes, below it in `model.name`.
+
+    Returns:
+        The folder of the copy.
+
+    Raises:
+        OochubError: The source has no config or image processor of an image classifier.
+
+    Source:
+        ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Section 4.2 and Appendix F.
+    """
+    import torch
+    from transformers import AutoConfig, AutoImageProcessor, AutoModelForImageClassification
+
+    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
+
+    source = str(Path(model.source).expanduser())
+    try:
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(model.seed or 0)
+            made = AutoModelForImageClassification.from_config(config)
+            for layer in made.modules():
+                if isinstance(layer, torch.nn.Conv2d):
+                    torch.nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+    except (OSError, ValueError) as error:
+        raise OochubError(f"{model.source} gives no image classifier: {str(error).splitlines()[0]}") from error
+    target = folder / model.name
+    made.save_pretrained(target)
+    processor.save_pretrained(target)
+    return target

@@ -1,0 +1,68 @@
+"""The command `oochub gallery`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oochub.commands._options import AsJson, DataDir, Options, done
+
+
+def gallery(
+    predictions: Annotated[list[Path], typer.Argument(help="Files of `oochub predict`; the first is ranked.")],
+    out: Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")],
+    than: Annotated[Path | None, typer.Option(help="Show where the first model is better than this one.")] = None,
+    only: Annotated[str | None, typer.Option(help="ce or gist: hard by this criterion, easy by the other.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="hard_positive, hard_negative, easy_positive, easy_negative; repeatable.")
+    ] = None,
+    columns: Annotated[int, typer.Option(help="Pictures of each kind; with 1 the kinds stand side by side.")] = 4,
+    split: Annotated[str, typer.Option(help="The split to choose from.")] = "test",
+    task: Annotated[str | None, typer.Option(help="Of predictions of nooch/all: the task, ce_car.")] = None,
+    name: Annotated[list[str] | None, typer.Option(help="Of each model in order, --than last; repeatable.")] = None,
+    outlines: Annotated[bool, typer.Option(help="Outline object and contexts, from the raw masks.")] = True,
+    export: Annotated[
+        Path | None, typer.Option(help="A CSV of the examples shown, with a column `doubtful` to mark labels in.")
+    ] = None,
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Shows what a model gets most wrong out of context, and most right in context."""
+    from oochub.benchmark import data_folder
+    from oochub.catalog import get
+    from oochub.data.load import load, parse_options
+    from oochub.data.tasks import task as task_of
+    from oochub.errors import OochubError, unknown_name
+    from oochub.evaluation.chosen_examples import chosen_examples
+    from oochub.figures.gallery import gallery as draw
+    from oochub.files import check_writable, written_whole
+    from oochub.prediction.predictions import Predictions
+
+    for path in (out, export) if export else (out,):
+        check_writable(path)
+    formats = (".pdf", ".png", ".svg")
+    if out.suffix.lower() not in formats:
+        raise unknown_name("format of a figure", out.suffix, formats)
+
+    def read(path: Path) -> Predictions:
+        found = Predictions.load(path)
+        if found.metadata["benchmark"] != "nooch":
+            raise OochubError(f"{path} is of {found.metadata['benchmark']}. A gallery is of a task of nooch.")
+        return task_of(found, task) if task else found  # type: ignore[no-any-return]
+
+    models = [read(path) for path in predictions]
+    options: dict[str, Any] = {"only": only, "kinds": kind or None, "split": split, "names": name or None}
+    options["than"] = read(than) if than else None
+    chosen = chosen_examples(models, most=columns, **options)
+    folder = data_folder(get("benchmark", "nooch"), data_dir)
+    about = models[0].metadata
+    config = f"nooch/{about.get('task_of', about['config'])}"
+    data = load(config, data_dir=str(folder), options=parse_options(option or []))
+    ax = draw(models, data, columns=columns, coco=folder if outlines else None, **options)
+    with written_whole(out) as draft:
+        ax.figure.canvas.figure.savefig(draft, dpi=150)
+    if export is not None:
+        with written_whole(export) as draft:
+            chosen.assign(doubtful="").to_csv(draft, index=False)
+    done({"figure": str(out)} | ({"export": str(export)} if export else {}), as_json)

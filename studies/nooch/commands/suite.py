@@ -1,0 +1,51 @@
+"""The command `oochub suite`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from oochub.commands._options import AsJson, done, out_console
+from oochub.errors import OochubError
+
+
+def suite(
+    predictions: Annotated[list[Path], typer.Argument(help="Predictions of nooch/all, one file a seed.")],
+    out: Annotated[Path, typer.Option(help="The CSV file of the ranking.")],
+    size: Annotated[int, typer.Option(help="Tasks of the suite.")] = 12,
+    minimum: Annotated[int, typer.Option(help="Hard positives, and hard negatives, that a task must have.")] = 50,
+    similar: Annotated[
+        list[str] | None, typer.Option(help="Two similar tasks, sheep<cow; repeatable. Default the paper's four.")
+    ] = None,
+    split: str = "test",
+    as_json: AsJson = False,
+) -> None:
+    """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""
+    from oochub.evaluation.task_losses import task_losses
+    from oochub.files import check_writable, written_whole
+    from oochub.studies.nooch.suite_selection import SIMILAR, suite_selection
+
+    check_writable(out)
+    pairs = SIMILAR if similar is None else [_pair(one) for one in similar]
+    ranking = suite_selection(
+        [task_losses(file, split=split) for file in predictions], size=size, minimum=minimum, similar=pairs
+    )
+    with written_whole(out) as draft:
+        ranking.to_csv(draft, index=False)
+    if not as_json:
+        table = Table(*("rank", "task", "gap", "hard", "all", "hard +", "hard -", "removed by"), box=None)
+        for row in ranking.to_dict("records"):
+            numbers = (f"{row[key]:.3f}" for key in ("gap", "loss_hard", "loss_all"))
+            counts = (f"{row[key]:,}" for key in ("n_hard_positive", "n_hard_negative"))
+            table.add_row(str(row["rank"]), str(row["task"]), *numbers, *counts, str(row["removed_by"]))
+        out_console.print(table)
+        out_console.print(f"{int(ranking['selected'].sum())} tasks selected; losses are mean NLL in nats on {split}.")
+    done({"ranking": str(out), "selected": ranking.loc[ranking["selected"], "task"].tolist()}, as_json)
+
+
+def _pair(words: str) -> tuple[str, str]:
+    one, sign, other = words.partition("<")
+    if not (one and sign and other):
+        raise OochubError(f"--similar takes two tasks as sheep<cow, got {words!r}. Quote it in the shell.")
+    return one, other

@@ -1,0 +1,1 @@
+"""The numbers that papers report, one JSON file a benchmark."""

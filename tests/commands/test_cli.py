@@ -1,0 +1,145 @@
+"""The command line as its user types it: the whole chain, and every wrong turn with its exit code and words."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import oochub
+from oochub.cli import main
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs one command in this process; returns (exit code, standard output, standard error)."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return call
+
+
+def test_from_raw_folder_to_page(run, spawrious, tmp_path):
+    """The four commands of the README, then the page; each ends with the path that it wrote."""
+    data, out = ("--data-dir", spawrious), tmp_path / "runs" / "x"
+    benchmark = "spawrious/o2o_hard"
+    words = ("--objective", "group_dro", "--environments", "group", "--num-train-epochs", 1, "--out", out)
+    code, shown, err = run("train", benchmark, *words, *data)
+    assert code == 0 and shown.strip().endswith(str(out)), err
+    code, shown, _ = run("train", benchmark, *words, *data, "--json")  # finished: it says what the run gave
+    told = json.loads(shown)
+    assert code == 0 and told["run"] == str(out) and told["best_epoch"] == 1 and told["global_step"] > 0
+    code, shown, err = run("predict", out, benchmark, *data, "--out", tmp_path / "preds.parquet")
+    assert code == 0 and shown.strip().endswith("preds.parquet"), err
+    code, shown, err = run("evaluate", tmp_path / "preds.parquet", "--out", tmp_path / "report.json")
+    assert code == 0 and shown.strip().endswith("report.json") and "Out of context" in shown, err
+    page = tmp_path / "report.html"
+    code, shown, err = run("report", tmp_path / "report.json", "--html", page, "--latex", tmp_path / "t.tex")
+    assert code == 0 and page.stat().st_size > 10_000 and "\\toprule" in (tmp_path / "t.tex").read_text(), err
+    report = oochub.Report.load(tmp_path / "report.json")
+    assert report.data["model"]["objective"] == "group_dro"
+    assert report.data["provenance"]["training"]["environments"] == "group"
+    assert "partial" in page.read_text() and str(tmp_path) not in page.read_text()
+    code, shown, _ = run("predict", out, benchmark, *data, "--split", "test", "--out", tmp_path / "p.parquet", "--json")
+    assert json.loads(shown) == {"predictions": str(tmp_path / "p.parquet"), "rows": 160}
+
+
+def test_lists_and_shows(run):
+    code, shown, _ = run("list", "--json")
+    listed = json.loads(shown)
+    assert code == 0 and set(listed) == {"benchmark", "metric", "detector", "objective", "criterion", "figure"}
+    assert {"auc", "auc_hard", "nll", "error_rate", "accuracy", "ece", "worst_group"} <= set(listed["metric"])
+    assert {"erm", "group_dro"} <= set(listed["objective"])
+    code, shown, _ = run("show", "benchmark", "nooch")
+    assert code == 0 and "official_ids: Folder of the published id files" in shown
+    code, shown, _ = run("show", "metric", "ece")
+    assert code == 0 and "lower is better" in shown and "15" in shown
+    code, shown, _ = run("show", "objective", "group_dro")
+    assert code == 0 and "Sagawa" in shown
+    code, shown, _ = run("--version")
+    assert code == 0 and shown == f"oochub {oochub.__version__}\n"
+
+
+@pytest.mark.parametrize("name", oochub.names("benchmark"))
+def test_show_benchmark_says_where_each_file_is(run, name):
+    code, shown, _ = run("show", "benchmark", name)
+    assert code == 0
+    for raw in oochub.get("benchmark", name).raw_files:
+        assert raw.path in shown and raw.url in shown and raw.size in shown and raw.license in shown
+    assert oochub.get("benchmark", name).tree() in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list", "metrics"), "Did you mean 'metric'"),
+        (("show", "metric", "eec"), "Did you mean 'ece'"),
+        (("build", "noch/ce_car", "--out", "OUT"), "Did you mean 'nooch'"),
+        (("build", "nooch", "--data-dir", "COCO", "--out", "OUT"), "Config name is missing"),
+        (("build", "nooch/ce_cra", "--data-dir", "COCO", "--out", "OUT"), "Did you mean 'ce_cat' or 'ce_car'"),
+        (("build", "nooch/ce_car", "--data-dir", "COCO", "--out", "OUT", "--option", "contxts=x"), "'contexts'"),
+        (("build", "nooch/ce_car", "--data-dir", "COCO", "--out", "OUT", "--option", "contexts"), "key=value"),
+        (("build", "nooch/ce_car", "--data-dir", "/no", "--out", "OUT"), "is not a folder"),
+        (("build", "nooch/ce_car", "--out", "OUT"), "set OOCHUB_DATA"),
+        (("build", "nooch/ce_car", "--data-dir", "COCO", "--out", "FILE/x"), "is a file, not a folder"),
+        (("train", "nooch/ce_car", "--objective", "gruop_dro", "--out", "OUT"), "Did you mean 'group_dro'"),
+        (("train", "nooch/ce_car", "--set", "alpha=1", "--out", "OUT"), "No hyperparameter of erm named 'alpha'"),
+        (("train", "nooch/ce_car", "--learning-rate", -1, "--out", "OUT"), "learning_rate"),
+        (("train", "nooch/ce_car", "--data-dir", "COCO", "--environments", "grup", "--out", "OUT"), "'group'"),
+        (("train", "nooch/ce_car", "--out", "FILE/x/y"), "is a file, not a folder"),
+        (("train", "nooch/ce_car", "--data-dir", "COCO", "--model", "/no/such", "--out", "OUT"), "/no/such"),
+        (("predict", "/no/model", "nooch/ce_car", "--data-dir", "COCO", "--out", "OUT"), "No model at"),
+        (("predict", "m", "nooch/ce_car", "--data-dir", "COCO", "--out", "FILE/x"), "is a file, not a folder"),
+        (("evaluate", "/no/preds.parquet", "--out", "OUT"), "No predictions at"),
+        (("evaluate", "FILE", "--out", "OUT"), "not a Parquet file"),
+        (("evaluate", "FILE", "--out", "FILE/x"), "is a file, not a folder"),
+        (("report", "/no/report.json"), "No report at"),
+        (("report", "FILE", "--html", "OUT"), "is not a report"),
+    ],
+)
+def test_wrong_turns_say_what_to_do_and_exit_2(run, words, said, coco, tmp_path):
+    (tmp_path / "file").write_text("text")
+    places = {"COCO": coco, "OUT": tmp_path / "out", "FILE": tmp_path / "file"}
+    filled = [re.sub("COCO|OUT|FILE", lambda m: str(places[m[0]]), str(word)) for word in words]
+    code, shown, err = run(*filled)
+    assert code == 2 and said in err and "Traceback" not in err and not shown, (code, err)
+    assert not (tmp_path / "out").exists() or not any((tmp_path / "out").rglob("*.*"))
+
+
+def test_interrupted_by_the_user(run, monkeypatch, tmp_path):
+    """Ctrl-C in the middle: exit 130, a sentence, no traceback."""
+    import oochub.evaluation.evaluate
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(oochub.evaluation.evaluate, "evaluate", stopped)
+    code, _, err = run("evaluate", "p.parquet", "--out", tmp_path / "r.json")
+    assert code == 130 and "Nothing is half-written" in err and "Traceback" not in err
+
+
+def test_completion_and_module():
+    folder = Path(sys.executable).parent
+    done = subprocess.run(
+        [folder / "oochub"],
+        env={
+            "_OOCHUB_COMPLETE": "complete_bash",
+            "COMP_WORDS": "oochub ev",
+            "COMP_CWORD": "1",
+            "PATH": "/usr/bin:/bin",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "evaluate" in done.stdout, done

@@ -1,0 +1,59 @@
+"""A full disk at each verb: exit 2, words, and nothing half-written. RLIMIT_FSIZE stands for it."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_LIMIT = 600  # bytes: enough for locks, for none of the results
+
+
+@pytest.fixture(scope="module")
+def made(spawrious, tmp_path_factory) -> Path:
+    """What each verb reads: a run, predictions, a report."""
+    import oochub
+    from oochub.data.load import load
+    from oochub.training import train
+
+    folder = tmp_path_factory.mktemp("made")
+    train("spawrious/o2o_hard", folder / "run", arguments={"num_train_epochs": 1}, data_dir=str(spawrious))
+    data = load("spawrious/o2o_hard", data_dir=str(spawrious))
+    oochub.predict(folder / "run", data, out=folder / "preds.parquet")
+    oochub.evaluate(folder / "preds.parquet").save(folder / "report.json")
+    return folder
+
+
+def _main_on_a_full_disk(words: list[str]) -> tuple[int, str]:
+    """Runs the command with files that may not grow past the limit; exit code and what it said, through pipes."""
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "oochub"), *words],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (_LIMIT, _LIMIT)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("verb", ["build", "train", "predict", "evaluate", "report"])
+def test_full_disk(verb, made, spawrious, tmp_path):
+    data, out = ["--data-dir", str(spawrious)], tmp_path / "out"
+    benchmark = "spawrious/o2o_hard"
+    words = {
+        "build": ["build", benchmark, *data, "--out", str(out / "spawrious")],
+        "train": ["train", benchmark, *data, "--num-train-epochs", "1", "--out", str(out / "run")],
+        "predict": ["predict", str(made / "run"), benchmark, *data, "--out", str(out / "p.parquet")],
+        "evaluate": ["evaluate", str(made / "preds.parquet"), "--out", str(out / "r.json")],
+        "report": ["report", str(made / "report.json"), "--html", str(out / "r.html")],
+    }[verb]
+    code, said = _main_on_a_full_disk(words)
+    assert code == 2, (code, said)
+    assert "File too large" in said and "Traceback" not in said, said
+    left = [path for path in out.rglob("*") if path.is_file()] if out.exists() else []
+    assert not [path for path in left if path.name in ("p.parquet", "r.json", "r.html", "recipe.json", "README.md")], (
+        left
+    )
+    assert not [path for path in left if path.suffix == ".parquet"], left

@@ -1,0 +1,93 @@
+"""Average precision against scikit-learn and a loop; the trapezoid against the area that OpenOOD takes."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import auc, average_precision_score, precision_recall_curve
+
+from oochub.errors import OochubError
+from oochub.eval_modules.metrics.average_precision.average_precision import _State, average_precision
+from oochub.stats.estimation import estimate
+
+
+def columns(n: int, seed: int, digits: int = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    is_ood = rng.random(n) < 0.4
+    is_ood[:2] = [True, False]
+    return {"score": np.round(rng.normal(1 - 1.0 * is_ood), digits), "is_ood": is_ood}
+
+
+def test_equals_scikit_learn() -> None:
+    """Planted faults: the positives exchanged; precision of the score before."""
+    for seed in range(20):
+        given = columns(100, seed, digits=seed % 3)
+        score, is_ood = given.values()
+        for positive, truth, sign in (("id", ~is_ood, 1), ("ood", is_ood, -1)):
+            expected = average_precision_score(truth, sign * score)
+            assert average_precision(**given, positive=positive) == pytest.approx(expected, abs=1e-13)
+            precision, recall, _ = precision_recall_curve(truth, sign * score)
+            found = average_precision(**given, positive=positive, form="trapezoid")
+            assert found == pytest.approx(auc(recall, precision), abs=1e-13)
+
+
+def test_equals_a_loop() -> None:
+    """Without ties: the mean over the ID rows of the share of ID rows among all that score as high."""
+    given = columns(60, 3, digits=9)
+    score, is_ood = given.values()
+    of_each = [(~is_ood)[score >= at].mean() for at in score[~is_ood]]
+    assert average_precision(**given) == pytest.approx(np.mean(of_each), abs=1e-14)
+
+
+def test_equal_scores_have_the_share_of_positives() -> None:
+    """4 of 7: a precision of 4/7 throughout; the trapezoid adds half of the triangle up to 1."""
+    score, is_ood = [1] * 7, [0] * 4 + [1] * 3
+    assert average_precision(score, is_ood) == 4 / 7
+    assert average_precision(score, is_ood, form="trapezoid") == pytest.approx((1 + 4 / 7) / 2)
+
+
+def test_a_monotone_rescaling_changes_nothing() -> None:
+    given = columns(300, 0, digits=3)
+    for options in ({}, {"positive": "ood"}, {"form": "trapezoid"}):
+        expected = average_precision(**given, **options)
+        for rescale in (np.exp, lambda s: 3 * s - 7, lambda s: s**3):
+            assert average_precision(**given | {"score": rescale(given["score"])}, **options) == expected
+
+
+@pytest.mark.parametrize("form", ["step", "trapezoid"])
+@pytest.mark.parametrize("positive", ["id", "ood"])
+def test_resamples_are_those_of_rows(form: str, positive: str) -> None:
+    """The interval, made without sorting again, is the percentile bootstrap of scikit-learn's value on drawn rows.
+
+    Planted fault: empty scores below the first drawn one counted as precision 0 in the trapezoid.
+    """
+    given, rng = columns(40, 1), np.random.default_rng(0)
+    options = {"form": form, "positive": positive}
+    found = estimate(average_precision, given, resamples=300, options=options)
+    assert found == average_precision(**given, **options)
+    drawn = []
+    for _ in range(300):
+        rows = rng.integers(40, size=40)
+        truth = given["is_ood"][rows] == (positive == "ood")
+        score = given["score"][rows] * (1 if positive == "id" else -1)
+        precision, recall, _ = precision_recall_curve(truth, score)
+        drawn.append(average_precision_score(truth, score) if form == "step" else auc(recall, precision))
+    assert [found.low, found.high] == pytest.approx(np.quantile(drawn, (0.025, 0.975)), abs=1e-12)
+
+
+def test_a_perfect_order_has_no_bootstrap() -> None:
+    found = estimate(average_precision, {"score": range(20), "is_ood": np.arange(20) < 10}, resamples=200)
+    assert found == 1 and np.isnan([found.low, found.high]).all()
+    assert found.reason.startswith("1 in every resample")
+
+
+def test_undefined_is_nan_with_a_reason() -> None:
+    for form in ("step", "trapezoid"):
+        assert np.isnan(average_precision([1, 2], [1, 1], form=form))
+    assert estimate(average_precision, {"score": [1, 2], "is_ood": [1, 1]}).reason == "no row is ID"
+
+
+def test_messages() -> None:
+    for run in (lambda **some: average_precision([1, 2], [0, 1], **some), _State):
+        with pytest.raises(OochubError, match=r"form must be 'step' or 'trapezoid', got 'linear'\."):
+            run(form="linear")
+        with pytest.raises(OochubError, match=r"positive must be 'id' or 'ood', got 'in'\."):
+            run(positive="in")

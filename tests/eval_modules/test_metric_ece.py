@@ -1,0 +1,89 @@
+"""ECE against a loop over bins and hand-worked cases."""
+
+import numpy as np
+import pytest
+
+from oochub.errors import OochubError
+from oochub.eval_modules.metrics.ece.ece import ece
+from oochub.stats.estimation import estimate
+from oochub.stats.softmax_summary import softmax_summary
+
+
+def by_loop(correct: np.ndarray, confidence: np.ndarray, bins: int) -> float:
+    """Guo et al. 2017, Equation 3, bin by bin; 0 is put into the first bin."""
+    edges, total = np.linspace(0, 1, bins + 1), 0.0
+    for b in range(bins):
+        inside = (confidence > edges[b]) & (confidence <= edges[b + 1])
+        if b == 0:
+            inside |= confidence == 0
+        if inside.any():
+            total += inside.mean() * abs(correct[inside].mean() - confidence[inside].mean())
+    return total
+
+
+@pytest.mark.parametrize("bins", [1, 10, 15])
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_equals_the_loop(classes: int, bins: int) -> None:
+    """Planted fault: bins [lo, hi), which moves a confidence on an edge."""
+    rng = np.random.default_rng(classes)
+    probability = rng.dirichlet(np.ones(classes), 2000)
+    label = rng.integers(0, classes, 2000)
+    expected = by_loop(probability.argmax(1) == label, probability.max(1), bins)
+    assert ece(label=label, probability=probability, bins=bins) == pytest.approx(expected, abs=1e-12)
+    if classes == 2:
+        assert ece(label=label, probability=probability[:, 1], bins=bins) == pytest.approx(expected, abs=1e-12)
+        positive = by_loop(label, probability[:, 1], bins)
+        for given in (probability, probability[:, 1]):
+            found = ece(label=label, probability=given, bins=bins, of="positive")
+            assert found == pytest.approx(positive, abs=1e-12)
+
+
+def test_edges_belong_to_the_lower_bin() -> None:
+    """0.2 = 3/15 and 0.8 = 12/15: 0.2 * 15 is above 3 in floats, so multiplying would use the next bin.
+
+    Rows: 0.2 (twice, one positive), and 0.21, negative. Third bin: |1 - 0.4|; fourth: |0 - 0.21|.
+    """
+    found = ece(label=[1, 0, 0], probability=[0.2, 0.2, 0.21], of="positive")
+    assert found == pytest.approx((0.6 + 0.21) / 3, abs=1e-15)
+    for edge in np.linspace(0, 1, 16)[1:-1]:
+        above = np.nextafter(edge, 1)
+        apart = ece(label=[1, 0], probability=[edge, above], of="positive")
+        assert apart == pytest.approx(((1 - edge) + above) / 2, abs=1e-12)
+
+
+def test_ends() -> None:
+    assert ece(label=[0, 1], probability=[0.0, 1.0]) == 0.0
+    assert ece(label=[1, 0], probability=[0.0, 1.0]) == 1.0
+    assert ece(label=[1, 0], probability=[0.0, 1.0], of="positive") == 1.0
+
+
+def test_one_pass_over_logits_gives_the_same() -> None:
+    """softmax_summary, then "positive" of (correct, confidence), is the "confidence" of the probabilities."""
+    rng = np.random.default_rng(0)
+    logits, label = rng.normal(size=(3000, 7)), rng.integers(0, 7, 3000)
+    probability = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    summary = softmax_summary(logits, label=label)
+    found = ece(label=summary.prediction == label, probability=summary.confidence, of="positive")
+    assert found == pytest.approx(ece(label=label, probability=probability), abs=1e-12)
+
+
+def test_options_reach_the_interval() -> None:
+    rng = np.random.default_rng(0)
+    columns = {"label": rng.integers(0, 2, 200), "probability": rng.random(200)}
+    found = estimate(ece, columns, options={"bins": 5, "of": "positive"})
+    assert found.value == pytest.approx(ece(**columns, bins=5, of="positive"), rel=1e-12)
+    assert found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"bins": 0}, "bins must be"), ({"bins": 1.5}, "bins must be"), ({"of": "max"}, 'of must be "confidence" or')],
+)
+def test_messages(options: dict[str, object], message: str) -> None:
+    with pytest.raises(OochubError, match=message):
+        ece(label=[1], probability=[0.5], **options)
+
+
+def test_positive_needs_two_classes() -> None:
+    with pytest.raises(OochubError, match='of="positive" needs two classes, got 3'):
+        ece(label=[1], probability=[[0.2, 0.3, 0.5]], of="positive")

@@ -1,0 +1,131 @@
+"""FPR at TPR in both conventions against scikit-learn's ROC curve and a loop; its interval against simulated truth."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import roc_curve
+
+from oochub.errors import OochubError
+from oochub.eval_modules.metrics._ranking import _drawn_shares
+from oochub.eval_modules.metrics.fpr_at_tpr.fpr_at_tpr import _State, fpr_at_tpr
+from oochub.stats.estimation import Sampling, estimate
+from oochub.stats.ranking import accepted, tallies
+
+
+def columns(n: int, seed: int, digits: int = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    is_ood = rng.random(n) < 0.4
+    is_ood[:2] = [True, False]
+    return {"score": np.round(rng.normal(1 - 1.0 * is_ood), digits), "is_ood": is_ood}
+
+
+def test_equals_scikit_learn() -> None:
+    """The first point of the curve with TPR >= 0.95, as OpenOOD takes it. Planted fault: the conventions exchanged."""
+    for seed in range(20):
+        given = columns(100, seed, digits=seed % 3)
+        score, is_ood = given.values()
+        for positive, truth, sign in (("id", ~is_ood, 1), ("ood", is_ood, -1)):
+            for tpr in (0.5, 0.8, 0.95, 1.0):
+                fpr, found, _ = roc_curve(truth, sign * score, drop_intermediate=False)
+                expected = fpr[np.argmax(found >= tpr)]
+                assert fpr_at_tpr(**given, tpr=tpr, positive=positive) == expected
+
+
+def test_equals_the_order_statistic() -> None:
+    """Planted faults: rows that tie with the threshold left out; k rounded down."""
+    for seed in range(5):
+        given = columns(70, seed)
+        score, is_ood = (column.tolist() for column in given.values())
+        for positive, sign in (("id", -1), ("ood", 1)):
+            wanted = sorted(sign * s for s, out in zip(score, is_ood, strict=True) if out == (positive == "ood"))
+            others = [sign * s for s, out in zip(score, is_ood, strict=True) if out != (positive == "ood")]
+            for tpr in ("0.07", "0.29", "0.95"):
+                tau = wanted[math.ceil(Fraction(tpr) * len(wanted)) - 1]
+                expected = sum(s <= tau for s in others) / len(others)
+                assert fpr_at_tpr(**given, tpr=float(tpr), positive=positive) == expected
+
+
+def test_conventions_differ() -> None:
+    """By hand, three of four positives found.
+
+    Three ID rows stand at 0.3 or above, as do three of four OOD rows. Three OOD rows stand at 0.5 or below, as do two
+    of four ID rows.
+    """
+    score, is_ood = [0.9, 0.7, 0.3, 0.2, 0.6, 0.5, 0.4, 0.1], [0, 0, 0, 0, 1, 1, 1, 1]
+    assert fpr_at_tpr(score, is_ood, tpr=0.75) == 0.75
+    assert fpr_at_tpr(score, is_ood, tpr=0.75, positive="ood") == 0.5
+
+
+def test_equal_scores_take_all() -> None:
+    for positive in ("id", "ood"):
+        assert fpr_at_tpr([1, 1, 1], [0, 1, 1], positive=positive) == 1.0
+
+
+def test_a_monotone_rescaling_changes_nothing() -> None:
+    given = columns(300, 0, digits=3)
+    for positive in ("id", "ood"):
+        expected = fpr_at_tpr(**given, positive=positive)
+        for rescale in (np.exp, lambda s: 3 * s - 7, lambda s: s**3):
+            rescaled = given | {"score": rescale(given["score"])}
+            assert fpr_at_tpr(**rescaled, positive=positive) == expected
+
+
+@pytest.mark.parametrize("positive", ["id", "ood"])
+def test_interval_covers(positive: str) -> None:
+    """N(2, 1) against N(0, 1), TPR 0.8: FPR = P(Z > 2 - 0.842) in both conventions. 60 + 60 rows, 500 simulations.
+
+    Planted fault: `of` and `until` exchanged in the interval alone.
+    """
+    truth, rng, covered = stats.norm.sf(2 - stats.norm.ppf(0.8)), np.random.default_rng(0), 0
+    for _ in range(500):
+        given = {"score": rng.normal(np.repeat([0.0, 2.0], 60)), "is_ood": np.arange(120) < 60}
+        options = {"tpr": 0.8, "positive": positive}
+        found = estimate(fpr_at_tpr, given, options=options)
+        assert found == fpr_at_tpr(**given, **options)
+        covered += found.low <= truth <= found.high
+    assert 0.93 <= covered / 500
+
+
+@pytest.mark.parametrize("positive", ["id", "ood"])
+def test_resamples_are_those_of_rows(positive: str) -> None:
+    """Mean and spread against 4,000 resamples of the rows of each side by a loop, ties included; 3 standard errors.
+
+    Planted fault: the k-th of the rows themselves, k not drawn.
+    """
+    rng = np.random.default_rng(1)
+    is_ood = np.arange(32) < 20
+    score = np.round(rng.normal(1.2 - 1.2 * is_ood), 1)
+    by_hand = []
+    for _ in range(4000):
+        rows = np.concatenate([rng.integers(0, 20, 20), rng.integers(20, 32, 12)])
+        by_hand.append(fpr_at_tpr(score[rows], is_ood[rows], tpr=0.8, positive=positive))
+    positives, negatives = accepted(*tallies(score, is_ood), positive)
+    drawn = _drawn_shares(negatives, positives, 0.8, Sampling(resamples=100_000))
+    assert drawn.mean() == pytest.approx(np.mean(by_hand), abs=3 * np.std(by_hand) / 4000**0.5)
+    assert drawn.std() == pytest.approx(np.std(by_hand), rel=0.04)
+
+
+def test_clusters_widen_the_interval() -> None:
+    """Ten copies of each row say no more than one."""
+    rng = np.random.default_rng(0)
+    is_ood = np.repeat(rng.random(60) < 0.4, 10)
+    given = {"score": np.repeat(rng.normal(size=60), 10) - is_ood, "is_ood": is_ood}
+    alone, together = (estimate(fpr_at_tpr, given, cluster=one) for one in (None, np.arange(600) // 10))
+    assert together.high - together.low > 1.5 * (alone.high - alone.low)
+    assert "60 clusters" in together.method
+
+
+def test_undefined_is_nan_with_a_reason() -> None:
+    assert np.isnan(fpr_at_tpr([1, 2], [1, 1]))
+    assert estimate(fpr_at_tpr, {"score": [1, 2], "is_ood": [1, 1]}).reason == "no row is ID"
+
+
+def test_messages() -> None:
+    for run in (lambda **some: fpr_at_tpr([1, 2], [0, 1], **some), _State):
+        with pytest.raises(OochubError, match=r"tpr must be a share of rows, above 0 and at most 1, got 95\."):
+            run(tpr=95)
+        with pytest.raises(OochubError, match=r"positive must be 'id' or 'ood', got 'in'\."):
+            run(positive="in")

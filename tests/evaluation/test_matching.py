@@ -1,0 +1,318 @@
+"""The matched gap against scikit-learn's weights, a slow bootstrap, and worlds whose truth is known by arithmetic."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import reports
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
+from test_evaluation import nooch_predictions
+
+import oochub
+from oochub.evaluation.matching import matched_gap
+from oochub.evaluation.weighted_metric import weighted_metric, weighted_names
+from oochub.prediction.predictions import Predictions
+from oochub.report.matched_words import matched_words
+from oochub.report.report import Report
+from oochub.stats.estimation import gap
+
+
+def world(n, rng, *, context, size, out):
+    """Rows of one side: positives have an area, smaller out of context; the score follows area and context."""
+    label = (rng.random(n) < 0.4).astype(int)
+    area = np.where(label == 1, np.exp(rng.normal(-1.5 * out, 1, n)), 0.0)
+    score = np.where(label == 1, 1 + size * np.log(np.maximum(area, 1e-9)) - context * out, -1 + context * out)
+    score = np.round(score + rng.normal(size=n), 1)  # with ties
+    probability = 1 / (1 + np.exp(-score))
+    loss = -np.log(np.where(label == 1, probability, 1 - probability))
+    return {"label": label, "score": score, "prediction": (score > 0).astype(int), "loss": loss, "area": area}
+
+
+def sides(seed=0, n=(3000, 1200), **effects):
+    rng = np.random.default_rng(seed)
+    return [world(n[out], rng, out=out, **effects) for out in (0, 1)]
+
+
+def by_scikit_learn(metric, rows, weights):
+    if metric == "auc":
+        return roc_auc_score(rows["label"], rows["score"], sample_weight=weights)
+    if metric == "nll":
+        p = 1 / (1 + np.exp(-rows["score"]))
+        return log_loss(rows["label"], p, sample_weight=weights, labels=[0, 1])
+    right = accuracy_score(rows["label"], rows["prediction"], sample_weight=weights)
+    return right if metric == "accuracy" else 1 - right
+
+
+def by_hand(metric, inside, outside):
+    """The matched gap with pandas' quartiles and scikit-learn's weighted metrics."""
+    frame = pd.concat([pd.DataFrame(inside).assign(out=0), pd.DataFrame(outside).assign(out=1)], ignore_index=True)
+    frame["stratum"] = frame.groupby("label")["area"].transform(
+        lambda area: pd.qcut(area, 4, labels=False, duplicates="drop") if area.nunique() > 1 else 0
+    )
+    count = frame.groupby(["out", "label", "stratum"]).size()
+    share = count / frame.groupby(["out", "label"]).size()
+    weights = [share[1, y, s] / share[0, y, s] for y, s in zip(frame["label"], frame["stratum"], strict=True)]
+    frame["weight"] = np.where(frame["out"] == 1, 1.0, weights)
+    values = [by_scikit_learn(metric, part, part["weight"]) for _, part in frame.groupby("out")]
+    return values[1] - values[0]
+
+
+@pytest.mark.parametrize("metric", weighted_names())
+def test_weighted_metrics_against_scikit_learn(metric):
+    """Planted faults seen: ties counted as won, weights of the negatives left out."""
+    rows = sides(context=0.5, size=0.5)[0]
+    weights = np.random.default_rng(1).exponential(size=(3, len(rows["label"])))
+    weights[1][::3] = 0
+    weights[2] = 1
+    expected = [by_scikit_learn(metric, rows, one) for one in weights]
+    assert weighted_metric(metric, rows, weights) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(weighted_metric(metric, rows, np.zeros((1, len(rows["label"]))))).all()
+
+
+def test_weighted_auc_of_one_class_is_undefined():
+    rows = sides(context=0.5, size=0.5)[0]
+    assert np.isnan(weighted_metric("auc", rows, (rows["label"] == 1)[None, :]))[0]
+    with pytest.raises(oochub.OochubError, match="No metric with a weighted form named 'ece'"):
+        weighted_metric("ece", rows, np.ones((1, 3)))
+
+
+@pytest.mark.parametrize("metric", weighted_names())
+def test_value_and_raw_gap_against_scikit_learn(metric):
+    """Planted faults seen: weights over all labels at once; the share in context on top."""
+    inside, outside = sides(context=0.5, size=0.7)
+    found = matched_gap(metric, inside, outside, column="area", resamples=100)
+    assert found.gap == pytest.approx(by_hand(metric, inside, outside), abs=1e-12)
+    assert found.gap.low < found.gap < found.gap.high and found.gap.n == 4200 and found.gap.reason is None
+    assert found.share_out == 1
+
+
+def test_strata_are_quartiles_within_each_label():
+    inside, outside = sides(context=0.5, size=0.7)
+    found = matched_gap("auc", inside, outside, column="area", resamples=100).strata
+    negative, *positive = found
+    assert (negative.label, negative.low, negative.high, negative.mean_out) == (0, 0.0, 0.0, 0.0)
+    areas = np.concatenate([side["area"][side["label"] == 1] for side in (inside, outside)])
+    for k, one in enumerate(positive):
+        low, high = np.quantile(areas, [k / 4, (k + 1) / 4])
+        chosen = [(s["label"] == 1) & (s["area"] > low if k else s["area"] >= 0) & (s["area"] <= high)
+                  for s in (inside, outside)]  # fmt: skip
+        assert [one.n_in, one.n_out] == [int(mask.sum()) for mask in chosen]
+        assert one.mean_in == pytest.approx(inside["area"][chosen[0]].mean())
+        assert one.mean_out == pytest.approx(outside["area"][chosen[1]].mean())
+    assert len(positive) == 4 and sum(one.n_in + one.n_out for one in found) == 4200
+
+
+def test_size_alone_leaves_no_gap_and_context_alone_leaves_all_of_it():
+    """Two sizes, so that strata hold equal rows: with size as the only cause the gap vanishes, else it stays."""
+    rng = np.random.default_rng(3)
+    for context, size in ((0.0, 0.4), (0.25, 0.0)):
+        made = []
+        for out, n in ((0, 8000), (1, 4000)):
+            area = np.where(rng.random(n) < (0.8 if out else 0.2), 0.01, 0.5)
+            wrong = rng.random(n) < 0.1 + size * (area < 0.1) + context * out
+            made.append({"label": np.ones(n, int), "prediction": 1 - wrong.astype(int), "area": area})
+        raw = gap(oochub.get("metric", "accuracy"), *({k: s[k] for k in ("label", "prediction")} for s in made))
+        found = matched_gap("accuracy", *made, column="area").gap
+        if context:
+            assert abs(found - raw) < 0.02 and found.low < -0.25 < found.high
+        else:
+            assert raw == pytest.approx(-0.24, abs=0.03) and abs(found) < 0.03 and found.low < 0 < found.high
+
+
+def test_interval_covers_the_gap_that_arithmetic_gives():
+    """P(wrong) by size and side is set, so the matched gap is sum_k P(k | out) (P(wrong|k,in) - P(wrong|k,out))."""
+    small, wrong = (0.25, 0.7), {(0, 0): 0.1, (0, 1): 0.3, (1, 0): 0.2, (1, 1): 0.35}  # (out, is small)
+    truth = sum(p * (wrong[0, k] - wrong[1, k]) for k, p in ((0, 0.3), (1, 0.7)))
+    covered = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        made = []
+        for out, n in ((0, 600), (1, 300)):
+            is_small = (rng.random(n) < small[out]).astype(int)
+            error = rng.random(n) < np.where(is_small, wrong[out, 1], wrong[out, 0])
+            made.append({"label": np.ones(n, int), "prediction": 1 - error, "area": 1.0 - 0.9 * is_small})
+        found = matched_gap("accuracy", *made, column="area", resamples=300, seed=seed).gap
+        covered += found.low <= truth <= found.high
+    assert 0.91 <= covered / 150 <= 0.985, covered
+
+
+def test_interval_against_a_slow_bootstrap():
+    """The same quantiles as a loop that draws rows and weighs them anew with scikit-learn."""
+    inside, outside = sides(context=0.5, size=0.7, n=(300, 200))
+    found = matched_gap("auc", inside, outside, column="area", resamples=2000)
+    edges = np.quantile(np.concatenate([s["area"][s["label"] == 1] for s in (inside, outside)]), [0.25, 0.5, 0.75])
+    rng = np.random.default_rng(9)
+    drawn = []
+    for _ in range(400):
+        parts = []
+        for side in (inside, outside):
+            rows = rng.integers(len(side["label"]), size=len(side["label"]))
+            parts.append({name: array[rows] for name, array in side.items()})
+        strata = [np.where(p["label"] == 1, np.digitize(p["area"], edges, right=True), -1) for p in parts]
+        share = [{k: (s == k).sum() / (s >= 0).sum() if k >= 0 else 1.0 for k in (-1, 0, 1, 2, 3)} for s in strata]
+        weights = [share[1][k] / share[0][k] for k in strata[0]]
+        drawn.append(by_scikit_learn("auc", parts[1], None) - by_scikit_learn("auc", parts[0], weights))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    assert [found.gap.low, found.gap.high] == pytest.approx([low, high], abs=0.15 * (high - low))
+
+
+def test_rows_of_a_cluster_are_drawn_together():
+    """Each row four times: by cluster the interval is that of the single rows; without, it is half as wide."""
+    inside, outside = sides(context=0.5, size=0.7, n=(400, 300))
+    fourfold = [{name: np.repeat(array, 4) for name, array in side.items()} for side in (inside, outside)]
+    names = [np.repeat(np.arange(len(side["label"])), 4) for side in (inside, outside)]
+    single = matched_gap("auc", inside, outside, column="area").gap
+    clustered = matched_gap("auc", *fourfold, column="area", in_cluster=names[0], out_cluster=names[1]).gap
+    alone = matched_gap("auc", *fourfold, column="area").gap
+    assert clustered == pytest.approx(single, abs=1e-12)
+    assert (clustered.high - clustered.low) / (single.high - single.low) == pytest.approx(1, abs=0.12)
+    assert (alone.high - alone.low) / (single.high - single.low) == pytest.approx(0.5, abs=0.08)
+
+
+def test_a_stratum_of_one_side_is_left_out_and_said():
+    """The largest quarter has no row in context: the rest is compared, as if it were not there."""
+    inside, outside = sides(context=0.5, size=0.7, n=(1000, 3000))
+    edge = np.quantile(outside["area"][outside["label"] == 1], 0.7)
+    inside = {name: array[inside["area"] < edge] for name, array in inside.items()}
+    found = matched_gap("auc", inside, outside, column="area")
+    alone = found.strata[-1]
+    assert (alone.n_in, alone.kept) == (0, False) and all(one.kept for one in found.strata[:-1])
+    assert found.share_out == pytest.approx(1 - alone.n_out / 3000) and alone.n_out > 100
+    rest = {name: array[outside["area"] < alone.low] for name, array in outside.items()}
+    count = {k: [one.n_in, one.n_out] for k, one in enumerate(found.strata[1:-1])}
+    edges = [one.low for one in found.strata[2:-1]]
+    share = np.array(list(count.values())) / np.sum(list(count.values()), axis=0)
+    of_row = np.searchsorted(edges, inside["area"], side="right")
+    weights = np.where(inside["label"] == 1, (share[:, 1] / share[:, 0])[of_row], 1.0)
+    expected = by_scikit_learn("auc", rest, None) - by_scikit_learn("auc", inside, weights)
+    assert found.gap == pytest.approx(expected, abs=1e-12)
+    fields = found.to_dict()
+    assert fields["share_out"] < 1 and fields["strata"][-1]["mean_in"] is None
+    said = matched_words({"gap": {"value": -0.3}, "matched_gap": fields, "benchmark": {"object": "car"}})
+    assert f"covers the {100 * found.share_out:.1f}% of the out-of-context examples that have a counterpart" in said
+
+
+def test_rows_without_a_value_are_left_out_and_count_as_unmatched():
+    inside, outside = sides(context=0.5, size=0.7)
+    blank = outside | {"area": np.where(np.arange(1200) % 4 == 0, np.nan, outside["area"])}
+    found = matched_gap("auc", inside, blank, column="area")
+    rest = {name: array[np.arange(1200) % 4 != 0] for name, array in outside.items()}
+    assert found.share_out == 0.75 and found.gap == matched_gap("auc", inside, rest, column="area").gap
+
+
+def test_undefined_is_nan_with_a_reason():
+    inside, outside = sides(context=0.5, size=0.7)
+    nothing = {name: array[:0] for name, array in outside.items()}
+    cases = {
+        "worst_group has no weighted form; auc, accuracy": ("worst_group", inside, outside),
+        "no rows with a value on one side": ("auc", inside, nothing),
+        "no rows of like values": ("auc", inside, outside | {"area": outside["area"] + 1e6}),
+    }
+    for reason, (metric, one, other) in cases.items():
+        found = matched_gap(metric, one, other, column="area")
+        assert np.isnan(found.gap) and np.isnan(found.gap.low) and reason in found.gap.reason
+    perfect = [side | {"prediction": side["label"]} for side in (inside, outside)]
+    found = matched_gap("accuracy", *perfect, column="area").gap
+    assert found == 0 and np.isnan(found.low) and "no interval" in found.reason
+
+
+def test_few_errors_are_said():
+    """Nine wrong answers in context make an interval that may be too narrow; ten do not."""
+    inside, outside = sides(context=0.5, size=0.7)
+    for wrong in (9, 10):
+        inside["prediction"] = np.where(np.arange(3000) < wrong, 1 - inside["label"], inside["label"])
+        reason = matched_gap("error_rate", inside, outside, column="area", resamples=100).gap.reason
+        assert reason == ("a side has 9 errors or right answers: it may be too narrow" if wrong == 9 else None)
+
+
+def test_few_rows_have_no_interval():
+    """Three small objects in context stand for all of them: too few for the AUC, not for the mean of all rows."""
+    inside, outside = sides(context=0.5, size=0.7, n=(400, 60))
+    large = inside["area"] > np.quantile(inside["area"][inside["label"] == 1], 0.9)
+    kept = (inside["label"] == 0) | large
+    kept[np.flatnonzero((inside["label"] == 1) & ~large)[:3]] = True
+    few = {name: array[kept] for name, array in inside.items()}
+    found = matched_gap("auc", few, outside, column="area")
+    assert np.isfinite(found.gap) and np.isnan(found.gap.low)
+    weights = np.concatenate([[one.n_out / one.n_in] * one.n_in for one in found.strata[1:] if one.kept])
+    assert f"count as {weights.sum() ** 2 / (weights**2).sum():.1f} equal ones, too few" in found.gap.reason
+    assert np.isfinite(matched_gap("accuracy", few, outside, column="area").gap.low)
+
+
+def with_area(predictions, rng=None):
+    rng = rng or np.random.default_rng(5)
+    easy = predictions.column("challenge") == "easy"
+    area = np.where(predictions.label == 1, np.exp(rng.normal(np.where(easy, 0.0, -1.0))) / 10, 0.0)
+    table = predictions.table.append_column("area", pa.array(area))
+    return Predictions(table, predictions.metadata)
+
+
+@pytest.fixture(scope="module")
+def matched():
+    return oochub.evaluate(with_area(nooch_predictions()), match="area")
+
+
+def test_report_holds_the_matched_gap(matched, tmp_path):
+    """The numbers of the field, from the predictions again; the raw report is as it was, plus the field."""
+    frame = with_area(nooch_predictions()).to_pandas().query("split == 'test'")
+    frame["score"] = [float(row[1]) - float(row[0]) for row in frame["logits"]]
+    parts = [part.to_dict("list") for part in (frame.query("challenge == 'easy'"), frame.query("challenge != 'easy'"))]
+    parts = [{k: np.array(v) for k, v in p.items() if k in ("label", "score", "area")} for p in parts]
+    assert matched["matched_gap"] == pytest.approx(by_hand("auc", *parts), abs=1e-12)
+    field = matched.data["matched_gap"]
+    assert (field["n_in"], field["n_out"], field["metric"], field["column"]) == (1574, 426, "auc", "area")
+    assert Report.load(matched.save(tmp_path / "r.json"))["matched_gap"] == matched["matched_gap"]
+    frame = matched.to_pandas().set_index("slice")
+    assert frame.loc["gap matched on area", "value"] == matched["matched_gap"]
+    plain = oochub.evaluate(with_area(nooch_predictions()))
+    assert "matched_gap" not in plain and set(matched.data) - set(plain.data) == {"matched_gap"}
+    assert plain.data["gap"] == matched.data["gap"] and "--match" not in plain.data["provenance"]["command"]
+
+
+def test_every_rendering_says_it_in_one_sentence(matched):
+    import io
+
+    from rich.console import Console
+
+    from oochub.report.tables import terminal
+
+    value, field = -100 * matched["gap"], matched.data["matched_gap"]
+    sentence = (
+        f"Of the gap of −{value:.1f} points, −{-100 * field['value']:.1f} remain at equal object size "
+        f"(95% interval −{-100 * field['low']:.1f} to −{-100 * field['high']:.1f})."
+    )
+    if abs(field["value"]) > abs(matched["gap"]):
+        sentence = (
+            sentence.replace("Of the gap", "The gap").replace(" points,", " points becomes").replace(" remain", "")
+        )
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(terminal(matched.data))
+    latex = matched.to_latex().replace("$-$", "−").replace(r"\%", "%")
+    for text in (stream.getvalue(), matched.to_markdown(), latex, matched.to_html()):
+        assert text.count(sentence) == 1
+    assert "equal" not in reports.nooch_report() and matched_words(reports.nooch_report()) == ""
+
+
+@pytest.mark.parametrize("column", ["ara", "challenge", "context_area", "score", "label"])
+def test_only_numeric_auxiliary_columns_can_be_matched_on(column):
+    with pytest.raises(oochub.OochubError, match=r"No numeric auxiliary column to match on named.*Allowed: area"):
+        oochub.evaluate(with_area(nooch_predictions()), match=column)
+
+
+def test_without_any_column_of_numbers_it_is_said():
+    with pytest.raises(oochub.OochubError, match="no auxiliary column of numbers"):
+        oochub.evaluate(nooch_predictions(), match="area")
+
+
+def test_the_command_line_takes_the_column(matched, monkeypatch, capsys, tmp_path):
+    from oochub.cli import main
+
+    path = with_area(nooch_predictions()).save(tmp_path / "preds.parquet")
+    arguments = ["oochub", "evaluate", str(path), "--out", str(tmp_path / "r.json"), "--match", "area"]
+    monkeypatch.setattr("sys.argv", arguments)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 0 and "at equal object size" in capsys.readouterr().out
+    loaded = Report.load(tmp_path / "r.json")
+    assert loaded.data["matched_gap"] == matched.data["matched_gap"]
+    assert loaded.data["provenance"]["command"].endswith("--match area")

@@ -1,0 +1,196 @@
+"""`oochub report --plot`: figures of reports, of predictions and of a data set, and every wrong turn."""
+
+import json
+import re
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pyarrow as pa
+import pytest
+import reports
+from datasets import load_dataset
+from PIL import Image
+from tiny_encoder import tiny_encoder
+
+import oochub
+from oochub import OochubError
+from oochub.benchmark import BuildRecord
+from oochub.cli import main
+from oochub.prediction.predictions import Predictions
+from oochub.report.drawing import Plot
+from oochub.report.figure_sources import Sources
+from oochub.report.report import Report
+
+mpl.use("Agg")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, coco):
+    """Two reports, and predictions of nooch/all with random logits."""
+    folder = tmp_path_factory.mktemp("files")
+    for objective in ("erm", "group_dro"):
+        report = reports.nooch_report()
+        report["model"]["objective"] = objective
+        Report(report).save(folder / f"{objective}.json")
+    encoder = tiny_encoder(tmp_path_factory.mktemp("encoder"))
+    data = load_dataset("nooch", "all", data_dir=coco, encoder=encoder, split="test")
+    record, names = BuildRecord.of(data.info.description), data.features["labels"].feature.names
+    logits = np.random.default_rng(0).normal(size=(len(data), len(names))).astype(np.float32)
+    columns = data.select_columns(["example_id", "labels", "areas", "gist_similarity"]).to_dict()
+    columns |= {"split": ["test"] * len(data), "label": [-1] * len(data), "logits": list(logits)}
+    told = {"benchmark": "nooch", "config": "all", "version": record.version, "facts": record.facts}
+    told |= {"model": {"id": "random"}, "class_names": names, "rows": {"test": len(data)}}
+    Predictions(pa.table(columns), told).save(folder / "all.parquet")
+    return folder
+
+
+def test_figures_of_reports(run, files, tmp_path):
+    out = tmp_path / "new" / "bars.png"
+    words = ("--plot", f"hard_easy_bars={out}", "--plot", f"hard_easy_bars:metric=nll={tmp_path}/lr=0.1.svg")
+    code, shown, err = run("report", files / "erm.json", files / "group_dro.json", *words)
+    assert code == 0 and shown.split() == [str(out), f"{tmp_path}/lr=0.1.svg"], err
+    assert Image.open(out).size[0] == 7 * 150
+    drawn = (tmp_path / "lr=0.1.svg").read_text()
+    assert drawn.startswith("<?xml") and "<svg" in drawn
+    page, gap = tmp_path / "r.html", tmp_path / "gap.pdf"
+    code, shown, err = run("report", files / "erm.json", "--html", page, "--plot", f"gap={gap}", "--json")
+    assert code == 0 and json.loads(shown) == {"html": str(page), "plots": [str(gap)]}, err
+    assert page.stat().st_size > 10_000 and gap.read_bytes().startswith(b"%PDF")
+
+
+def test_tables_of_several_reports(run, files):
+    code, shown, err = run("report", files / "erm.json", files / "group_dro.json")
+    assert code == 0 and shown.count("Out of context") >= 2, err
+
+
+def test_every_figure_of_predictions(run, files, tmp_path):
+    kinds = ["contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share:side=negative:betas=0.1,0.2"]
+    kinds += ["alpha_beta_loss", "hard_against_all:criterion=gist", "tau_loss:fewest=3"]
+    made = [tmp_path / f"{k}.png" for k in range(len(kinds))]
+    words = [word for kind, path in zip(kinds, made, strict=True) for word in ("--plot", f"{kind}={path}")]
+    code, shown, err = run("report", files / "all.parquet", *words)
+    assert code == 0 and shown.split() == [str(path) for path in made], err
+    assert all(Image.open(path).size[0] > 400 for path in made)
+    assert not mpl.pyplot.get_fignums()
+
+
+def test_figures_of_a_data_set(run, coco, tmp_path):
+    out = tmp_path / "contexts.png"
+    code, shown, err = run("report", "nooch/all", "--data-dir", coco, "--plot", f"contexts_over_alpha={out}")
+    assert code == 0 and shown.split() == [str(out)] and out.is_file(), err
+
+
+def test_the_plots_of_one_report_are_known():
+    from oochub import plots
+    from oochub.report import drawing
+
+    with pytest.raises(OochubError, match=re.escape(", ".join(sorted(drawing._OF_ONE_REPORT)) + ".")):
+        plots.plot(reports.nooch_report(), "no such kind")
+
+
+def test_options_reach_the_figure():
+    """Planted fault seen: the options are checked and dropped."""
+    from test_figures import losses, scenes
+
+    sources = Sources(names=["all.parquet"])
+    ax = Plot.parse("alpha_beta_share:side=negative:betas=0.1,0.2:alphas=0=x.png", sources).draw(scenes())
+    assert ax.get_title(loc="left").startswith("hard negatives") and len(ax.texts) == 2
+    ax = Plot.parse("hard_against_all:criterion=gist=x.png", sources).draw(losses())
+    assert "hard by gist" in ax.get_ylabel()
+    assert np.isfinite(Plot.parse("tau_loss:fewest=1=x.png", sources).draw(scenes()).lines[0].get_ydata()).sum() > (
+        np.isfinite(Plot.parse("tau_loss=x.png", sources).draw(scenes()).lines[0].get_ydata()).sum()
+    )
+    mpl.pyplot.close("all")
+
+
+def test_the_same_input_gives_the_same_bytes(run, files, tmp_path):
+    """Planted faults seen: a date in the PDF; the ids of an SVG without their salt."""
+    for suffix in ("png", "pdf", "svg"):
+        for k in (1, 2):
+            assert run("report", files / "erm.json", "--plot", f"gap={tmp_path}/{k}.{suffix}")[0] == 0
+        first = (tmp_path / f"1.{suffix}").read_bytes()
+        assert first == (tmp_path / f"2.{suffix}").read_bytes()
+        assert b"CreationDate" not in first and b"<dc:date>" not in first
+
+
+def test_every_figure_says_what_it_is_made_of():
+    """A figure that --plot cannot draw has a verb of its own."""
+    drawn = 0
+    for name in oochub.names("figure"):
+        for source in ("report.json", "all.parquet", "nooch/all", "numbers.csv"):
+            try:
+                Plot.parse(f"{name}=x.png", Sources(names=[source], detectors=["msp", "energy"]))
+                drawn += 1
+                break
+            except OochubError as error:
+                said = str(error)
+        else:
+            assert f"`oochub {name}`" in said, said
+    assert drawn >= 7
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ERM", "--plot", "gapp=OUT.png"), "No figure named 'gapp'. Did you mean 'gap'"),
+        (("ALL", "--plot", "tau_curve=OUT.png"), "Did you mean 'tau_curves'"),
+        (("ERM", "--plot", "OUT.png"), "A plot is written KIND=FILE.png"),
+        (("ERM", "--plot", "gap=OUT.jpg"), "A figure is a .png, .pdf, .svg file, got out.jpg"),
+        (("ERM", "--plot", "gap=ERM/x.png"), "is a file, not a folder"),
+        (("ERM", "--plot", "gap:side=positive=OUT.png"), "gap has no options, got 'side'"),
+        (("ALL", "--plot", "alpha_beta_share:sid=negative=OUT.png"), "No option of alpha_beta_share named 'sid'"),
+        (("ALL", "--plot", "alpha_beta_share:ax=1=OUT.png"), "named 'ax'"),
+        (("/no/all.parquet", "--plot", "alpha_beta_share:side=negativ=OUT.png"), "Did you mean 'negative'"),
+        (("/no/all.parquet", "--plot", "alpha_beta_share:betas=0.1,b=OUT.png"), "numbers with commas between"),
+        (("/no/all.parquet", "--plot", "tau_loss:fewest=many=OUT.png"), "a whole number, got 'many'"),
+        (("/no/report.json", "--plot", "tau_curves=OUT.png"), "tau_curves is made of predictions"),
+        (("/no/all.parquet", "--plot", "hard_easy_bars=OUT.png"), "hard_easy_bars is made of reports"),
+        (("nooch/all", "--plot", "tau_loss=OUT.png"), "tau_loss is made of predictions (.parquet"),
+        (("nooch/all", "--plot", "hard_against_all=OUT.png"), "hard_against_all is made of predictions"),
+        (("nooch/all", "--plot", "gap=OUT.png"), "gap is made of reports"),
+        (("nooch/ce_car", "--data-dir", "/no", "--plot", "tau_curves=OUT.png"), "Only nooch/all holds what"),
+        (("ALL", "--plot", "gallery=OUT.png"), "`oochub gallery`"),
+        (("ERM", "DRO", "--plot", "gap=OUT.png"), "gap shows exactly one report, got 2"),
+        (("ERM", "DRO", "--html", "OUT.html"), "--html takes exactly one report, got 2"),
+        (("ERM", "DRO", "--latex", "OUT.tex", "--plot", "hard_easy_bars=OUT.png"), "--latex takes exactly one"),
+        (("ERM", "ALL", "--plot", "gap=OUT.png"), "one or more reports, or of one other source"),
+        (("ALL", "ALL", "--plot", "tau_curves=OUT.png"), "one or more reports, or of one other source"),
+        (("ALL",), "run `oochub evaluate"),
+        (("ALL", "--markdown", "OUT.md"), "run `oochub evaluate"),
+        (("nooch/all", "--html", "OUT.html"), "run `oochub evaluate"),
+        (("/no/report.json", "--plot", "gap=OUT.png"), "No report at /no/report.json"),
+        (("/no/all.parquet", "--plot", "tau_curves=OUT.png"), "No predictions at"),
+        (("nooch/all", "--data-dir", "/no", "--plot", "contexts_over_alpha=OUT.png"), "is not a folder"),
+        (("ERM", "--option", "contexts", "--plot", "gap=OUT.png"), "key=value"),
+    ],
+)
+def test_wrong_turns(run, files, tmp_path, words, said):
+    """Where two things are wrong, what was typed is said before what was not found: nothing slow has begun."""
+    places = {"ERM": files / "erm.json", "DRO": files / "group_dro.json", "ALL": files / "all.parquet"}
+    places["OUT"] = tmp_path / "out"
+    filled = [re.sub("ERM|DRO|ALL|OUT", lambda m: str(places[m[0]]), word) for word in words]
+    code, shown, err = run("report", *filled)
+    assert code == 2 and said in err and "Traceback" not in err and not shown, (code, err)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_matplotlib(run, files, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = run("report", files / "erm.json", "--plot", f"gap={tmp_path}/x.png")
+    assert code == 2 and 'pip install "oochub[plots]"' in err

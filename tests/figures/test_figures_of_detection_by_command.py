@@ -1,0 +1,204 @@
+"""`oochub report --plot` of several predictions of one model: detectors, pictures, tables of lines, and wrong turns."""
+
+import json
+import re
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pyarrow as pa
+import pytest
+import reports
+from datasets import load_dataset
+from matplotlib import pyplot
+from PIL import Image
+from safetensors.numpy import save_file
+from scipy import stats
+from test_figures_of_detection import numbers
+
+from oochub.cli import main
+from oochub.evaluation.detector_scores import detector_scores
+from oochub.figures._distance_fits import distance_fits, nearest_inside
+from oochub.prediction.predictions import Predictions
+from oochub.report.drawing import Plot, draw
+from oochub.report.figure_sources import Sources
+from oochub.report.report import Report
+
+mpl.use("Agg")
+SETS = ("imagenet_1k", "imagenet_r", "imagenet_ood")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return call
+
+
+def predicted(data, config, seed, model="net", width=6):
+    """Predictions of a data set by a random network: features (n, 6), logits of 1,000 classes."""
+    rng, n = np.random.default_rng(seed), len(data)
+    weight = np.random.default_rng(9).normal(size=(1000, width)).astype(np.float32)
+    features = rng.normal(0.5, 1, (n, width)).astype(np.float32)
+    columns = data.select_columns(["example_id", "label", "is_ood", "class_name"]).to_dict()
+    columns["shift"] = data.features["shift"].int2str(data["shift"])
+    known = np.arange(1000) == np.array(columns["label"])[:, None]
+    logits = features @ weight.T + known * rng.uniform(0, 20, (n, 1)).astype(np.float32)  # some are right
+    columns |= {"split": [str(data.split)] * n, "features": list(features), "logits": list(logits.astype(np.float32))}
+    told = {"benchmark": "imagenet_ood", "config": config, "version": "1.0.0", "model": {"id": model}}
+    told |= {"class_names": data.features["label"].names, "rows": {str(data.split): n}}
+    return Predictions(pa.table(columns), told), {"weight": weight, "bias": np.zeros(1000, np.float32)}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, imagenet):
+    """Predictions of three sets, of the training split with the head, by another model, without features; a report."""
+    folder = tmp_path_factory.mktemp("files")
+    for seed, config in enumerate(SETS):
+        data = load_dataset("imagenet_ood", config, data_dir=str(imagenet), split="test")
+        made, _ = predicted(data, config, seed)
+        made.save(folder / f"{config}.parquet")
+        predicted(data, config, 20 + seed, model="embedding", width=3)[0].save(folder / f"near_{config}.parquet")
+        bare = Predictions(made.table.drop_columns(["features"]), made.metadata)
+        bare.save(folder / f"bare_{config}.parquet")
+    train, head = predicted(load_dataset("imagenet_ood", SETS[0], data_dir=str(imagenet), split="train"), SETS[0], 7)
+    train.save(folder / "train.parquet")
+    save_file(head, folder / "train.head.safetensors")
+    Report(reports.nooch_report()).save(folder / "erm.json")
+    numbers().to_csv(folder / "numbers.csv", index=False)
+    return folder
+
+
+def test_every_figure_of_detectors(run, files, imagenet, tmp_path):
+    kinds = ["score_distributions", "score_distributions:detector=msp:by=answer:sets=imagenet_r,imagenet_ood"]
+    kinds += ["detector_ranks:rows=ood", "distance_regression:detector=vim:subsets=8"]
+    kinds += ["percentile_pictures:percentiles=20,80:detectors=energy", "disagreement_pictures:columns=3"]
+    made = [tmp_path / f"{k}.png" for k in range(len(kinds))]
+    words = [word for kind, path in zip(kinds, made, strict=True) for word in ("--plot", f"{kind}={path}")]
+    words += ["--detector", "vim:dim=2", "--reference", files / "train.parquet", "--data-dir", imagenet]
+    code, shown, err = run("report", *(files / f"{name}.parquet" for name in SETS), *words)
+    assert code == 0 and shown.split()[-len(made) :] == [str(path) for path in made], err
+    assert all(min(Image.open(path).size) > 300 for path in made) and not pyplot.get_fignums()
+    lines = [line.split() for line in shown.splitlines() if " β " in line or " α " in line]
+    assert [line[:4] for line in lines] == [["vim:dim=2", name, n, c] for name, n in
+                                           (("imagenet_r", "60"), ("imagenet_ood", "48")) for c in "βα"]  # fmt: skip
+
+
+def test_the_table_of_lines_is_that_of_scipy(run, files, tmp_path):
+    """Planted fault seen: --embedding read and not used."""
+    words = ["--plot", f"distance_regression:detector=msp:subsets=6={tmp_path}/a.png", "--json"]
+    plain, near = ([files / f"{prefix}{name}.parquet" for name in SETS] for prefix in ("", "near_"))
+    sets = detector_scores([Predictions.load(path) for path in plain], ["msp"])
+    for given in (None, near):
+        more = [word for path in given or () for word in ("--embedding", path)]
+        code, shown, err = run("report", *plain, *words, *more)
+        assert code == 0, err
+        rows = json.loads(shown)["numbers"][f"{tmp_path}/a.png"]
+        embedding = [Predictions.load(path) for path in given] if given else None
+        fits = distance_fits(sets, subsets=6, nearest=nearest_inside(sets, embedding=embedding))
+        for one, pair in zip(fits, (rows[:2], rows[2:]), strict=True):
+            line = stats.linregress(one.distance, one.value)
+            assert [row["value"] for row in pair] == pytest.approx([line.slope, line.intercept])
+            assert [row["se"] for row in pair] == pytest.approx([line.stderr, line.intercept_stderr])
+            assert {row["set"] for row in pair} == {one.name}
+    bare = [files / f"bare_{name}.parquet" for name in SETS]
+    assert run("report", *bare, *words, *more)[0] == 0  # another model's features will do
+
+
+def test_untrained_models_from_the_numbers_of_a_study(run, files, tmp_path):
+    out = tmp_path / "random.svg"
+    code, shown, err = run("report", files / "numbers.csv", "--plot", f"random_models:goal=failure:detector=knn={out}")
+    assert code == 0 and shown.split() == [str(out)] and "<svg" in out.read_text(), err
+
+
+def test_named_detectors_are_scored_once():
+    sources = Sources(names=["a.parquet", "b.parquet"], detectors=["odin:temperature=10"])
+    plots = [
+        Plot.parse(f"{kind}=x.png", sources)
+        for kind in ("score_distributions:detector=odin", "detector_ranks:detector=energy", "disagreement_pictures")
+    ]
+    seen = []
+
+    class Asked(Exception):
+        pass
+
+    def scored_sets(self):
+        seen.extend(self.detectors)
+        raise Asked
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sources, "scored_sets", property(scored_sets))
+        patch.setattr(Sources, "check", lambda self, beside: None)
+        with pytest.raises(Asked):
+            draw(plots, sources)
+    assert seen == ["odin:temperature=10", "energy", "msp"]
+
+
+def test_options_reach_the_figure(files):
+    """Planted fault seen: the options are checked and dropped."""
+    names = [str(files / f"{name}.parquet") for name in SETS]
+    sources = Sources(names=names, detectors=["energy", "msp"])
+    scored = sources.scored_sets
+    ax = Plot.parse("detector_ranks:detector=msp:against=energy:inside=imagenet_r:bins=4=x.png", sources).draw(scored)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["msp", "energy"]
+    assert ax.get_title(loc="left").startswith("imagenet_r") and "each of 4 bins" in ax.get_ylabel()
+    ax = Plot.parse("distance_regression:value=score:subsets=4=x.png", sources).draw(scored, nearest=sources.nearest)
+    assert "mean score" in ax.get_ylabel() and ax.get_title(loc="left") == "energy, 4 subsets a set"
+    assert list(sources.datasets) == list(SETS)
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("NO.parquet", "--plot", "score_distributions=OUT"), "shows a detector, and none is named"),
+        (("NO.parquet", "--plot", "detector_ranks=OUT"), "shows two detectors, and only msp is named"),
+        (("NO.parquet", "--plot", "detector_ranks:against=vum=OUT"), "No detector named 'vum'. Did you mean 'vim'"),
+        (("NO.parquet", "--plot", "detector_ranks:detector=enrgy=OUT"), "Did you mean 'energy'"),
+        (("NO.parquet", "--plot", "detector_ranks:row=ood=OUT"), "Did you mean 'rows'"),
+        (("NO.parquet", "--plot", "detector_ranks:rows=odd=OUT"), "Did you mean 'ood'"),
+        (("NO.parquet", "--plot", "percentile_pictures:percentiles=a,b=OUT"), "numbers with commas between"),
+        (("NO.parquet", "--plot", "score_distributions:detector=vim=OUT"), "vim: fitted on the training split. Give"),
+        (("NO.parquet", "--detector", "knn:k=many", "--plot", "detector_ranks=OUT"), "k must be a whole number"),
+        (("NO.parquet", "--detector", "knn:neighbors=5", "--plot", "score_distributions=OUT"), "It has: k."),
+        (("NO.parquet", "--detector", "msp", "--plot", "score_distributions=OUT"), "No predictions at"),
+        (("NO.parquet", "--detector", "msp", "--plot", "random_models=OUT"), "random_models is made of numbers"),
+        (("ERM.json", "--detector", "msp", "--plot", "score_distributions=OUT"), "a file a set, got reports"),
+        (("NO.csv", "--plot", "score_distributions:detector=msp=OUT"), "a file a set, got numbers"),
+        (("NO.csv", "--plot", "random_models=OUT"), "No table of numbers at"),
+        (("NO.csv", "NO.csv", "--plot", "random_models=OUT"), "one or more reports, or of one other source"),
+        (("NO.csv",), "run `oochub evaluate"),
+        (("1K", "R", "--plot", "tau_loss=OUT"), "only detectors are shown on several files of predictions"),
+        (("1K", "ERM.json", "--detector", "msp", "--plot", "score_distributions=OUT"), "of one other source"),
+        (("ERM.json", "--detector", "msp", "--plot", "gap=OUT"), "are read by figures of detectors"),
+        (("1K", "--detector", "msp", "--embedding", "NEAR", "--plot", "score_distributions=OUT"), "is read by the fig"),
+        (("1K", "--embedding", "NO.parquet", "--plot", "distance_regression:detector=msp=OUT"), "No predictions"),
+        (("ERM.json", "--reference", "TRAIN"), "are read by figures of detectors"),
+        (("1K", "NEAR", "--detector", "msp", "--plot", "score_distributions=OUT"), "model (net and embedding)"),
+        (("1K", "1K", "--detector", "msp", "--plot", "score_distributions=OUT"), "imagenet_1k is given twice"),
+        (("1K", "OOD", "--detector", "odin:epsilon=0.1", "--plot", "score_distributions=OUT"), "odin_logits"),
+        (("BARE", "OOD", "--detector", "msp", "--plot", "distance_regression=OUT"), "imagenet_1k.parquet has no feat"),
+        (("1K", "--detector", "msp", "--plot", "distance_regression=OUT"), "imagenet_1k is the only set"),
+        (("1K", "OOD", "--detector", "msp", "--plot", "distance_regression=OUT"), "subsets is 2 to 48, the rows of"),
+        (("1K", "--detector", "msp", "--plot", "detector_ranks:detector=energy=OUT"), "no row out of distribution"),
+        (("1K", "OOD", "--plot", "disagreement_pictures:detector=energy=OUT", "--data-dir", "/no"), "is not a folder"),
+    ],
+)  # fmt: skip
+def test_wrong_turns(run, files, tmp_path, words, said):
+    """Where two things are wrong, what was typed is said before what was not found: nothing slow has begun."""
+    places = {"1K": "imagenet_1k", "R": "imagenet_r", "OOD": "imagenet_ood", "NEAR": "near_imagenet_r"}
+    places |= {"BARE": "bare_imagenet_1k", "TRAIN": "train"}
+    paths = {name: f"{files}/{file}.parquet" for name, file in places.items()}
+    paths |= {"ERM.json": f"{files}/erm.json", "NO.parquet": "/no/a.parquet", "NO.csv": "/no/a.csv"}
+    filled = [paths.get(word, re.sub("OUT$", f"{tmp_path}/out.png", word)) for word in words]
+    code, shown, err = run("report", *filled)
+    assert code == 2 and said in err and "Traceback" not in err and not shown, (code, err)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,196 @@
+"""The lines of Figs. 3 and 10 against scipy and numpy, nearest pictures against a loop, sets taken apart."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+from scored import SETS, parts, predictions, scored_sets
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import cosine_distances
+
+from oochub import OochubError
+from oochub.figures._distance_fits import distance_fits, distance_table, nearest_inside
+from oochub.figures._linear_fit import linear_fit
+from oochub.figures._set_parts import inside_part, outside_part, scored_by, set_parts
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_line_is_that_of_scipy(seed):
+    """Planted faults seen: n - 1 degrees of freedom; the intercept's error without 1 / n."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 120))
+    x = rng.normal(rng.normal(0, 50), 2, n)
+    y = 3 * x + rng.normal(0, 5, n)
+    fit, reference = linear_fit(x, y), stats.linregress(x, y)
+    assert fit.slope.value == pytest.approx(reference.slope, rel=1e-9)
+    assert fit.intercept.value == pytest.approx(reference.intercept, rel=1e-9)
+    assert fit.slope_error == pytest.approx(reference.stderr, rel=1e-9)
+    assert fit.intercept_error == pytest.approx(reference.intercept_stderr, rel=1e-9)
+    t = stats.t.ppf(0.975, n - 2)
+    for number, error in ((fit.slope, reference.stderr), (fit.intercept, reference.intercept_stderr)):
+        assert number.low == pytest.approx(number.value - t * error) and number.n == n
+        assert number.high == pytest.approx(number.value + t * error)
+    # The band, by the matrix formula: h' (X'X)^-1 h s^2.
+    at = np.array([x.min(), x.mean(), x.max() + 3])
+    design = np.stack([np.ones(n), x], axis=1)
+    s2 = float(((y - design @ [reference.intercept, reference.slope]) ** 2).sum()) / (n - 2)
+    row = np.stack([np.ones(3), at], axis=1)
+    error = np.sqrt(np.einsum("ij,jk,ik->i", row, np.linalg.inv(design.T @ design), row) * s2)
+    middle, low, high = fit.at(at)
+    np.testing.assert_allclose(middle, reference.intercept + reference.slope * at, rtol=1e-9)
+    np.testing.assert_allclose(high - middle, t * error, rtol=1e-5)
+    np.testing.assert_allclose(middle - low, high - middle, rtol=1e-9)
+
+
+def test_intervals_of_a_line_cover():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.4, 1, 30)
+    hits = np.zeros(2)
+    for _ in range(2000):
+        fit = linear_fit(x, 0.8 + 0.1 * x + rng.normal(0, 0.02, 30))
+        hits += [one.low <= true <= one.high for one, true in ((fit.slope, 0.1), (fit.intercept, 0.8))]
+    assert all(0.935 < share < 0.965 for share in hits / 2000), hits / 2000
+
+
+def test_a_line_that_is_not_there_says_why():
+    fit = linear_fit([1, 1, 1], [0, 1, 2])
+    assert np.isnan(fit.slope) and "same x" in fit.slope.reason and np.isnan(fit.intercept_error)
+    assert "1 point" in linear_fit([1], [2]).slope.reason
+    two = linear_fit([0, 1], [1, 3])
+    assert (two.slope.value, two.intercept.value) == (2, 1) and np.isnan(two.slope.low) and two.slope.reason
+    for x, y in (([], []), ([1, np.nan], [1, 2]), ([1, 2], [1, np.inf])):
+        with pytest.raises(OochubError, match="finite numbers"):
+            linear_fit(x, y)
+    with pytest.raises(OochubError, match="same number of rows"):
+        linear_fit([1, 2], [1])
+
+
+def test_nearest_is_that_of_a_full_matrix():
+    sets = scored_sets(["msp"])
+    found = nearest_inside(sets)
+    bank = sets[0].predictions.features.astype(float)
+    for one in sets[1:]:
+        distance = cosine_distances(one.predictions.features.astype(float), bank)
+        np.testing.assert_array_equal(found[one.name].row, distance.argmin(axis=1))
+        np.testing.assert_allclose(found[one.name].distance, distance.min(axis=1), atol=1e-7)
+    assert (found["known"].row == -1).all() and np.isnan(found["known"].distance).all()
+
+
+def test_nearest_within_one_file_and_by_another_embedding():
+    """Planted fault seen: rows of the bank numbered among the rows in distribution alone."""
+    both = predictions("both", shift="none", n=40, seed=3)
+    is_ood = np.arange(40) % 4 == 1
+    table = both.table.set_column(both.table.column_names.index("is_ood"), "is_ood", [is_ood.tolist()])
+    one = scored_sets(["msp"], [type(both)(table, both.metadata)])[0]
+    found = nearest_inside([one])["both"]
+    features = both.features.astype(float)
+    for row in range(40):
+        if not is_ood[row]:
+            assert found.row[row] == -1 and np.isnan(found.distance[row])
+            continue
+        distances = [cosine_distances(features[[row]], features[[k]])[0, 0] for k in range(40)]
+        best = min((k for k in range(40) if not is_ood[k]), key=distances.__getitem__)
+        assert found.row[row] == best and found.distance[row] == pytest.approx(distances[best], abs=1e-7)
+    # Another embedding, in another order of rows.
+    sets = scored_sets(["msp"])
+    other = [predictions(name, shift=shift, n=n, seed=50 + k) for k, (name, (shift, n)) in enumerate(SETS.items())]
+    turned = [type(part)(part.table.take(np.arange(len(part))[::-1]), part.metadata) for part in other]
+    found = nearest_inside(sets, embedding=turned[::-1])
+    distance = cosine_distances(other[2].features.astype(float), other[0].features.astype(float))
+    np.testing.assert_array_equal(found["new"].row, distance.argmin(axis=1))
+
+
+def test_what_lacks_for_nearest_is_said():
+    sets = scored_sets(["msp"], parts(features=False))
+    with pytest.raises(OochubError, match="known lack features"):
+        nearest_inside(sets)
+    whole = parts()
+    with pytest.raises(OochubError, match="The embedding of new is there 0 times; given: known, redrawn"):
+        nearest_inside(sets, embedding=whole[:2])
+    with pytest.raises(OochubError, match="The embedding of known has no features"):
+        nearest_inside(sets, embedding=parts(features=False))
+    fewer = [*whole[:2], whole[2].select(np.arange(60) != 7)]
+    with pytest.raises(OochubError, match="1 of 60 examples of new are not in the embedding, first new7"):
+        nearest_inside(sets, embedding=fewer)
+
+
+@pytest.mark.parametrize("value", ["auroc", "score"])
+def test_points_and_lines_are_those_of_a_loop(value):
+    """Planted fault seen: the AUROC turned round."""
+    sets = scored_sets()
+    fits = distance_fits(sets, detector="energy", subsets=7, value=value)
+    assert [(one.name, one.shift, one.rows) for one in fits] == [("redrawn", "covariate", 70), ("new", "semantic", 60)]
+    inside = sets[0].scores["energy"]
+    for one, scored in zip(fits, sets[1:], strict=True):
+        near = cosine_distances(scored.predictions.features.astype(float), sets[0].predictions.features.astype(float))
+        distance = near.min(axis=1)
+        order = np.argsort(distance, kind="stable")
+        sizes = [len(order) // 7 + (k < len(order) % 7) for k in range(7)]
+        ends = np.cumsum([0, *sizes])
+        x, y = [], []
+        for start, end in itertools.pairwise(ends):
+            rows = order[start:end]
+            x.append(distance[rows].mean())
+            score = scored.scores["energy"][rows]
+            truth = np.repeat([1, 0], [len(inside), len(rows)])
+            y.append(score.mean() if value == "score" else roc_auc_score(truth, np.concatenate([inside, score])))
+        np.testing.assert_allclose(one.distance, x, atol=1e-7)
+        np.testing.assert_allclose(one.value, y, atol=1e-12)
+        assert one.fit.slope.value == pytest.approx(stats.linregress(x, y).slope, abs=1e-5)
+    table = distance_table(fits)
+    assert table.columns.tolist() == ["detector", "set", "rows", "coefficient", "value", "se", "low", "high", "n"]
+    assert table["coefficient"].tolist() == ["β", "α"] * 2 and table["n"].tolist() == [7] * 4
+    assert table["value"].tolist() == [number for one in fits for number in (one.fit.slope, one.fit.intercept)]
+
+
+def test_wrong_lines_are_said():
+    sets = scored_sets()
+    for options, said in (
+        ({"subsets": 61}, "subsets is 2 to 60, the rows of new, got 61"),
+        ({"subsets": 1}, "subsets is 2 to 60"),
+        ({"value": "scores"}, "Did you mean 'score'"),
+        ({"detector": "enrgy"}, "Did you mean 'energy'"),
+    ):
+        with pytest.raises(OochubError, match=said):
+            distance_fits(sets, **{"subsets": 5} | options)
+    with pytest.raises(OochubError, match="known is the only set"):
+        distance_fits(sets[:1])
+    with pytest.raises(OochubError, match="no row in distribution in new"):
+        distance_fits(sets[2:])
+
+
+def test_sets_are_taken_apart():
+    """Planted fault seen: the covariate set taken for the one in distribution."""
+    sets = scored_sets()
+    named = [(part.name, part.shift, int(part.rows.sum())) for part in set_parts(sets)]
+    assert named == [("known", "none", 90), ("redrawn", "covariate", 70), ("new", "semantic", 60)]
+    by_answer = set_parts(sets, by_answer=True)
+    right = [int((one.predictions.logits.argmax(axis=1) == one.predictions.label).sum()) for one in sets[:2]]
+    assert [int(part.rows.sum()) for part in by_answer] == [right[0], 90 - right[0], right[1], 70 - right[1], 60]
+    assert [part.correct for part in by_answer] == [True, False, True, False, None]
+    turned = sets[::-1]
+    assert inside_part(turned).name == "known" and inside_part(turned, "redrawn").name == "redrawn"
+    assert inside_part(turned[:2]).name == "redrawn" and outside_part(sets).name == "new"
+    for call, said in (
+        (lambda: inside_part(sets, "new"), "no row in distribution in new"),
+        (lambda: inside_part(sets, "knwon"), "Did you mean 'known'"),
+        (lambda: outside_part(sets, "known"), "no row out of distribution .* in known"),
+        (lambda: outside_part(sets[:1]), "no row out of distribution .* in known"),
+        (lambda: scored_by([]), "There are no scored sets"),
+        (lambda: scored_by([sets[0], sets[0]]), re.escape("known is given twice")),
+        (lambda: scored_by(sets, "vim"), "No detector in these scores named 'vim'"),
+    ):
+        with pytest.raises(OochubError, match=said):
+            call()
+
+
+def test_detectors_go_by_their_name():
+    sets = scored_sets(["msp", "msp:temperature=2", "energy:temperature=3"])
+    assert scored_by(sets) == "msp" and scored_by(sets, but="msp") == "msp:temperature=2.0"
+    assert scored_by(sets, "msp:temperature=2") == "msp:temperature=2.0"
+    assert scored_by(sets, "energy") == "energy:temperature=3.0" and scored_by(sets, "msp") == "msp"
+    sets = scored_sets(["msp:temperature=3", "msp:temperature=2"])
+    with pytest.raises(OochubError, match="msp is there 2 times"):
+        scored_by(sets, "msp")

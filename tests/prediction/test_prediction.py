@@ -1,0 +1,186 @@
+"""Prediction against the model called by hand; heads of several architectures; what is refused before the work."""
+
+import copy
+import io
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset, DatasetDict, Image, load_dataset
+from safetensors.numpy import load_file
+from transformers import (
+    AutoModelForImageClassification,
+    ConvNextConfig,
+    Dinov2Config,
+    ResNetConfig,
+    SwiftFormerConfig,
+    ViTConfig,
+    ViTImageProcessor,
+)
+
+import oochub
+from oochub.models.heads import find_head
+from oochub.prediction.predict import head_file
+
+_TINY = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+_CONFIGS = {
+    "resnet": ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic"),
+    "vit": ViTConfig(**_TINY, image_size=32, patch_size=16),
+    "dinov2": Dinov2Config(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14),
+    "convnext": ConvNextConfig(hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1]),
+    "swiftformer": SwiftFormerConfig(depths=[1, 1, 1, 1], embed_dims=[8, 8, 16, 16]),  # a head and a distillation head
+}
+
+
+def _model(kind="resnet", classes=2):
+    torch.manual_seed(0)
+    config = copy.deepcopy(_CONFIGS[kind])
+    config.num_labels = classes
+    return AutoModelForImageClassification.from_config(config).eval()
+
+
+def _processor(size=32):
+    return ViTImageProcessor(size={"height": size, "width": size})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    target = tmp_path_factory.mktemp("model")
+    _model().save_pretrained(target)
+    _processor().save_pretrained(target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def data(coco):
+    return load_dataset("nooch", "ce_car", data_dir=coco)
+
+
+def test_logits_are_the_models_own(folder, data, tmp_path):
+    """The model and its processor called by hand, picture by picture."""
+    predictions = oochub.predict(folder, data, out=tmp_path / "p.parquet")
+    model, processor = _model(), _processor()
+    expected = []
+    for split in ("validation", "test"):
+        for row in data[split]:
+            with torch.no_grad():
+                inputs = processor(row["image"].convert("RGB"), return_tensors="pt")
+                expected.append(model(**inputs).logits[0].numpy())
+    assert predictions.split.tolist() == ["validation"] * len(data["validation"]) + ["test"] * len(data["test"])
+    np.testing.assert_allclose(predictions.logits, np.stack(expected), atol=1e-5)
+    own = oochub.predict(folder, data, preprocessing="processor")
+    np.testing.assert_allclose(own.logits, np.stack(expected), atol=1e-6)
+    assert oochub.Predictions.load(tmp_path / "p.parquet").table.equals(predictions.table)
+
+
+def test_every_column_is_carried(folder, data):
+    predictions = oochub.predict(folder, data["test"])
+    names = data["test"].features["challenge"]
+    assert predictions.column("challenge").tolist() == [names.int2str(c) for c in data["test"]["challenge"]]
+    assert predictions.label.tolist() == data["test"]["label"]
+    np.testing.assert_allclose(
+        np.concatenate(predictions.column("context_area")), np.ravel(data["test"]["context_area"])
+    )
+    assert predictions.metadata["benchmark"] == "nooch" and "partial" in " ".join(predictions.metadata["notes"])
+
+
+@pytest.mark.parametrize("kind", list(_CONFIGS))
+def test_features_times_head_are_the_logits(kind, tmp_path):
+    """The head is found by what it computes: logits = features @ W.T + b on every example."""
+    rng = np.random.default_rng(0)
+    part = _dataset([rng.integers(0, 255, (40, 40, 3), dtype=np.uint8) for _ in range(9)])
+    size = 28 if kind == "dinov2" else 32
+    out = tmp_path / "p.parquet"
+    made = oochub.predict(_model(kind, 5), part, features=True, out=out, image_processor=_processor(size), batch_size=4)
+    head = load_file(head_file(out))
+    np.testing.assert_allclose(made.features @ head["weight"].T + head["bias"], made.logits, atol=1e-5)
+
+
+def test_a_model_without_linear_head_is_said():
+    class Odd(torch.nn.Module):
+        def forward(self, pixel_values):
+            from types import SimpleNamespace
+
+            return SimpleNamespace(logits=pixel_values.mean((2, 3)))
+
+    with pytest.raises(oochub.OochubError, match="no linear layer whose output is its logits"):
+        find_head(Odd(), torch.randn(2, 3, 8, 8))
+
+
+def _dataset(pictures, **columns):
+    from PIL import Image as Pillow
+
+    def png(array):
+        file = io.BytesIO()
+        Pillow.fromarray(array).save(file, "PNG")
+        return {"bytes": file.getvalue(), "path": None}
+
+    return Dataset.from_dict({"image": [png(p) for p in pictures], **columns}).cast_column("image", Image())
+
+
+def test_streamed_equals_mapped(folder, coco, data):
+    streamed = load_dataset("nooch", "ce_car", data_dir=coco, streaming=True)
+    first, second = oochub.predict(folder, data), oochub.predict(folder, streamed)
+    np.testing.assert_array_equal(first.logits, second.logits)
+    assert first.table.drop_columns(["thumbnail"]).equals(second.table.drop_columns(["thumbnail"]))
+
+
+def test_worst_mistakes_keep_a_small_picture_without_metadata(folder, data):
+    predictions = oochub.predict(folder, data)
+    kept = [t for t in predictions.column("thumbnail") if t is not None]
+    wrong = (predictions.prediction != predictions.label).sum()
+    assert 0 < len(kept) <= wrong
+    from PIL import Image as Pillow
+
+    for one in kept:
+        picture = Pillow.open(io.BytesIO(one))
+        assert max(picture.size) <= 224 and not picture.getexif()
+    assert "thumbnail" not in oochub.predict(folder, data, images=False).table.column_names
+
+
+def test_classes_are_matched_by_name(data, tmp_path):
+    """A model with the same classes in another order: its outputs are put in the data set's order."""
+    plain = _model()
+    turned = _model()
+    turned.config.id2label, turned.config.label2id = {0: "car", 1: "no_car"}, {"car": 0, "no_car": 1}
+    first = oochub.predict(plain, data["test"], image_processor=_processor())
+    second = oochub.predict(turned, data["test"], image_processor=_processor())
+    np.testing.assert_array_equal(first.logits, second.logits[:, ::-1])
+    turned.config.id2label = {0: "cat", 1: "dog"}
+    with pytest.raises(oochub.OochubError, match=r"tells 2 classes apart \(cat, dog\), the data set has 2"):
+        oochub.predict(turned, data["test"], image_processor=_processor())
+    with pytest.raises(oochub.OochubError, match="tells 5 classes apart"):
+        oochub.predict(_model(classes=5), data["test"], image_processor=_processor())
+
+
+def test_a_truncated_jpeg_is_named_and_nothing_is_written(folder, coco, tmp_path):
+    import shutil
+
+    raw = tmp_path / "raw"
+    shutil.copytree(coco, raw)
+    data = load_dataset("nooch", "ce_car", data_dir=raw)
+    broken = raw / "images" / "train2017" / f"{data['test'][5]['example_id']}.jpg"
+    broken = broken if broken.exists() else raw / "images" / "val2017" / broken.name
+    broken.write_bytes(broken.read_bytes()[:-300])
+    data = load_dataset("nooch", "ce_car", data_dir=raw, download_mode="force_redownload")
+    with pytest.raises(oochub.OochubError, match=f"split test, example {broken.stem}"):
+        oochub.predict(folder, data, out=tmp_path / "out" / "p.parquet")
+    assert not (tmp_path / "out").exists()
+
+
+def test_refused_before_the_work(folder, data, tmp_path):
+    with pytest.raises(oochub.OochubError, match="No split named 'tset'"):
+        oochub.predict(folder, data, splits=["tset"])
+    with pytest.raises(oochub.OochubError, match="No mode named"):
+        oochub.predict(folder, data, mode="zero")
+    with pytest.raises(oochub.OochubError, match="No model at"):
+        oochub.predict(tmp_path / "nowhere", data)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(oochub.OochubError, match="no finished model"):
+        oochub.predict(tmp_path / "empty", data)
+    with pytest.raises(oochub.OochubError, match="needs image_processor="):
+        oochub.predict(_model(), data)
+    with pytest.raises(oochub.OochubError, match="no column 'image'"):
+        oochub.predict(folder, DatasetDict({"test": data["test"].remove_columns("image")}))
+    with pytest.raises(oochub.OochubError, match="give out="):
+        oochub.predict(folder, data, features=True)

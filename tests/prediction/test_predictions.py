@@ -1,0 +1,105 @@
+"""The predictions file: what it refuses, what survives the disk, what concatenation allows."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from oochub.errors import OochubError
+from oochub.prediction.predictions import Predictions, concatenate
+
+
+def made(n=20, *, split="test", classes=3, seed=0, **columns):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, classes)).astype(np.float32)
+    table = pa.table(
+        {
+            "example_id": [f"{split}-{i}" for i in range(n)],
+            "split": [split] * n,
+            "label": pa.array(rng.integers(0, classes, n)),
+            "logits": list(logits),
+            **columns,
+        }
+    )
+    names = [f"class_{k}" for k in range(classes)]
+    metadata = {
+        "benchmark": "custom",
+        "config": "default",
+        "version": "1.0.0",
+        "model": {"id": "m", "revision": None, "mode": "head"},
+        "class_names": names,
+        "rows": {split: n},
+        "fingerprint": "f",
+    }
+    return Predictions(table, metadata)
+
+
+def test_disk_and_pandas(tmp_path):
+    predictions = made(group=["a", "b"] * 10)
+    again = Predictions.load(predictions.save(tmp_path / "p.parquet"))
+    assert again.table.equals(predictions.table) and again.metadata == predictions.metadata
+    frame = again.to_pandas()
+    assert list(frame["group"][:2]) == ["a", "b"] and frame["logits"][0].dtype == np.float32
+
+
+def test_probability_against_scipy():
+    from scipy.special import softmax
+
+    predictions = made(200)
+    expected = softmax(np.stack(predictions.logits).astype(np.float64), axis=1)
+    np.testing.assert_allclose(predictions.probability, expected, rtol=1e-12)
+    assert (predictions.prediction == expected.argmax(1)).all()
+
+
+def _edited(tmp_path, edit):
+    predictions = made()
+    table = edit(predictions.table)
+    metadata = {b"oochub": json.dumps(predictions.metadata).encode()}
+    path = tmp_path / "p.parquet"
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    return path
+
+
+def _nan(table):
+    rows = [np.array([np.nan, 0, 0], np.float32), *table.column("logits").to_pylist()[1:]]
+    return table.set_column(3, "logits", pa.array([list(map(float, r)) for r in rows], pa.list_(pa.float32())))
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda t: t.slice(1), r"Examples are missing \(test: 19 of 20\)"),
+        (lambda t: pa.concat_tables([t, t.slice(3, 1)]), "1 examples occur twice, first test-3 in split test"),
+        (lambda t: t.drop_columns(["logits"]), "logits missing"),
+        (lambda t: t.slice(0, 0), "hold no row"),
+        (_nan, "1 rows have logits that are not finite, first test-0"),
+        (lambda t: t.set_column(2, "label", pa.array([7] * 20)), "20 labels are not one of the 3 classes"),
+        (lambda t: t.set_column(3, "logits", pa.array([[0.0, 1.0]] * 20)), "needs 3 logits"),
+    ],
+)
+def test_broken_files_are_said(tmp_path, edit, words):
+    with pytest.raises(OochubError, match=words) as error:
+        Predictions.load(_edited(tmp_path, edit))
+    assert "p.parquet" in str(error.value)
+
+
+def test_other_files_are_said(tmp_path):
+    with pytest.raises(OochubError, match="No predictions at"):
+        Predictions.load(tmp_path / "none.parquet")
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(OochubError, match="not a Parquet file, or is cut off"):
+        Predictions.load(tmp_path / "cut.parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "plain.parquet")
+    with pytest.raises(OochubError, match="without oochub's metadata"):
+        Predictions.load(tmp_path / "plain.parquet")
+
+
+def test_concatenation():
+    both = concatenate([made(split="validation"), made(split="test")])
+    assert len(both) == 40 and both.metadata["rows"] == {"validation": 20, "test": 20}
+    with pytest.raises(OochubError, match="occur twice"):
+        concatenate([made(), made()])
+    with pytest.raises(OochubError, match="differ in class_names"):
+        concatenate([made(), made(split="b", classes=4)])

@@ -1,0 +1,262 @@
+"""What is said of detectors: each sentence planted once, claims only where the paired tests carry them, tables."""
+
+import numpy as np
+import pytest
+from detection_reports import detection_report
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parsed_page import ParsedPage
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from oochub.evaluation.detector_differences import detector_differences
+from oochub.report import detector_words as said
+from oochub.report.page import render_page
+from oochub.report.tables import to_frame, to_markdown
+
+_N = 400
+
+
+def _rows(strengths, *, n=_N, seed=0):
+    """Rows of one pair: each detector's scores are the truth times its strength for each goal, plus shared noise."""
+    rng = np.random.default_rng(seed)
+    is_ood, correct = np.repeat([False, True], n), np.tile([True, True, True, False], n // 2)
+    correct &= ~is_ood
+    noise, own = rng.normal(size=2 * n), rng.normal(size=(len(strengths), 2 * n))
+    scores = {
+        key: new * ~is_ood + failure * correct + noise + 0.3 * mine
+        for (key, (new, failure)), mine in zip(strengths.items(), own, strict=True)
+    }
+    against = detector_differences(scores, is_ood, correct)
+    return [
+        {
+            "detector": key,
+            "metrics": {
+                "auroc_new_class": {"value": roc_auc_score(~is_ood, score), "reason": None},
+                "auroc_failure": {"value": roc_auc_score(correct, score), "reason": None},
+            },
+            **against[key],
+        }
+        for key, score in scores.items()
+    ]
+
+
+def _naive(ahead, first, second):
+    """DeLong's paired test from the definition, row against row."""
+    wins = [
+        (s[ahead][:, None] > s[~ahead][None]) + 0.5 * (s[ahead][:, None] == s[~ahead][None]) for s in (first, second)
+    ]
+    of_ahead = np.cov([one.mean(1) for one in wins]) / ahead.sum()
+    of_behind = np.cov([one.mean(0) for one in wins]) / (~ahead).sum()
+    c = of_ahead + of_behind
+    value = wins[0].mean() - wins[1].mean()
+    return value, 2 * stats.norm.sf(abs(value) / np.sqrt(c[0, 0] + c[1, 1] - 2 * c[0, 1]))
+
+
+def test_differences_are_delongs_against_the_best_and_msp():
+    rng = np.random.default_rng(3)
+    is_ood = rng.random(120) < 0.4
+    correct = rng.random(120) < 0.7
+    scores = {key: rng.normal(size=120) - by * is_ood for key, by in (("msp", 0.5), ("vim", 1.0), ("knn", 0.2))}
+    found = detector_differences(scores, is_ood, correct)
+    for goal, ahead in (("auroc_new_class", ~is_ood), ("auroc_failure", correct & ~is_ood)):
+        best = max(scores, key=lambda key: roc_auc_score(ahead, scores[key]))
+        assert goal not in found[best]["against_best"] and goal not in found["msp"]["against_msp"]
+        for key in scores:
+            for field, other in (("against_best", best), ("against_msp", "msp")):
+                if key != other:
+                    test = found[key][field][goal]
+                    value, p_value = _naive(ahead, scores[key], scores[other])
+                    assert test["other"] == other and test["value"] == pytest.approx(value, abs=1e-12)
+                    assert test["p_value"] == pytest.approx(p_value, rel=1e-9)
+    assert detector_differences({"vim": scores["vim"]}, is_ood, correct) == {
+        "vim": {"against_best": {}, "against_msp": {}}
+    }
+    alike = detector_differences({"msp": scores["msp"], "twice": 2 * scores["msp"]}, is_ood, correct)
+    assert alike["twice"]["against_msp"]["auroc_failure"]["p_value"] == 1.0
+    nothing = detector_differences(scores, np.zeros(120, bool), np.ones(120, bool))
+    assert all(one == {"against_best": {}, "against_msp": {}} for one in nothing.values())
+
+
+@pytest.mark.parametrize(
+    ("strengths", "new", "failure"),
+    [
+        ({"msp": (1, 1), "vim": (2, 2)}, "vim leads with AUROC", "vim beats msp."),
+        ({"msp": (1, 1), "vim": (1, 1)}, "but no difference from", "no difference from msp is shown."),
+        ({"msp": (2, 1), "vim": (1, 1)}, "msp leads with AUROC", "msp is shown to be better than vim."),
+        ({"msp": (1, 2), "vim": (1, 0), "knn": (1, 0)}, "msp leads", "better than every other detector."),
+        (
+            {"msp": (1, 1), "vim": (1, 1), "knn": (0, 0)},
+            "but no difference",
+            "no detector is shown to beat msp; knn is",
+        ),
+        ({"msp": (1, 1), "vim": (2, 2), "knn": (0, 0)}, "vim leads", "vim beats msp; knn is worse."),
+    ],
+    ids=["better", "not-decided", "worse", "all-worse", "some-worse", "both"],
+)
+def test_each_case_is_planted(strengths, new, failure):
+    rows = _rows(strengths)
+    assert new in said.new_class_words(rows)
+    assert failure in said.failure_words(rows)
+
+
+def test_a_lead_is_held_against_all_comparisons_at_once():
+    """Of three detectors each test counts at 0.05 / 2. Planted fault seen: each held against 0.05."""
+
+    def leads(p_value):
+        test = {"auroc_new_class": {"value": -0.1, "p_value": p_value, "other": "a"}}
+        rows = [
+            {
+                "detector": name,
+                "metrics": {"auroc_new_class": {"value": value, "reason": None}},
+                "against_best": against,
+            }
+            for name, value, against in (("a", 0.9, {}), ("b", 0.8, test), ("c", 0.7, test))
+        ]
+        assert said.among_the_best(rows, "auroc_new_class") == ({"a"} if p_value < 0.025 else {"a", "b", "c"})
+        return " leads " in said.new_class_words(rows)
+
+    assert leads(0.02) and not leads(0.03)
+
+
+def test_without_tests_nothing_is_claimed():
+    """A report of before has values only; a lone detector and a missing MSP have no comparison."""
+    rows = [{k: row[k] for k in ("detector", "metrics")} for row in _rows({"msp": (1, 1), "vim": (3, 3)})]
+    assert said.new_class_words(rows).endswith("the differences were not tested.")
+    assert said.failure_words(rows) == ""
+    assert said.failure_words(_rows({"energy": (1, 1), "vim": (3, 3)})) == ""
+    undefined = {"auroc_new_class": {"value": None, "reason": "no such row"}}
+    assert said.new_class_words([{"detector": "msp", "metrics": undefined}]).endswith(": n/a, no such row.")
+
+
+@pytest.mark.slow
+def test_equal_detectors_are_seldom_told_apart():
+    """Six detectors of equal worth: at most about 5% of draws claim a lead, at most 5% a detector that beats MSP."""
+    strengths = {name: (1, 1) for name in ("msp", "a", "b", "c", "d", "e")}
+    draws = [_rows(strengths, n=100, seed=seed) for seed in range(200)]
+    assert np.mean([" leads " in said.new_class_words(rows) for rows in draws]) <= 0.05
+    assert np.mean([" beat" in said.failure_words(rows).replace("to beat", "") for rows in draws]) <= 0.09
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(-1, 1)), min_size=2, max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_no_claim_without_its_test(cases):
+    """Whatever the numbers: "leads" needs every p below 0.05 over their number, "beats" one below 0.05.
+
+    Planted fault seen: claims by the sign alone.
+    """
+    names = ["msp", "a", "b", "c", "d", "e"][: len(cases)]
+    rows = []
+    for k, (name, (value, p, difference)) in enumerate(zip(names, cases, strict=True)):
+        test = {"value": -abs(difference) if k else difference, "p_value": p, "other": "msp"}
+        against = {"auroc_new_class": test}
+        failure = {"auroc_failure": {"value": difference, "p_value": p, "other": "msp"}}
+        metrics = {"auroc_new_class": {"value": value, "reason": None}}
+        rows.append({"detector": name, "metrics": metrics, "against_best": against, "against_msp": failure})
+    best = max(rows, key=lambda row: row["metrics"]["auroc_new_class"]["value"])
+    p_values = [row["against_best"]["auroc_new_class"]["p_value"] for row in rows if row is not best]
+    if " leads " in said.new_class_words(rows):
+        assert max(p_values) <= 0.05 / len(p_values)
+    above = [row["against_msp"]["auroc_failure"] for row in rows[1:]]
+    if " beats " in said.failure_words(rows):
+        assert any(test["value"] > 0 and test["p_value"] <= 0.05 for test in above)
+
+
+def test_probe_words():
+    base = {"factor": 1.2, "ood_set": "ood", "n_correct": 1200, "n_kept": 1100}
+    falls = base | {"detector": "vim", "beyond_msp": {"value": -0.2, "low": -0.3, "high": -0.1}}
+    rises = base | {"detector": "knn", "beyond_msp": {"value": -0.2, "low": -0.3, "high": 0.1}}
+    msp = base | {"detector": "msp", "beyond_msp": None}
+    assert said.probe_words([msp, falls, rises]).endswith("among the scores of ood vim falls further than msp.")
+    assert said.probe_words([msp, rises]).endswith("no detector is shown to fall further than msp.")
+    assert said.probe_words([msp]).endswith("1\u202f100 of 1\u202f200 right answers stay as they were.")
+    unknown = rises | {"beyond_msp": {"value": None, "low": None, "high": None}, "factor": None}
+    assert said.probe_words([unknown]) == "After a zoom, 1\u202f100 of 1\u202f200 right answers stay as they were."
+
+
+def _shown(estimate, key, *, signed=False):
+    text = f"{100 * estimate[key]:{'+' if signed else ''}.1f}".replace("-", "−")
+    return "0.0" if text in ("+0.0", "−0.0") and estimate[key] == 0 else text
+
+
+def test_every_number_is_on_the_page_and_in_markdown():
+    """Both goals, FPR@95 and what is discarded, each with its interval; the ranks of the probe; the sentences."""
+    report = detection_report()
+    page, text = ParsedPage(render_page(report)).words, to_markdown(report)
+    for row in report["detection"]:
+        for metric in ("auroc_new_class", "auroc_failure", "fpr_at_tpr_id", "correct_discarded"):
+            estimate = row["metrics"][metric]
+            interval = f"{_shown(estimate, 'low')} to {_shown(estimate, 'high')}"
+            assert f"{_shown(estimate, 'value')}{interval}" in page
+            assert f"{_shown(estimate, 'value')}<br>{interval}" in text
+    for row in report["probes"]:
+        for key in ("before", "after", "change", "beyond_msp"):
+            if row[key] is not None:
+                signed = key in ("change", "beyond_msp")
+                ends = " to ".join(_shown(row[key], end, signed=signed) for end in ("low", "high"))
+                assert f"{_shown(row[key], 'value', signed=signed)}{ends}" in page
+                assert ends in text
+    for pair in said.pairs(report["detection"]):
+        for sentence in said.findings(pair.rows):
+            assert sentence.replace("_", "\u202f") in page and sentence.replace("_", r"\_") in text
+    assert "300 in distribution, 74 of them answered wrong; 200 out of it." in page
+
+
+def test_the_section_is_left_out_without_detectors_and_the_probe_without_probes():
+    report = detection_report()
+    html = render_page(report)
+    assert html.count('id="detection"') == html.count('href="#detection"') == 1 and "Zoom: " in html
+    del report["probes"]
+    assert "Zoom" not in render_page(report)
+    del report["detection"]
+    assert "detection" not in render_page(report) and "AUROC" not in to_markdown(report)
+
+
+def test_bold_is_the_best_and_what_its_test_does_not_tell_from_it():
+    rows = _rows({"msp": (1, 1), "vim": (1, 1), "knn": (0, 0)})
+    assert said.among_the_best(rows, "auroc_new_class") == {"msp", "vim"}
+    page = render_page(detection_report()).partition('id="detection"')[2]
+    bold = {name: page.count(f'<th scope="row">{name}</th>') for name in ("max_cosine", "ash_b")}
+    assert bold == {"max_cosine": 4, "ash_b": 4}
+    first = page.partition("max_cosine</th>")[2].partition("</tr>")[0]
+    assert first.count("<b>") == 2
+
+
+def test_marks_stand_where_the_numbers_say():
+    """The chart of the first row of the second pair: positions on the axis from 0 to 80, worked from the report.
+
+    Planted fault seen: the colors of the two goals exchanged.
+    """
+    report = detection_report()
+    pair = said.pairs(report["detection"])[1]
+    page = render_page(report).partition("imagenet_1k against far_ood</h3>")[2]
+    chart = page.partition("</thead>")[2].partition("</svg></svg></td>")[0]
+    for goal, color in (("auroc_new_class", "ood"), ("auroc_failure", "wrong")):
+        value = pair.rows[0]["metrics"][goal]["value"]
+        at = float(chart.partition(f'class="{color}">')[0].rpartition('<svg x="')[2].partition("%")[0])
+        assert at == pytest.approx(100 * value / 0.8, abs=0.006)
+
+
+def test_many_pairs_stay_within_the_limit_of_a_page():
+    """80 rows of detectors and 40 of the probe: 13 and 6 pairs of six detectors; the others are said."""
+    report = detection_report()
+    for field in ("detection", "probes"):
+        first = [row for row in report[field] if row["ood_set"] == "near_ood"]
+        report[field] = [row | {"ood_set": f"ood_{k}"} for k in range(15) for row in first]
+    page = render_page(report, images=False)
+    assert page.count("against ood_") == 2 * (13 + 6)  # a heading and a caption each
+    assert "2 more pairs of sets are in report.json" in page
+    assert "The zoom on 9 more pairs of sets is in report.json." in page
+    assert len(page.encode()) < 250_000
+
+
+def test_frame_holds_them_at_full_precision():
+    report = detection_report()
+    frame = to_frame(report).set_index(["slice", "metric"])
+    one = report["detection"][3]
+    key = (f"detection {one['id_set']} / {one['ood_set']}", f"{one['detector']}/auroc_failure")
+    assert frame.loc[key, "value"] == one["metrics"]["auroc_failure"]["value"]
+    assert frame.loc[key, "n"] == one["metrics"]["auroc_failure"]["n"]
+    two = report["probes"][2]
+    key = (f"zoom {two['id_set']} / {two['ood_set']}", f"{two['detector']}/change")
+    assert frame.loc[key, "low"] == two["change"]["low"]

@@ -1,0 +1,184 @@
+"""The page in a real browser with a dead resolver: it renders, says nothing on the console and asks for nothing.
+
+The browser is driven over its debugging pipe, so no driver package is needed.
+"""
+
+import base64
+import io
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reports
+from detection_reports import detection_report
+from PIL import Image
+
+from oochub.report.page import render_page
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--remote-debugging-pipe",
+)
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
+
+
+class _Browser:
+    """Chromium at the other end of two pipes: descriptors 3 and 4 of the child, messages end in a null byte."""
+
+    def __init__(self, profile):
+        down, self._write = os.pipe()
+        self._read, up = os.pipe()
+        command = [str(CHROMIUM), *FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={profile}"]
+        shell = ["bash", "-c", f'exec "$@" 3<&{down} 4>&{up}', "bash", *command]
+        self._process = subprocess.Popen(
+            shell, pass_fds=(down, up), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        os.close(down)
+        os.close(up)
+        self._buffer, self._id, self.events = b"", 0, []
+        self._session = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def _receive(self):
+        while b"\0" not in self._buffer:
+            data = os.read(self._read, 1 << 20)
+            assert data, "the browser closed its pipe"
+            self._buffer += data
+        message, self._buffer = self._buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **params):
+        self._id += 1
+        message = {"id": self._id, "method": method, "params": params}
+        os.write(
+            self._write, json.dumps(message | ({"sessionId": self._session} if self._session else {})).encode() + b"\0"
+        )
+        while (answer := self._receive()).get("id") != self._id:
+            self.events.append(answer)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def show(self, path, *, width, scheme="light"):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call("Page.navigate", url=path.as_uri())
+        deadline = time.monotonic() + 20
+        while self.evaluate("document.readyState + location.protocol") != "completefile:":
+            assert time.monotonic() < deadline, "the page did not load in 20 s"
+
+    def evaluate(self, expression):
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"]["value"]
+
+    def screenshot(self):
+        data = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+        return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+
+    def said(self):
+        names = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        return [event for event in self.events if event["method"] in names]
+
+    def requests(self):
+        sent = [event for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        return {event["params"]["request"]["url"].split(":")[0] for event in sent}
+
+    def close(self):
+        self.call("Browser.close")
+        self._process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    opened = _Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+def _long_names(report):
+    long = "aNameWithoutAnyPlaceToBreakIt" * 8
+    report["model"]["id"] = report["benchmark"]["config"] = long
+    report["notes"] = [long]
+    reports.set_matched_gap(report, (-0.05, -0.06, -0.04), column=long, share_out=0.9)
+    for row in report["groups"]["rows"]:
+        row |= {"label": row["label"] + long, "context": row["context"] + long}
+    for mistake in report["mistakes"]:
+        mistake |= {"example_id": long, "label": long, "context": long, "attribution": f"https://{long}.org/x"}
+    for part in report["slices"]:
+        part["title"] = long
+    for row in (*report.get("detection", ()), *report.get("probes", ())):
+        row |= {"detector": row["detector"] + long, "id_set": long, "ood_set": long}
+    return report
+
+
+@pytest.mark.parametrize(
+    "factory",
+    [reports.nooch_report, reports.spawrious_report, detection_report],
+    ids=["nooch", "spawrious", "detection"],
+)
+@pytest.mark.parametrize("long", [False, True], ids=["plain", "long-names"])
+def test_page_renders_in_silence_and_fits(browser, tmp_path, factory, long):
+    """Planted faults: `style="x"` on a cell makes the console speak; `.nw` on a name makes a phone scroll sideways."""
+    browser.events.clear()
+    path = tmp_path / "report.html"
+    path.write_text(render_page(_long_names(factory()) if long else factory()), encoding="utf-8")
+    for width, scheme in ((1280, "light"), (420, "dark"), (320, "light")):
+        browser.show(path, width=width, scheme=scheme)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        ground = [255, 255, 255] if scheme == "light" else [17, 21, 26]
+        assert (
+            browser.evaluate("getComputedStyle(document.body).backgroundColor") == f"rgb({', '.join(map(str, ground))})"
+        )
+    picture = browser.screenshot()
+    assert picture.shape[0] > 1000
+    assert 0.02 < np.mean(np.any(picture != [255, 255, 255], axis=2)) < 0.9
+    assert all(np.all(picture == color, axis=2).any() for color in ((15, 82, 150), (217, 95, 14)))
+    assert browser.said() == []
+    assert browser.requests() <= {"file", "data"}
+
+
+def test_the_browser_would_tell(browser, tmp_path):
+    """The net above has no holes: a style attribute, an outside picture and a script are all reported."""
+    browser.events.clear()
+    html = render_page(reports.nooch_report())
+    planted = (
+        '<p style="color:red">x</p><img src="https://evil.example/x.png" alt=""><script>console.log(1)</script></body>'
+    )
+    path = tmp_path / "planted.html"
+    path.write_text(html.replace("</body>", planted), encoding="utf-8")
+    browser.show(path, width=1280)
+    text = json.dumps(browser.said())
+    assert text.count("Content Security Policy") >= 3
+
+
+def test_head_labels_never_meet(browser, tmp_path):
+    """Wherever the two marks stand, their labels overlap neither each other nor the edge of a narrow phone.
+
+    Boxes hold the space above and below the letters, hence 5 px. Planted fault: no push apart at (0.75, 0.74).
+    """
+    pairs = [(0.52, 0.5), (0.5, 0.52), (0.999, 0.99), (0.99, 0.5), (0.75, 0.74), (0.6, 0.95), (0.8, 0.2), (0.97, 0.71)]
+    script = """[...document.querySelectorAll(".hero svg text.big, .hero svg text[dx]")].map(text => {
+        const box = text.getBoundingClientRect(); return [box.left, box.right, box.top, box.bottom]})"""
+    for inside, out in pairs:
+        gap = (out - inside, out - inside - 0.05, out - inside + 0.05)
+        report = reports.set_gap(reports.nooch_report(), (inside, inside, inside), gap, (out, out, out))
+        path = tmp_path / "head.html"
+        path.write_text(render_page(report, images=False), encoding="utf-8")
+        browser.show(path, width=320)
+        boxes = browser.evaluate(script)
+        assert len(boxes) == 4
+        assert all(left >= 0 and right <= 320 for left, right, _, _ in boxes), (inside, out, boxes)
+        for i, (left, right, top, bottom) in enumerate(boxes):
+            for other in boxes[i + 1 :]:
+                apart = right <= other[0] or other[1] <= left or bottom <= other[2] + 5 or other[3] <= top + 5
+                assert apart, (inside, out, boxes)

@@ -1,0 +1,169 @@
+"""The tables of a report: the same numbers and words in the terminal, Markdown, LaTeX and a data frame."""
+
+import io
+import math
+import re
+
+import numpy as np
+import pytest
+import reports
+from rich.console import Console
+
+from oochub.report.tables import terminal, to_frame, to_latex, to_markdown
+from oochub.report.verdict import verdict
+
+FACTORIES = [reports.nooch_report, reports.spawrious_report]
+
+
+@pytest.fixture(params=FACTORIES, ids=["nooch", "spawrious"])
+def report(request):
+    return request.param()
+
+
+def printed(report, width=100):
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(terminal(report))
+    return stream.getvalue()
+
+
+def sides(report):
+    metric = report["benchmark"]["primary_metric"]
+    return [part["metrics"][metric] for part in report["slices"] if part["role"] in ("in", "out")]
+
+
+def test_first_line_is_the_verdict(report):
+    sentence = verdict(report).sentence
+    assert printed(report).splitlines()[0].rstrip() == sentence
+    assert to_markdown(report).splitlines()[0] == f"**{verdict(report).headline}**"
+
+
+def test_both_sides_stand_beside_each_other_with_interval_gap_and_n(report):
+    inside, outside = sides(report)
+    low, high = (f"−{-100 * report['gap'][key]:.1f}" for key in ("low", "high"))
+    values = [f"{100 * inside['value']:.1f}", f"{100 * outside['value']:.1f}", f"−{-100 * report['gap']['value']:.1f}"]
+    bounds = [*(f"{100 * e['low']:.1f} to {100 * e['high']:.1f}" for e in (inside, outside)), f"{low} to {high}"]
+    lines = printed(report).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("In context"))
+    assert re.split(r"\s{2,}", lines[start].strip()) == ["In context", "Out of context", "Gap, points"]
+    assert re.split(r"\s{2,}", lines[start + 1].strip())[1:] == values
+    assert re.split(r"\s{2,}", lines[start + 2].strip()) == bounds
+    row = to_markdown(report).partition("| ---: |\n")[2].splitlines()[0]
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == [
+        f"{v} ({b})" for v, b in zip(values, bounds, strict=True)
+    ]
+    assert f"{report['gap']['n_in']:,}".replace(",", "\u202f") in printed(report)
+
+
+def test_matched_gap_is_one_sentence_after_the_verdict(report):
+    """Its own words where the gap shrinks, where it does not, where it is undefined and where rows lack a match."""
+    gap = 100 * report["gap"]["value"]
+    size = "object size" if report["benchmark"]["object"] else "area"
+    shrinks, grows = f"Of the gap of −{-gap:.1f} points,", f"The gap of −{-gap:.1f} points becomes"
+    cases = [
+        ((-0.05, -0.06, -0.04), {}, f"{shrinks} −5.0 remain at equal {size} (95% interval −6.0 to −4.0)."),
+        ((0.05, None, None), {"reason": "few rows", "column": "light_of_sky"},
+         f"{grows} +5.0 at equal light of sky (no interval: few rows)."),
+        ((-0.9, -0.95, -0.8), {"share_out": 0.934}, f"{grows} −90.0 at equal {size} (95% interval −95.0 to −80.0). It "
+         "covers the 93.4% of the out-of-context examples that have a counterpart in context."),
+        ((None, None, None), {"reason": "no rows"}, f"At equal {size} the gap could not be measured: no rows."),
+    ]  # fmt: skip
+    for numbers, more, sentence in cases:
+        made = reports.set_matched_gap(report, numbers, **more)
+        for text in (
+            printed(made, width=300),
+            to_markdown(made),
+            to_latex(made).replace("$-$", "−").replace(r"\%", "%"),
+        ):
+            assert text.count(sentence) == 1
+        row = to_frame(made).set_index("slice").loc[f"gap matched on {made['matched_gap']['column']}"]
+        assert row["value"] == numbers[0] or math.isnan(row["value"])
+    assert "equal" not in to_markdown(report | {"matched_gap": None})
+
+
+def test_fits_a_terminal_of_80_columns(report):
+    assert max(len(line) for line in printed(report, width=80).splitlines()) <= 80
+    assert "…" not in printed(report, width=80)
+
+
+def test_chance_directions_groups_and_notes_are_there(report):
+    report["notes"] = ["partial: 76 of 123287 images"]
+    for text in (printed(report), to_markdown(report)):
+        assert "chance" in text
+        assert "↑" in text
+        assert "↓" in text
+        assert "partial: 76 of 123\u202f287 images" in text
+        assert all(f"{100 * row['error_rate']['value']:.1f}" in text for row in report["groups"]["rows"])
+    assert printed(report).rstrip().endswith("Note: partial: 76 of 123\u202f287 images")
+
+
+def test_columns_keep_their_decimals(report):
+    """Values of a Markdown column all have one decimal, NLL three. Planted fault: `:g` for `:.1f`."""
+    table = to_markdown(report).partition("| Slice |")[2].partition("\n\n")[0].splitlines()
+    heads = ["Slice", *(cell.strip() for cell in table[0].split("|")[:-1])]
+    for i, head in enumerate(heads):
+        cells = [line.split("|")[i + 1].strip().partition("<br>")[0] for line in table[2:]]
+        decimals = {len(cell.partition(".")[2]) for cell in cells if re.fullmatch(r"[\d.]+", cell)}
+        if head not in ("Slice", "n"):
+            assert decimals == {3 if "NLL" in head else 1}, head
+
+
+def test_names_cannot_break_a_table():
+    report = reports.nooch_report()
+    report["benchmark"]["object"] = "a|b<i>_*`[x](https://evil.example)\n[bold red]"
+    markdown = to_markdown(report)
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in markdown.splitlines() if line.startswith("|")}
+    assert widths == {5, 6, 9}  # four, five and eight columns
+    assert "<i>" not in markdown
+    assert "](https" not in markdown.replace("\\]", "")
+    assert "[bold red]" in printed(report)
+    latex = to_latex(reports.nooch_report() | {"model": {**report["model"], "id": r"50%_{x}\input{y} & $z$ #~^"}})
+    assert r"50\%\_\{x\}\textbackslash{}input\{y\} \& \$z\$ \#\textasciitilde{}\textasciicircum{}" in latex
+
+
+def test_latex_is_a_balanced_booktabs_table(report):
+    latex = to_latex(report)
+    assert [latex.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
+    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", latex)[1]
+    body = latex.partition(r"\toprule")[2].partition(r"\bottomrule")[0]
+    rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns)}
+    bare = re.sub(r"\\[{}]", "", latex)
+    assert bare.count("{") == bare.count("}")
+    assert not re.search("[↑↓×−–\u202f]", latex)
+    for environment in ("table", "tabular"):
+        assert latex.count(rf"\begin{{{environment}}}") == latex.count(rf"\end{{{environment}}}") == 1
+    assert verdict(report).headline in latex
+
+
+def test_frame_holds_every_number_at_full_precision(report):
+    frame = to_frame(report)
+    assert list(frame.columns) == ["slice", "metric", "value", "low", "high", "n", "method", "reason"]
+    assert not frame.duplicated(["slice", "metric"]).any()
+    cells = frame.set_index(["slice", "metric"])
+    for part in report["slices"]:
+        for metric, estimate in part["metrics"].items():
+            row = cells.loc[part["name"], metric]
+            for key in ("value", "low", "high"):
+                expected = math.nan if estimate[key] is None else estimate[key]
+                assert row[key] == expected or (math.isnan(row[key]) and math.isnan(expected))
+            assert row["n"] == estimate["n"]
+    assert cells.loc["gap", report["gap"]["metric"]]["low"] == report["gap"]["low"]
+    first = report["groups"]["rows"][0]
+    assert cells.loc[f"group {first['split']}:{first['group']}", "nll"]["value"] == first["nll"]["value"]
+    total = sum(len(part["metrics"]) for part in report["slices"]) + 1 + 3 * len(report["groups"]["rows"])
+    assert len(frame) == total
+    assert frame["value"].dtype == np.float64
+
+
+def test_undefined_is_n_a_with_its_reason():
+    report = reports.nooch_report()
+    assert "n/a<br>one class only" in to_markdown(report)
+    frame = to_frame(report).set_index(["slice", "metric"])
+    assert math.isnan(frame.loc["hard_positive", "auc"]["value"])
+    assert frame.loc["hard_positive", "auc"]["reason"] == "one class only"
+
+
+def test_a_report_without_groups_has_no_group_table(report):
+    report["groups"] = None
+    assert "| Group |" not in to_markdown(report)
+    assert "Side" not in printed(report)

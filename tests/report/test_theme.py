@@ -1,0 +1,40 @@
+"""The palette: enough contrast in both themes, one table for the page's CSS and the plots."""
+
+import re
+
+import pytest
+import reports
+
+from oochub.report import theme
+from oochub.report.page import render_page
+
+
+def _luminance(color):
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(a, b):
+    low, high = sorted((_luminance(a), _luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("palette", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_contrast_of_the_palette(palette):
+    """WCAG 2.2, 1.4.3 and 1.4.11: text 4.5 to 1, marks 3 to 1; formula of its definition of relative luminance."""
+    assert _contrast("#000000", "#ffffff") == pytest.approx(21)
+    for text in ("ink", "ink2", "link"):
+        assert min(_contrast(palette[text], palette[below]) for below in ("bg", "surface")) >= 5
+    assert min(_contrast(palette[side], palette["bg"]) for side in ("inn", "out", "ood", "wrong")) >= 3
+    steps = [_contrast(palette["ink" if i < 4 else "hstrong"], palette[f"h{i}"]) for i in range(7)]
+    assert min(steps) >= 4.5
+    luminance = [_luminance(palette[f"h{i}"]) for i in range(7)]
+    assert luminance == sorted(luminance, reverse=palette is theme.LIGHT)
+
+
+def test_style_knows_every_color_it_uses():
+    style = re.search(r"<style>(.*?)</style>", render_page(reports.nooch_report()), re.S)[1]
+    assert set(re.findall(r"var\(--(\w+)\)", style)) <= set(theme.LIGHT)
+    assert set(theme.LIGHT) == set(theme.DARK)
+    assert not re.findall(r"#[0-9a-f]{3,6}\b", style.partition("*{box-sizing")[2])

@@ -1,0 +1,460 @@
+"""Which examples a gallery shows, against a plain loop; what stands on its axes; the verb and its wrong turns."""
+
+import itertools
+import json
+import math
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from datasets import Image, load_dataset
+from matplotlib import pyplot
+from matplotlib.transforms import Bbox
+
+from oochub import OochubError
+from oochub.benchmark import BuildRecord
+from oochub.builders.sources.coco_outlines import outlines
+from oochub.cli import main
+from oochub.evaluation.chosen_examples import KINDS, chosen_examples
+from oochub.figures._picture_grid import LINES
+from oochub.figures.gallery import gallery
+from oochub.prediction.predictions import Predictions, row_counts
+
+mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+def made(columns, model="runs/erm", **metadata):
+    told = {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "class_names": ["no_car", "car"]}
+    told |= {"facts": {"object": "car", "contexts": ["road"]}, "model": {"id": model}}
+    return Predictions(pa.table(columns), told | {"rows": row_counts(columns["split"])} | metadata)
+
+
+def planted(seed, n=160, model="runs/erm", logits_seed=None):
+    """A task of n rows in two splits, both criteria at random, few distinct losses so that some are equal."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    hard = np.where(label == 1, "hard_positive", "hard_negative")
+    challenge = {key: np.where(rng.random(n) < 0.5, hard, "easy").tolist() for key in ("ce", "gist")}
+    score = np.random.default_rng(logits_seed if logits_seed is not None else seed).integers(-8, 9, n) / 2
+    columns = {
+        "example_id": [f"{row:012d}" for row in rng.permutation(n)],
+        "split": ["test" if row % 4 else "validation" for row in range(n)],
+        "label": label,
+        "logits": [[0.0, float(one)] for one in score],
+        "challenge": challenge["ce"],
+        "challenge_ce": challenge["ce"],
+        "challenge_gist": challenge["gist"],
+        "area": np.where(label == 1, rng.random(n), 0.0),
+        "context_area": [[float(one)] for one in rng.random(n)],
+        "license": ["CC BY 2.0"] * n,
+        "source_url": [f"https://example.org/{row}" for row in range(n)],
+    }
+    return made(columns, model)
+
+
+def by_hand(predictions, *, kinds, most, than=None, only=None, split="test"):
+    """(kind, example_id, NLL of each model) by Appendix D.1 and Section 6.2, in a loop over plain lists."""
+
+    def rows_of(one):
+        return {row["example_id"]: row for row in one.table.to_pylist() if row["split"] == split}
+
+    def nll(row):
+        sign = 1 if row["label"] == 1 else -1
+        return math.log1p(math.exp(-sign * (row["logits"][1] - row["logits"][0])))
+
+    rows, other = rows_of(predictions), rows_of(than) if than is not None else None
+    areas = [row["area"] for row in rows.values() if row["label"] == 1]
+    mean = sum(areas) / len(areas)
+    found = []
+    for kind in kinds:
+        fitting = []
+        for place, (name, row) in enumerate(rows.items()):
+            mine = row[f"challenge_{only}"] if only else row["challenge"]
+            if only and row["challenge_gist" if only == "ce" else "challenge_ce"] != "easy":
+                continue
+            if kind.startswith("easy"):
+                fits = mine == "easy" and row["label"] == (1 if kind == "easy_positive" else 0)
+            else:
+                fits = mine == kind
+            loss = nll(row)
+            if than is not None:
+                difference = nll(other[name]) - loss
+                key = -difference
+                fits = fits and difference > 0
+            else:
+                key = loss if kind.startswith("easy") else -loss
+                fits = fits and (kind != "hard_positive" or row["area"] > mean)
+            if fits:
+                fitting.append((round(key, 9), place, name))
+        for _, _, name in sorted(fitting)[:most]:
+            found.append((kind, name, *(nll(one[name]) for one in ([rows, other] if other else [rows]))))
+    return found
+
+
+@pytest.mark.parametrize("only", [None, "ce", "gist"])
+@pytest.mark.parametrize("compared", [False, True])
+def test_choice_against_a_loop(only, compared):
+    """Planted faults seen: lowest loss of hard ones, the other criterion ignored, a join by position, ties reversed."""
+    for seed in range(12):
+        first = planted(seed)
+        than = planted(seed, model="runs/gdro", logits_seed=seed + 99) if compared else None
+        if than is not None:  # the other file's rows lie in another order
+            order = np.random.default_rng(seed).permutation(len(than))
+            than = Predictions(than.table.take(pa.array(order)), than.metadata)
+        chosen = chosen_examples(first, than=than, only=only, kinds=KINDS, most=5)
+        expected = by_hand(first, than=than, only=only, kinds=KINDS, most=5)
+        losses = ["nll erm", "nll gdro"] if compared else ["nll erm"]
+        assert list(zip(chosen["kind"], chosen["example_id"], strict=True)) == [one[:2] for one in expected]
+        assert np.allclose(chosen[losses], [one[2:] for one in expected], atol=1e-9)
+        assert chosen["split"].unique().tolist() == ["test"]
+        if compared:
+            assert np.allclose(chosen["better_by"], chosen["nll gdro"] - chosen["nll erm"])
+
+
+def test_default_kinds_and_columns():
+    first, than = planted(1), planted(1, model="runs/gdro", logits_seed=5)
+    assert list(chosen_examples(first, most=1)["kind"]) == ["hard_positive", "hard_negative", "easy_positive"]
+    chosen = chosen_examples(first, than=than, most=1, names=["ERM", "GroupDRO"])
+    assert list(chosen["kind"]) == ["hard_positive", "hard_negative"]
+    told = ["challenge", "challenge_ce", "challenge_gist", "area", "context_area", "license", "source_url"]
+    losses = ["nll ERM", "nll GroupDRO", "better_by"]
+    assert list(chosen) == ["kind", "example_id", "split", "label", *losses, *told]
+    assert list(chosen["label"]) == ["car", "no_car"]
+    three = chosen_examples([first, than, planted(1, model="runs/irm", logits_seed=6)], most=2)
+    alone = chosen_examples(first, most=2)
+    assert list(three["example_id"]) == list(alone["example_id"]) and "nll irm" in three and "better_by" not in three
+    reverse = chosen_examples(than, than=first, most=3)
+    assert (reverse["nll gdro"] < reverse["nll erm"]).all()
+
+
+def test_any_object_is_shown_where_models_are_compared():
+    """Fig. 8's hard positive is a tiny toy car on a shelf: the mean area is for the hard ones by loss alone."""
+    columns = {"example_id": ["1", "2"], "split": ["test"] * 2, "label": [1, 1], "challenge": ["hard_positive"] * 2}
+    columns["area"] = [0.01, 0.5]
+    sure, unsure = [[-2.0, 2.0]] * 2, [[1.0, 0.0], [0.0, 0.0]]
+    one, two = made(columns | {"logits": sure}, "a"), made(columns | {"logits": unsure}, "b")
+    assert list(chosen_examples(one, than=two)["example_id"]) == ["1", "2"]
+    assert list(chosen_examples(two)["example_id"]) == ["2"]
+
+
+def test_an_object_of_just_the_mean_area_is_not_shown():
+    """The others of the split's positives count in the mean, those of another split and negatives do not."""
+    columns = {"example_id": list("abcde"), "split": ["test"] * 4 + ["validation"], "label": [1, 1, 1, 0, 1]}
+    columns |= {"area": [0.25, 0.5, 0.75, 0.0, 0.9], "logits": [[0.0, 0.0]] * 5}
+    columns["challenge"] = ["easy", "hard_positive", "hard_positive", "easy", "hard_positive"]
+    assert list(chosen_examples(made(columns), kinds=["hard_positive"])["example_id"]) == ["c"]
+
+
+def changed(predictions, **columns):
+    table = predictions.table
+    for name, values in columns.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return Predictions(table, predictions.metadata)
+
+
+def test_wrong_turns_of_the_choice():
+    first, than = planted(1), planted(1, model="runs/gdro", logits_seed=5)
+    ids = first.table.column("example_id").to_pylist()
+    with pytest.raises(OochubError, match=r"2 only in erm and 2 only in gdro, first"):
+        chosen_examples(first, than=changed(than, example_id=[*ids[:-2], "x", "y"]))
+    label = first.label
+    label[1] = 1 - label[1]
+    with pytest.raises(OochubError, match=f"other labels for 1 examples, first {ids[1]}"):
+        chosen_examples(first, than=changed(than, label=label))
+    with pytest.raises(OochubError, match=r"no split 'train', only validation, test"):
+        chosen_examples(first, split="train")
+    for column, options in (("challenge", {}), ("area", {}), ("challenge_ce", {"only": "ce"})):
+        without = Predictions(first.table.drop_columns([column]), first.metadata)
+        with pytest.raises(OochubError, match=f"no column '{column}'"):
+            chosen_examples(without, **options)
+    ce = Predictions(first.table.drop_columns(["challenge_ce", "challenge_gist"]), first.metadata)
+    with pytest.raises(OochubError, match=r"no column 'challenge_gist'.*gist_<class>"):
+        chosen_examples(ce, only="gist")
+    with pytest.raises(OochubError, match="Two models have one name: erm, erm"):
+        chosen_examples([first, planted(1)])
+    with pytest.raises(OochubError, match="There are 2 models, and 1 names"):
+        chosen_examples(first, than=than, names=["ERM"])
+    with pytest.raises(OochubError, match="Did you mean 'hard_positive'"):
+        chosen_examples(first, kinds=["hard_positives"])
+    with pytest.raises(OochubError, match="Allowed: ce, gist"):
+        chosen_examples(first, only="cooccurrence")
+    with pytest.raises(OochubError, match="at least 1, got 0"):
+        chosen_examples(first, most=0)
+    with pytest.raises(OochubError, match="There are no predictions"):
+        chosen_examples([])
+    with pytest.raises(OochubError, match=r"has no hard negative that erm gets better than gdro\. Choose"):
+        same = changed(than, logits=first.table.column("logits").to_pylist())
+        chosen_examples(first, than=same, kinds=["hard_negative"])
+    columns = {"example_id": ["1"], "split": ["test"], "label": [2], "logits": [[0.0, 1.0, 2.0]]}
+    with pytest.raises(OochubError, match=r"3 classes apart \(a, b, c, \.\.\.\).*--task ce_car"):
+        chosen_examples(made(columns, class_names=["a", "b", "c"]))
+
+
+@pytest.fixture(scope="module")
+def cars(coco):
+    return load_dataset("nooch", "ce_car", data_dir=str(coco), contexts=["road"])
+
+
+def predicted(data, *, model="runs/erm", seed=0, splits=("validation", "test")):
+    """Predictions as `oochub predict` makes them, with random logits."""
+    tables, record = [], BuildRecord.of(data["test"].info.description)
+    for split in splits:
+        part = data[split].remove_columns(["image"])
+        columns = part.to_dict()
+        for name in ("environment", "group", "challenge"):
+            columns[name] = part.features[name].int2str(columns[name])
+        score = np.random.default_rng(seed).normal(size=len(part)) * 2
+        tables.append(pa.table(columns | {"split": [split] * len(part), "logits": [[0.0, one] for one in score]}))
+    metadata = {"benchmark": "nooch", "config": "ce_car", "version": record.version, "facts": dict(record.facts)}
+    metadata |= {"class_names": part.features["label"].names, "model": {"id": model}}
+    return Predictions(pa.concat_tables(tables), metadata | {"rows": {one: len(data[one]) for one in splits}})
+
+
+def texts(ax):
+    return [text.get_text().replace("\n", " ") for text in ax.texts]
+
+
+def test_what_stands_on_the_axes(cars, coco):
+    """Losses and areas are those of the rows, pictures and outlines those of the ids, in the order of the choice."""
+    erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
+    kinds = ["hard_negative", "easy_positive"]
+    ax = gallery([erm, gdro], cars, kinds=kinds, columns=3, coco=coco, names=["ERM", "GroupDRO"])
+    chosen = chosen_examples([erm, gdro], kinds=kinds, most=3, names=["ERM", "GroupDRO"])
+    assert [one.get_label() for one in ax.child_axes] == chosen["example_id"].tolist() and len(chosen) == 6
+    part = {row["example_id"]: row for row in cars["test"]}
+    found = outlines(coco, [int(one) for one in chosen["example_id"]], ["car", "road"])
+    for inset, row in zip(ax.child_axes, chosen.to_dict("records"), strict=True):
+        losses = f"ERM {row['nll ERM']:.2f}, GroupDRO {row['nll GroupDRO']:.2f}"
+        source = part[row["example_id"]]
+        thing = f"car {100 * source['area']:.0f}%" if row["kind"] == "easy_positive" else "no car"
+        assert inset.get_title(loc="left") == f"{losses}\n{thing}, road {100 * source['context_area'][0]:.0f}%"
+        assert np.array_equal(inset.images[0].get_array(), np.asarray(source["image"]))
+        drawn = {one.get_label(): one for one in inset.collections}
+        contours = found[int(row["example_id"])]
+        assert set(drawn) == ({"object", "context"} if row["kind"] == "easy_positive" else {"context"})
+        for role, name in (("object", "car"), ("context", "road")):
+            for path, contour in zip(drawn[role].get_paths() if role in drawn else [], contours[name], strict=True):
+                assert np.array_equal(path.vertices, contour)
+    assert texts(ax)[:2] == ["Hard negatives: road without car", "Easy positives: car with road"]
+    assert "highest NLL of ERM first" in texts(ax)[-1] and "in nats" in texts(ax)[-1]
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["car", "context: road"]
+    for line, role in zip(legend.get_lines(), ("object", "context"), strict=True):
+        assert line.get_color() == LINES[role]["color"]
+    assert LINES["object"]["linestyle"] != LINES["context"]["linestyle"]
+
+
+def test_comparison_and_criteria_in_words(cars):
+    erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
+    ax = gallery(gdro, cars["test"], than=erm, columns=2)
+    assert {"Hard positives: car without road", "Hard negatives: road without car"} <= set(texts(ax))
+    assert texts(ax)[-1].startswith("NLL of gdro lower than that of erm, largest difference first.")
+    assert ax.get_legend() is None and not any(one.collections for one in ax.child_axes)
+    for inset in ax.child_axes:
+        ours, theirs = (float(one.split()[1]) for one in inset.get_title(loc="left").split("\n")[0].split(", "))
+        assert ours <= theirs
+    table = erm.table.append_column("challenge_ce", erm.table.column("challenge"))
+    easy = pa.array(["easy"] * len(erm))
+    table = table.append_column("challenge_gist", easy).append_column(
+        "gist_similarity", pa.array(np.full(len(erm), -0.25))
+    )
+    both = Predictions(table, erm.metadata)
+    ax = gallery(both, cars, only="ce", kinds=["hard_negative", "hard_positive"], columns=1)
+    assert texts(ax)[0] == "Hard negatives: road without car; easy by gist"
+    assert "gist −0.25" in ax.child_axes[0].get_title(loc="left").replace("\n", " ")
+    swapped = Predictions(
+        table.rename_columns({"challenge_ce": "challenge_gist", "challenge_gist": "challenge_ce"}),
+        {**erm.metadata, "config": "gist_car"},
+    )
+    ax = gallery(swapped, cars, only="gist", kinds=["hard_negative"], columns=1)
+    assert texts(ax)[0] == "Hard negatives: no car in a scene usual for it; easy by co-occurrence"
+    ax = gallery(swapped, cars, columns=1)
+    assert texts(ax)[2] == "Easy positives: car in a scene usual for it"
+
+
+def test_shares_below_one_percent(cars):
+    erm = predicted(cars)
+    table = erm.table.set_column(
+        erm.table.column_names.index("context_area"), "context_area", pa.array([[0.001]] * len(erm))
+    )
+    ax = gallery(Predictions(table, erm.metadata), cars, columns=1)
+    assert all(one.get_title(loc="left").endswith("road <1%") for one in ax.child_axes)
+
+
+def boxes(ax):
+    """(what, its box in pixels) of every text and picture of a gallery."""
+    ax.figure.canvas.figure.draw_without_rendering()
+    found = [(text.get_text(), text.get_window_extent()) for text in ax.texts]
+    for inset in ax.child_axes:
+        found.append((inset.get_label(), inset.get_window_extent()))
+        found.append((inset.get_title(loc="left"), inset._left_title.get_window_extent()))
+    if ax.get_legend():
+        found.append(("legend", ax.get_legend().get_window_extent()))
+    return found
+
+
+@pytest.mark.parametrize(("columns", "models"), [(1, 3), (2, 1), (4, 3)])
+def test_nothing_covers_anything(cars, coco, columns, models):
+    """Planted fault seen: headings without room of their own."""
+    every = [predicted(cars, model=f"runs/method_{seed}", seed=seed) for seed in range(models)]
+    figure, axes = pyplot.subplots(1, 2, figsize=(14, 9), layout="constrained", width_ratios=[1, 4])
+    for ax in (gallery(every, cars, columns=columns, coco=coco), gallery(every, cars, columns=columns, ax=axes[1])):
+        found = boxes(ax)
+        frame = ax.get_window_extent().padded(2)
+        assert len(found) > 2 * 3
+        for what, box in found:
+            corners = [frame.contains(*one) for one in box.corners()]
+            assert all(corners), (what, box, frame)
+        for (one, a), (two, b) in itertools.combinations(found, 2):
+            shared = Bbox.intersection(a, b)
+            assert shared is None or min(shared.width, shared.height) < 1, (one, two, shared)
+    assert ax is axes[1] and ax.figure is figure
+
+
+def test_kinds_stand_side_by_side_or_below_each_other(cars):
+    erm = predicted(cars)
+    side = [one.get_window_extent() for one in gallery(erm, cars, columns=1).child_axes]
+    assert len({round(box.y0) for box in side}) == 1 and side[0].x1 < side[1].x0 < side[2].x0
+    below = [one.get_window_extent() for one in gallery(erm, cars, columns=2, kinds=KINDS[1:3]).child_axes]
+    assert below[0].x0 == below[2].x0 and below[2].y1 < below[0].y0 and below[0].x1 < below[1].x0
+
+
+def test_a_kind_without_examples_says_so(cars):
+    erm = predicted(cars)
+    table = erm.table.set_column(erm.table.column_names.index("area"), "area", pa.array(np.full(len(erm), 0.125)))
+    ax = gallery(Predictions(table, erm.metadata), cars, columns=2)
+    assert texts(ax)[:2] == ["Hard positives: car without road", "none"] and len(ax.child_axes) == 4
+
+
+def test_only_shown_pictures_are_decoded(cars):
+    """The bytes of all other pictures are broken; those of one shown then give an error that names it."""
+    erm = predicted(cars)
+    ids = set(chosen_examples(erm, most=1)["example_id"])
+
+    def broken(row, shown):
+        return {"image": row["image"] if row["example_id"] in shown else {"bytes": b"no picture", "path": None}}
+
+    raw = cars["test"].cast_column("image", Image(decode=False))
+    fine = raw.map(lambda row: broken(row, ids), features=raw.features).cast_column("image", Image())
+    assert len(gallery(erm, fine, columns=1).child_axes) == 3
+    first = sorted(ids)[0]
+    bad = raw.map(lambda row: broken(row, ids - {first}), features=raw.features).cast_column("image", Image())
+    with pytest.raises(OochubError, match=f"split test, example {first}: 10 bytes that are no picture"):
+        gallery(erm, bad, columns=1)
+
+
+def test_wrong_turns_of_the_figure(cars, tmp_path):
+    erm = predicted(cars)
+    first = chosen_examples(erm, most=1)["example_id"][0]
+    with pytest.raises(OochubError, match=f"examples to show are not in the data set, first {first}"):
+        gallery(erm, cars["validation"], columns=1)
+    with pytest.raises(OochubError, match="No split of the data set named 'test'"):
+        gallery(erm, {"validation": cars["validation"]})
+    with pytest.raises(OochubError, match="no column 'image'"):
+        gallery(erm, cars["test"].remove_columns("image"))
+    with pytest.raises(OochubError, match=r"There is no .*instances_val2017\.json"):
+        gallery(erm, cars, coco=tmp_path)
+
+
+def test_an_export_is_whole_or_not_there(run, cars, coco, tmp_path, monkeypatch):
+    predicted(cars).save(tmp_path / "erm.parquet")
+    (tmp_path / "x.csv").write_text("what I marked")
+
+    def full_disk(frame, path, **_):
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full_disk)
+    words = ("--data-dir", coco, "--out", tmp_path / "g.png", "--export", tmp_path / "x.csv", "--no-outlines")
+    code, _, err = run(tmp_path / "erm.parquet", *words)
+    assert code == 2 and "No space left" in err and (tmp_path / "x.csv").read_text() == "what I marked"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["erm.parquet", "g.png", "x.csv"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["oochub", "gallery", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return call
+
+
+def test_the_verb(run, cars, coco, tmp_path):
+    """It ends with the paths that it wrote; the export is the choice with an empty column for the reader."""
+    erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
+    erm.save(tmp_path / "erm.parquet")
+    gdro.save(tmp_path / "gdro.parquet")
+    out, export = tmp_path / "new" / "g.png", tmp_path / "doubtful.csv"
+    words = (tmp_path / "erm.parquet", "--data-dir", coco, "--option", "beta=0.1", "--out", out)
+    code, shown, err = run(*words, "--export", export, "--columns", 2)
+    assert code == 0 and shown.split() == [str(out), str(export)], err
+    assert out.read_bytes()[:4] == b"\x89PNG" and out.stat().st_size > 10_000
+    rows = pd.read_csv(export, dtype={"example_id": str})
+    chosen = chosen_examples(erm, most=2)
+    assert list(rows) == [*chosen, "doubtful"] and rows["doubtful"].isna().all()
+    assert list(rows["example_id"]) == list(chosen["example_id"])
+    assert np.allclose(rows["nll erm"], chosen["nll erm"]) and rows["license"].notna().all()
+    than = ("--than", tmp_path / "gdro.parquet", "--kind", "hard_negative", "--name", "ERM", "--name", "GroupDRO")
+    code, shown, err = run(*words, *than, "--no-outlines", "--split", "validation", "--json")
+    assert code == 0 and json.loads(shown) == {"figure": str(out)}, err
+
+
+def test_the_verb_takes_a_task_of_all(run, coco, tmp_path):
+    """One file of a model with an output a class; the task's pictures come from nooch/all."""
+    data = load_dataset("nooch", "all", data_dir=str(coco), split="test")
+    part = data.remove_columns(["image"])
+    logits = np.random.default_rng(0).normal(size=(len(part), 171)).astype(np.float32)
+    table = pa.table(part.to_dict() | {"split": ["test"] * len(part), "label": [-1] * len(part)})
+    table = table.append_column("logits", pa.array(list(logits)))
+    record = BuildRecord.of(data.info.description)
+    metadata = {"benchmark": "nooch", "config": "all", "version": "1.0.0", "facts": dict(record.facts)}
+    metadata |= {"class_names": part.features["labels"].feature.names, "model": {"id": "heads"}}
+    Predictions(table, metadata | {"rows": {"test": len(part)}}).save(tmp_path / "all.parquet")
+    words = (tmp_path / "all.parquet", "--data-dir", coco, "--out", tmp_path / "g.svg", "--columns", 1)
+    code, _, err = run(*words, "--task", "ce_car")
+    assert code == 0 and "<svg" in (tmp_path / "g.svg").read_text(), err
+    code, _, err = run(*words)
+    assert code == 2 and "--task ce_car" in err
+
+
+def test_the_verb_stops_before_slow_steps(run, cars, tmp_path, monkeypatch):
+    """No data folder is there: what is wrong with the predictions and the outputs is said first."""
+    monkeypatch.setattr("oochub.data.load.load", lambda *_, **__: pytest.fail("the data set was loaded"))
+    erm = predicted(cars)
+    erm.save(tmp_path / "erm.parquet")
+    (tmp_path / "file").write_text("")
+    out = ("--out", tmp_path / "g.png")
+    cases = [
+        ((tmp_path / "none.parquet", *out), "No predictions at"),
+        ((tmp_path / "file", *out), "is not a Parquet file"),
+        ((tmp_path / "erm.parquet", "--out", tmp_path / "file" / "g.png"), "is a file, not a folder"),
+        ((tmp_path / "erm.parquet", *out, "--export", tmp_path / "file" / "x.csv"), "is a file, not a folder"),
+        ((tmp_path / "erm.parquet", "--out", tmp_path / "g.gif"), "No format of a figure named '.gif'"),
+        ((tmp_path / "erm.parquet", *out, "--kind", "hard"), "No kind of example named 'hard'"),
+        ((tmp_path / "erm.parquet", *out, "--only", "gist"), "no column 'challenge_gist'"),
+        ((tmp_path / "erm.parquet", *out, "--than", tmp_path / "none.parquet"), "No predictions at"),
+        ((tmp_path / "erm.parquet", *out), "NOOCH needs its raw files"),
+        ((tmp_path / "erm.parquet", *out, "--data-dir", tmp_path / "none"), "data_dir is not a folder"),
+    ]
+    Predictions(erm.table, {**erm.metadata, "benchmark": "spawrious"}).save(tmp_path / "other.parquet")
+    cases.append(((tmp_path / "other.parquet", *out), "is of spawrious. A gallery is of a task of nooch"))
+    for words, said in cases:
+        code, shown, err = run(*words)
+        assert code == 2 and said in err and not shown, (words, err)
+    assert not (tmp_path / "g.png").exists()

@@ -1,0 +1,171 @@
+"""The 96 published id files through load_dataset, and `oochub verify` with files that a test has edited."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from datasets import load_dataset
+from PIL import Image
+from tiny_encoder import tiny_encoder
+
+import oochub
+from oochub.benchmark import BuildRecord
+from oochub.builders.sources.coco_categories import CATEGORY_IDS, STUFF, THINGS
+from oochub.builders.sources.nooch.ids import nooch_ids
+from oochub.builders.sources.nooch.images import NoochImages
+from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS, TABLE_2
+from oochub.builders.sources.nooch.task import NoochTask
+from oochub.cli import main
+from oochub.studies.nooch.verification import verify_nooch
+
+_SPLITS = {"validation": "valid", "test": "test"}
+_SIDES = ("hard_positive", "hard_negative")
+
+
+def _write_ids(folder, images, *, encoder=None, edits=()):
+    """Id files of what the rules give on a raw folder; `edits` is (file part, ids to drop, ids to add)."""
+    folder.mkdir()
+    for name in PUBLISHED_CONTEXTS:
+        contexts = images.context_table.contexts(name)
+        for criterion in ("ce", "gist") if encoder else ("ce",):
+            task = NoochTask(name=name, criterion=criterion, contexts=contexts)
+            for split, suffix in _SPLITS.items():
+                rows = images.split[split]
+                challenge = images.task_columns(task, rows)["challenge"] if contexts else np.full(len(rows), "easy")
+                for side in _SIDES:
+                    ids = set(images.table.image_id[rows[challenge == side]].tolist())
+                    stem = f"{'CE' if criterion == 'ce' else 'gist'}_{name}_{side}_{suffix}"
+                    for part, drop, add in edits:
+                        ids = (ids - set(drop)) | set(add) if part == stem else ids
+                    np.save(folder / f"nooch_ids_{stem}.npy", np.array(sorted(ids), dtype=np.int64))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def images(coco, tmp_path_factory):
+    made = NoochImages.read(coco)
+    made.embed(tiny_encoder(tmp_path_factory.mktemp("encoder")))
+    return made
+
+
+def test_verify_finds_the_edited_ids_and_no_others(coco, images, tmp_path, capsys):
+    """Planted in the files: an id taken away, one added, one of another split, one without an image."""
+    encoder = tiny_encoder(tmp_path / "encoder")
+    clean = _write_ids(tmp_path / "clean", images, encoder=encoder)
+    found = verify_nooch(coco, clean, encoder=encoder)
+    assert found.agrees and len(found.sets) == 96
+    assert all(one.agrees for one in found.sets)
+    assert all(one.agrees is None for one in found.table_2) and len(found.table_2) == 36
+
+    test, train = images.split["test"], images.split["train"]
+    car = images.column("car")
+    task = NoochTask(name="car", criterion="ce", contexts=images.context_table.contexts("car"))
+    challenge = images.task_columns(task, test)["challenge"]
+    taken = int(images.table.image_id[test[challenge == "hard_negative"]][0])
+    added = int(images.table.image_id[test[(challenge == "easy") & ~images.present[test, car]]][0])
+    elsewhere = int(images.table.image_id[train[~images.present[train, car]]][0])
+    edited = _write_ids(
+        tmp_path / "edited", images, encoder=encoder,
+        edits=[("CE_car_hard_negative_test", [taken], [added, elsewhere, 581_930])],
+    )  # fmt: skip
+    found = verify_nooch(coco, edited, encoder=encoder)
+    wrong = [one for one in found.sets if not one.agrees]
+    assert not found.agrees and len(wrong) == 1
+    (one,) = wrong
+    assert (one.task, one.split, one.side) == ("ce_car", "test", "hard_negative")
+    assert (list(one.only_published), list(one.only_computed)) == ([added], [taken])
+    assert (list(one.misplaced), one.absent) == ([elsewhere], 1)
+    assert one.precision == one.recall == (one.computed - 1) / one.computed
+
+    def run(*words):
+        import sys
+
+        sys.argv = ["oochub", *map(str, words)]
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return stopped.value.code, capsys.readouterr()
+
+    code, shown = run("verify", "nooch", "--coco", coco, "--official-ids", clean)
+    assert code == 0 and "48 of 48 sets agree" in shown.out and "traffic_light" in shown.out
+    code, shown = run("verify", "nooch", "--coco", coco, "--official-ids", edited, "--json")
+    said = json.loads(shown.out)
+    assert code == 3 and not said["agrees"]
+    assert [s["only_published"] for s in said["sets"] if not s["agrees"]] == [[added]]
+    (edited / "nooch_ids_CE_kite_hard_positive_valid.npy").unlink()
+    code, shown = run("verify", "nooch", "--coco", coco, "--official-ids", edited)
+    assert code == 2 and "nooch_ids_CE_kite_hard_positive_valid.npy" in shown.err
+    code, shown = run("verify", "spawrious", "--coco", coco, "--official-ids", edited)
+    assert code == 2 and "nooch" in shown.err
+
+
+def test_an_id_against_the_annotations_is_named(coco, images, tmp_path):
+    test = images.split["test"]
+    with_car = int(images.table.image_id[test[images.present[test, images.column("car")]]][0])
+    folder = _write_ids(tmp_path / "ids", images, edits=[("CE_car_hard_negative_test", [], [with_car])])
+    with pytest.raises(oochub.OochubError, match=f"hard_negative ids disagree .* show the object: {with_car}"):
+        load_dataset("nooch", "ce_car", data_dir=coco, official_ids=str(folder))
+    train = int(images.table.image_id[images.split["train"]][0])
+    folder = _write_ids(tmp_path / "stray", images, edits=[("CE_car_hard_negative_test", [], [train])])
+    with pytest.raises(oochub.OochubError, match=f"in another split here, first {train}"):
+        load_dataset("nooch", "ce_car", data_dir=coco, official_ids=str(folder))
+    with pytest.raises(oochub.OochubError, match="12 tasks"):
+        load_dataset("nooch", "ce_dog", data_dir=coco, official_ids=str(folder))
+
+
+@pytest.mark.slow  # 24 builds of 2,000 to 20,000 tiny pictures: a minute
+def test_the_96_published_sets_come_out(real_data, tmp_path):
+    """Generated annotations and tiny pictures of the images listed for each object; Table 2's counts."""
+    ids, split_file = (real_data / "nooch_official" / name for name in ("ids", "cocostuff_split_image_ids.npz"))
+    with np.load(split_file) as content:
+        test, train = content["test_ids"].tolist(), content["train_ids"].tolist()
+    checked = 0
+    for name in PUBLISHED_CONTEXTS:
+        sets = {criterion: nooch_ids(ids, name, criterion) for criterion in ("ce", "gist")}
+        positive, negative = (
+            set().union(*(sets[c][split][side].tolist() for c in sets for split in _SPLITS)) for side in _SIDES
+        )
+        free = (image for image in test if image not in positive | negative)
+        easy = TABLE_2[name][2] - len(positive.intersection(test))
+        shows = dict.fromkeys(negative, ()) | dict.fromkeys(positive | {next(free) for _ in range(easy)}, (name,))
+        folder = _raw_folder(tmp_path / name, shows | dict.fromkeys(train[:2], ()))
+        shutil.copy(split_file, folder)
+        for criterion, wanted in sets.items():
+            config = f"{criterion}_{name}"
+            data = load_dataset("nooch", config, data_dir=folder, official_ids=str(ids), contexts="published")
+            assert BuildRecord.of(data["test"].info.description).facts["membership"] == "published ids"
+            assert set(data["train"]["challenge"]) == ({0} if criterion == "ce" else {None})
+            for split in _SPLITS:
+                part = data[split].select_columns(["example_id", "challenge", "label"]).to_dict()
+                challenge = np.array([data[split].features["challenge"].int2str(k) for k in part["challenge"]])
+                image = np.array(part["example_id"], dtype=np.int64)
+                for side in _SIDES:
+                    assert set(image[challenge == side].tolist()) == set(wanted[split][side].tolist()), (config, side)
+                    checked += 1
+            counts = ((challenge == "hard_positive").sum(), (challenge == "hard_negative").sum(), sum(part["label"]))
+            assert counts == TABLE_2[name], config
+        shutil.rmtree(folder)
+    assert checked == 96
+
+
+def _raw_folder(folder, shows):
+    """COCO's files for the given image ids: every picture the same few bytes, every object a hundredth of it."""
+    for place in ("annotations", "images/train2017", "images/val2017"):
+        (folder / place).mkdir(parents=True)
+    first, *others = (f"{image:012d}.jpg" for image in shows)
+    Image.new("RGB", (2, 2)).save(folder / "images" / "train2017" / first)
+    for other in others:
+        (folder / "images" / "train2017" / other).hardlink_to(folder / "images" / "train2017" / first)
+    listed = [{"id": image, "file_name": f"{image:012d}.jpg", "height": 10, "width": 10} for image in shows]
+    number = iter(range(10**9))
+    instances = [
+        {"id": next(number), "image_id": image, "category_id": CATEGORY_IDS[name], "area": 1.0, "iscrowd": 0}
+        for image, names in shows.items()
+        for name in names
+    ]
+    for kind, categories, annotations in (("instances", THINGS, instances), ("stuff", STUFF, [])):
+        for year in ("train", "val"):
+            content = {"images": listed if year == "train" else [], "categories": categories}
+            content["annotations"] = annotations if year == "train" else []
+            (folder / "annotations" / f"{kind}_{year}2017.json").write_text(json.dumps(content))
+    return folder

@@ -1,1 +1,0 @@
-"""What a sweep is made of: recipe, methods, runs, workers, table and selection; `oochub.trainers.sweep` does it."""
