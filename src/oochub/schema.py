@@ -1,0 +1,184 @@
+"""Records as JSON: frozen dataclasses are written and read here, and a field that is wrong is named."""
+
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, field, fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from oochub.errors import OochubError
+from oochub.stats.estimate import Estimate
+
+Record = TypeVar("Record")
+_FLAT = "estimate"  # a field of that name and type stands in JSON among its record's own fields
+_ESTIMATE_FIELDS = ("value", "low", "high", "n", "method", "reason")
+_WORDS: Mapping[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Estimate: f"an object with {', '.join(_ESTIMATE_FIELDS)}",
+}
+
+
+def optional(default: Any = None) -> Any:
+    """A field that JSON leaves out where the record has nothing to say: it equals its default.
+
+    Args:
+        default: What a record without the field holds; must not change.
+    """
+    return field(default=default, metadata={"optional": True})
+
+
+def to_json(record: Any) -> Any:
+    """A record as JSON types: dataclasses and mappings become dicts, tuples lists, and nan None.
+
+    A field `estimate` stands among the fields of its record, not below them.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Gap:
+    ...     metric: str
+    ...     n_in: int
+    >>> to_json({"gap": Gap("auc", 3), "chance": math.nan, "notes": ("partial",)})
+    {'gap': {'metric': 'auc', 'n_in': 3}, 'chance': None, 'notes': ['partial']}
+    """
+    if isinstance(record, Estimate):
+        return record.to_dict()
+    if is_dataclass(record):
+        content: dict[str, Any] = {}
+        for each in fields(record):
+            value = getattr(record, each.name)
+            if each.name == _FLAT and isinstance(value, Estimate):
+                content |= value.to_dict()
+            elif not (each.metadata.get("optional") and value == each.default):
+                content[each.name] = to_json(value)
+        return content
+    if isinstance(record, Mapping):
+        return {str(key): to_json(value) for key, value in record.items()}
+    if isinstance(record, list | tuple):
+        return [to_json(value) for value in record]
+    return None if isinstance(record, float) and not math.isfinite(record) else record
+
+
+def from_json(kind: type[Record], content: Any, *, what: str) -> Record:
+    """A record of JSON types, the inverse of `to_json`; fields that the record does not know are left out.
+
+    Args:
+        kind: A frozen dataclass whose fields are numbers, text, Estimates, such dataclasses, or tuples, mappings,
+            Literals and unions of these; `Any` takes what there is.
+        content: JSON types.
+        what: What errors call the record ("car.json").
+
+    Raises:
+        OochubError: A field that is missing or of another type; it is named.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Gap:
+    ...     metric: str
+    ...     n_in: int
+    >>> from_json(Gap, {"metric": "auc", "n_in": 3, "new": 1}, what="car.json")
+    Gap(metric='auc', n_in=3)
+    >>> from_json(Gap, {"metric": "auc", "n_in": "3"}, what="car.json")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: car.json: n_in must be a whole number, got '3'. Make the file again, or mend the field.
+    """
+    record: Record = _read(kind, content, what, "")
+    return record
+
+
+def _read(kind: Any, value: Any, what: str, place: str) -> Any:
+    """`value` as a `kind`; `place` is the dotted name of the field."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if is_dataclass(kind):
+        return _read_record(kind, value, what, place)
+    if origin in (Union, types.UnionType):
+        return _read_union(arguments, value, what, place)
+    if origin is Literal:
+        if value in arguments and type(value) in {type(each) for each in arguments}:
+            return value
+        raise _wrong(what, place, f"one of {', '.join(map(str, arguments))}", value)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise _wrong(what, place, "a list", value)
+        if arguments[-1] is not Ellipsis:
+            if len(value) != len(arguments):
+                raise _wrong(what, place, f"a list of {len(arguments)}", value)
+            pairs = enumerate(zip(arguments, value, strict=True))
+            return tuple(_read(inner, item, what, f"{place}[{k}]") for k, (inner, item) in pairs)
+        return tuple(_read(arguments[0], item, what, f"{place}[{k}]") for k, item in enumerate(value))
+    if origin is not None and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping):
+            raise _wrong(what, place, "an object", value)
+        return {str(key): _read(arguments[1], item, what, _below(place, str(key))) for key, item in value.items()}
+    if kind is Estimate:
+        return _read_estimate(value, what, place)
+    if kind is float and value is None:
+        return math.nan
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
+        return value
+    raise _wrong(what, place, _WORDS.get(kind, kind.__name__), value)
+
+
+def _read_record(kind: Any, value: Any, what: str, place: str) -> Any:
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, Mapping):
+        raise _wrong(what, place, "an object", value)
+    hints, arguments = _hints(kind), {}
+    for each in fields(kind):
+        if each.name == _FLAT and hints[each.name] is Estimate:
+            arguments[each.name] = _read_estimate(value, what, place)
+        elif each.name in value:
+            arguments[each.name] = _read(hints[each.name], value[each.name], what, _below(place, each.name))
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise OochubError(f"{what}: the field {_below(place, each.name)} is missing. Make the file again.")
+    return kind(**arguments)
+
+
+def _read_union(kinds: tuple[Any, ...], value: Any, what: str, place: str) -> Any:
+    if value is None and type(None) in kinds:
+        return None
+    inner = [kind for kind in kinds if kind is not type(None)]
+    for kind in inner[:-1]:
+        try:
+            return _read(kind, value, what, place)
+        except OochubError:
+            continue
+    return _read(inner[-1], value, what, place)
+
+
+def _read_estimate(value: Any, what: str, place: str) -> Estimate:
+    if isinstance(value, Estimate):
+        return value
+    if not isinstance(value, Mapping):
+        raise _wrong(what, place, _WORDS[Estimate], value)
+    hints = {"value": float | None, "low": float | None, "high": float | None, "n": int, "method": str}
+    content = {}
+    for name, kind in (*hints.items(), ("reason", str | None)):
+        if name not in value:
+            raise OochubError(f"{what}: the field {_below(place, name)} is missing. Make the file again.")
+        content[name] = _read(kind, value[name], what, _below(place, name))
+    return Estimate.from_dict(content)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _below(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _wrong(what: str, place: str, wanted: str, value: Any) -> OochubError:
+    shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
+    return OochubError(
+        f"{what}: {place or 'the content'} must be {wanted}, got {shown}. Make the file again, or mend the field."
+    )
