@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import datasets
 import pyarrow as pa
 
-from oochub.benchmark import Benchmark, RawFile, Selection, data_folder
+from oochub.benchmark import Benchmark, RawFile, data_folder
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.imagenet import Stored, containers
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
@@ -19,6 +19,8 @@ from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES,
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
 from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.errors import OochubError
+from oochub.sides import Rows
+from oochub.vocabulary import Vocabulary
 
 _ACCESS = "ImageNet terms of access: non-commercial research and education"
 _ILSVRC = "https://image-net.org/challenges/LSVRC/2012/"
@@ -107,14 +109,17 @@ imagenet_ood = Benchmark(
             "which of Open Images' files",
         ),
     ),
-    in_context=Selection(name="ImageNet-1K as it is", split="test", where={"shift": ("none",)}),
-    out_of_context=Selection(name="its classes in other pictures", split="test", where={"shift": ("covariate",)}),
+    in_context=Rows(name="ImageNet-1K as it is", split="test", where={"shift": ("none",)}),
+    out_of_context=Rows(name="its classes in other pictures", split="test", where={"shift": ("covariate",)}),
     primary_metric="accuracy",
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.001,
+    words=Vocabulary(example="image", inside="on ImageNet-1K as it is", outside="on its classes in other pictures"),
     images_license=f"{_ACCESS}; each set's own above",
     annotations_license="not stated",
     audit=audit,
+    toy_world="toy_imagenet",
+    tried_configs=("imagenet_1k",),
 )
 
 

@@ -1,19 +1,21 @@
 """NOOCH: objects without their usual context, and contexts without the object, in COCO and COCO-Stuff."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import datasets
 
-from oochub.benchmark import Benchmark, RawFile, Selection
+from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.nooch.images import FULL, NoochImages
 from oochub.builders.sources.nooch.suite import PAPER_ENCODER, PUBLISHED_CONTEXTS
 from oochub.builders.sources.nooch.task import NoochTask, Tau, nooch_task_of_all
 from oochub.errors import OochubError, unknown_name
+from oochub.sides import Rows
 from oochub.studies.nooch.verification import verify_nooch
+from oochub.vocabulary import Vocabulary
 
 _ANNOTATIONS: dict[str, Any] = dict(
     url="http://images.cocodataset.org/annotations/annotations_trainval2017.zip",
@@ -33,7 +35,7 @@ def _describe_context(row: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     return f"no {names}" if str(row["group"]).endswith("/no_context") else names
 
 
-nooch = Benchmark(
+_nooch = Benchmark(
     name="nooch",
     title="NOOCH",
     summary="COCO images in which an object stands without its usual context, or the context without the object.",
@@ -93,18 +95,30 @@ nooch = Benchmark(
             note="the official split",
         ),
     ),
-    in_context=Selection(name="easy", split="test", where={"challenge": ("easy",)}),
-    out_of_context=Selection(name="hard", split="test", where={"challenge": ("hard_positive", "hard_negative")}),
+    in_context=Rows(name="easy", split="test", where={"challenge": ("easy",)}),
+    out_of_context=Rows(name="hard", split="test", where={"challenge": ("hard_positive", "hard_negative")}),
     primary_metric="auc",
     metrics=("auc", "auc_hard", "nll", "error_rate", "accuracy", "ece", "worst_group"),
     chance=0.5,
+    words=Vocabulary(
+        example="image",
+        inside="when objects stand in their usual context",
+        outside="out of context",
+        cause="context",
+        pair="one image with the object and one without",
+        hard_positive="object, no context",
+        hard_negative="context, no object",
+    ),
     context_column="context_area",
     images_license="Flickr terms of use; each picture has its own licence",
     annotations_license="CC BY 4.0",
     describe_context=_describe_context,
     task=nooch_task_of_all,
     verify=verify_nooch,
+    toy_world="toy_coco",
+    tried_configs=("ce_car", "all"),
 )
+nooch = replace(_nooch, configs={"all": replace(_nooch, output="labels")})
 
 _CLASSES = tuple(CATEGORY_IDS)
 _TASKS = (*PUBLISHED_CONTEXTS, *(name for name in _CLASSES if name not in PUBLISHED_CONTEXTS))

@@ -7,9 +7,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import datasets
 
-from oochub.benchmark import Benchmark, RawFile, Selection
+from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.errors import OochubError
+from oochub.sides import Rows
+from oochub.vocabulary import Vocabulary
 
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _BACKGROUNDS = ("desert", "jungle", "dirt", "mountain", "snow", "beach")
@@ -38,14 +40,19 @@ spawrious = Benchmark(
         for repeat in (0, 1)
         for background in _BACKGROUNDS
     ),
-    in_context=Selection(name="backgrounds as in training", split="validation"),
-    out_of_context=Selection(name="backgrounds of other breeds", split="test"),
+    in_context=Rows(name="backgrounds as in training", split="validation"),
+    out_of_context=Rows(name="backgrounds of other breeds", split="test"),
     primary_metric="accuracy",
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.25,
+    words=Vocabulary(
+        example="image", inside="on usual backgrounds", outside="on unusual ones", cause="context", place="on"
+    ),
     context_column="background",
     images_license="CC BY 4.0 (README); CC BY-SA (setup.py)",
     annotations_license="CC BY 4.0",
+    toy_world="toy_spawrious",
+    tried_configs=("o2o_hard",),
 )
 
 

@@ -2,7 +2,8 @@
 
 from huggingface_hub import DatasetCard, DatasetCardData
 
-from oochub.benchmark import Benchmark, Selection
+from oochub.benchmark import Benchmark
+from oochub.sides import Rows
 
 
 def card(benchmark: Benchmark) -> DatasetCard:
@@ -67,6 +68,6 @@ Licence of the images: {benchmark.images_license}. Licence of the labels: {bench
 """
 
 
-def _rows(selection: Selection) -> str:
+def _rows(selection: Rows) -> str:
     where = "; ".join(f"`{column}` in {', '.join(values)}" for column, values in selection.where.items())
     return f"split `{selection.split}`" + (f", {where}" if where else "") + f" ({selection.name})"

@@ -1,4 +1,4 @@
-"""The declaration of a benchmark: its raw files, its rows in and out of context, its headline metric."""
+"""The declaration of a benchmark, and of each of its configs: raw files, the two sides, the headline, the words."""
 
 import json
 import os
@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from oochub.errors import OochubError
+from oochub.sides import Rows
+from oochub.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,34 +40,6 @@ class RawFile:
         return next((place for place in places if place.exists()), None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """The rows of one split on which one side of a comparison stands.
-
-    Attributes:
-        name: What the rows are, in the reader's words ("easy").
-        split: The split they are taken from.
-        where: Column name to allowed values; empty takes the whole split.
-    """
-
-    name: str
-    split: str
-    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def mask(self, columns: Mapping[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-        """True where a row is selected; `columns` holds "split" and every column named in `where`.
-
-        >>> import numpy as np
-        >>> hard = Selection(name="hard", split="test", where={"challenge": ("hard_positive",)})
-        >>> hard.mask({"split": np.array(["test", "test"]), "challenge": np.array(["easy", "hard_positive"])})
-        array([False,  True])
-        """
-        selected: np.ndarray[Any, Any] = np.asarray(columns["split"]) == self.split
-        for column, allowed in self.where.items():
-            selected = selected & np.isin(columns[column], allowed)
-        return selected
-
-
 def context_of_group(row: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The context that a group's name ends with: "desert" of "labrador/desert".
 
@@ -81,6 +53,9 @@ def context_of_group(row: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 class Benchmark:
     """What a benchmark is; its builder, its card, its report and the command line all read it.
 
+    `of(config)` is what holds for one config. Where configs differ, as the data sets of WILDS do, `configs` holds a
+    declaration for each that does, made with `dataclasses.replace` from the benchmark's own.
+
     Attributes:
         name: The name that `load_dataset` takes.
         title: Its name in print.
@@ -90,16 +65,23 @@ class Benchmark:
         citation: BibTeX.
         raw_files: What lies in the data folder.
         in_context: The rows on which context helps.
-        out_of_context: The rows on which it misleads.
+        out_of_context: The rows on which it misleads, the worst of the groups, or a percentile of them.
         primary_metric: Name of the metric whose gap between the two is the headline; higher is better.
         metrics: Metrics computed by default.
-        chance: The primary metric of guessing.
+        chance: The primary metric of guessing; nan where there is no such number.
         practical_gap: A gap smaller than this does not matter in practice.
+        output: The kind of output: "classes" (one class a row), "labels" (several, each there or not), "number".
+        words: What report, page and terminal call all this.
         images_license: Licence of the pictures.
         annotations_license: Licence of the labels.
         environments: Column with the training environments by default.
+        group_column: Column of the groups: `group`, one a row, or `groups`, a list a row, which may overlap.
         context_column: Column that holds the context.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
+        validation_split: The split by which training chooses its epoch and a sweep its settings.
+        configs: The declarations of those configs that differ from this one.
+        toy_world: What draws a small raw folder: a name in `builders/toy_worlds`, or "package.module:function".
+        tried_configs: The configs that the contract tests build from the toy world; empty takes the first.
         task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
             columns, the facts of its build record and the task's config name; see `oochub.task`.
         verify: Recomputes what the authors published from the raw folder, and compares; see `oochub verify`.
@@ -116,23 +98,40 @@ class Benchmark:
     homepage: str
     citation: str
     raw_files: tuple[RawFile, ...]
-    in_context: Selection
-    out_of_context: Selection
+    in_context: Rows
+    out_of_context: Rows
     primary_metric: str
     metrics: tuple[str, ...]
     chance: float
     images_license: str
     annotations_license: str
     practical_gap: float = 0.02
+    output: str = "classes"
+    words: Vocabulary = field(default_factory=Vocabulary)
     environments: str = "environment"
+    group_column: str = "group"
     context_column: str = "context"
     cluster: str | None = None
+    validation_split: str = "validation"
+    configs: Mapping[str, "Benchmark"] = field(default_factory=dict)
+    toy_world: str = ""
+    tried_configs: tuple[str, ...] = ()
     task: Callable[[Mapping[str, Any], Mapping[str, Any], str], tuple[Any, dict[str, Any], dict[str, Any]]] | None = (
         None
     )
     verify: Callable[..., Any] | None = None
     audit: Callable[..., Any] | None = None
     describe_context: Callable[[Mapping[str, Any], Mapping[str, Any]], str] = context_of_group
+
+    def of(self, config: str) -> "Benchmark":
+        """The declaration of one config: its own where it has one, else the benchmark's.
+
+        >>> from oochub import get
+        >>> nooch = get("benchmark", "nooch")
+        >>> nooch.of("all").output, nooch.of("ce_car").output
+        ('labels', 'classes')
+        """
+        return self.configs.get(config, self)
 
     @property
     def evaluation_split(self) -> str:

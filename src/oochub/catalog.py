@@ -176,7 +176,9 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
     if kind == "benchmark":
         from oochub.benchmark import Benchmark
 
-        candidates: list[Any] = [value for value in vars(module).values() if isinstance(value, Benchmark)]
+        candidates: list[Any] = [
+            value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
+        ]
     elif kind in ("detector", "objective"):
         candidates = [
             value

@@ -3,16 +3,20 @@
 from typing import Any
 
 from oochub import catalog
-from oochub.benchmark import Benchmark, Selection
+from oochub.benchmark import Benchmark
+from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
+from oochub.report.records import EvaluatedBenchmark, License, SideRows
+from oochub.schema import to_json
+from oochub.sides import Rows
 
 
 def declaration(predictions: Predictions) -> Benchmark:
-    """The benchmark of the predictions; one made of their columns for a data set that the hub does not know."""
+    """What holds for the config of the predictions; made of their columns for data that the hub does not know."""
     name = predictions.metadata["benchmark"]
     if name in catalog.names("benchmark"):
-        known: Benchmark = catalog.get("benchmark", name)
-        return known
+        benchmark: Benchmark = catalog.get("benchmark", name)
+        return benchmark.of(predictions.metadata["config"])
     split = predictions.split
     last = "test" if "test" in split else str(split[-1])
     hard = {"challenge": ("hard_positive", "hard_negative", "hard")}
@@ -26,8 +30,8 @@ def declaration(predictions: Predictions) -> Benchmark:
         homepage="",
         citation="",
         raw_files=(),
-        in_context=Selection(name="easy", split=last, where={"challenge": ("easy",)} if challenged else {}),
-        out_of_context=Selection(name="hard", split=last, where=hard if challenged else {"split": ()}),
+        in_context=Rows(name="easy", split=last, where={"challenge": ("easy",)} if challenged else {}),
+        out_of_context=Rows(name="hard", split=last, where=hard if challenged else {"split": ()}),
         primary_metric="auc" if binary else "accuracy",
         metrics=("accuracy", "error_rate", "nll", "ece", *(("auc",) if binary else ())),
         chance=1 / len(predictions.class_names) if not binary else 0.5,
@@ -39,29 +43,34 @@ def declaration(predictions: Predictions) -> Benchmark:
 def benchmark_fields(predictions: Predictions, benchmark: Benchmark) -> dict[str, Any]:
     """The field `benchmark` of a report."""
     facts = predictions.metadata.get("facts", {})
-    sides = {"in_context": benchmark.in_context, "out_of_context": benchmark.out_of_context}
-    return {
-        "name": benchmark.name,
-        "config": predictions.metadata["config"],
-        "title": benchmark.title,
-        "version": predictions.metadata["version"],
-        "summary": benchmark.summary,
-        "homepage": benchmark.homepage,
-        "citation": benchmark.citation,
-        "licenses": [
-            {"what": what, "license": license}
+    facts_of_metric = facts_of(catalog.get("metric", benchmark.primary_metric))
+    record = EvaluatedBenchmark(
+        name=benchmark.name,
+        config=predictions.metadata["config"],
+        title=benchmark.title,
+        version=predictions.metadata["version"],
+        summary=benchmark.summary,
+        homepage=benchmark.homepage,
+        citation=benchmark.citation,
+        licenses=tuple(
+            License(what=what, license=license)
             for what, license in (("images", benchmark.images_license), ("labels", benchmark.annotations_license))
             if license
-        ],
-        "primary_metric": benchmark.primary_metric,
-        "metric_direction": "higher",
-        "chance": benchmark.chance,
-        "practical_gap": benchmark.practical_gap,
-        "context_column": benchmark.context_column,
-        "object": facts.get("object"),
-        "contexts": list(facts.get("contexts", [])),
-        **{
-            side: {"name": one.name, "split": one.split, "where": {key: list(v) for key, v in one.where.items()}}
-            for side, one in sides.items()
-        },
-    }
+        ),
+        primary_metric=benchmark.primary_metric,
+        metric_direction=facts_of_metric.direction if facts_of_metric else "higher",
+        chance=benchmark.chance,
+        practical_gap=benchmark.practical_gap,
+        context_column=benchmark.context_column,
+        object=facts.get("object"),
+        contexts=tuple(facts.get("contexts", ())),
+        in_context=_side(benchmark.in_context),
+        out_of_context=_side(benchmark.out_of_context),
+        words=benchmark.words,
+    )
+    content: dict[str, Any] = to_json(record)
+    return content
+
+
+def _side(rows: Rows) -> SideRows:
+    return SideRows(name=rows.name, split=rows.split, where=rows.where, form=rows.form)

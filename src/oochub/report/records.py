@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from oochub.schema import optional
+from oochub.sides import Form
 from oochub.stats.estimate import Estimate
+from oochub.vocabulary import Vocabulary
 
 Side = Literal["in", "out"]
 Role = Literal["all", "in", "out", "hard_positive", "hard_negative", "split"]
@@ -31,11 +33,14 @@ class SideRows:
         name: What the rows are, in the benchmark's words ("easy").
         split: The split that they are of.
         where: Column name to allowed values; empty for the whole split.
+        form: What of these rows is compared: the metric on all of them, on the worst of their groups, or a percentile
+            of its values on their groups; see `oochub.sides`.
     """
 
     name: str
     split: str
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    form: Form = optional("rows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +65,7 @@ class EvaluatedBenchmark:
         contexts: Its usual contexts.
         in_context: The rows on which context helps.
         out_of_context: The rows on which it misleads.
+        words: What report, page and terminal call all this; neutral where a report does not say.
     """
 
     name: str
@@ -79,6 +85,7 @@ class EvaluatedBenchmark:
     contexts: tuple[str, ...]
     in_context: SideRows
     out_of_context: SideRows
+    words: Vocabulary = optional(Vocabulary())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,166 @@
+"""The three forms of a side of the comparison: some rows, their worst group, a percentile of their groups."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Form = Literal["rows", "worst_group", "group_percentile"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Rows of one split: the side's number is the metric over all of them.
+
+    The gap of two such sides is the metric on the rows out of context minus the metric on the rows in context.
+
+    Attributes:
+        name: What the rows are, in the reader's words ("easy").
+        split: The split they are taken from.
+        where: Column name to allowed values; empty takes the whole split.
+    """
+
+    name: str
+    split: str
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    form: ClassVar[Form] = "rows"
+
+    def mask(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """(n,) True where a row is of this side; `columns` holds "split" and every column named in `where`.
+
+        >>> hard = Rows(name="hard", split="test", where={"challenge": ("hard_positive",)})
+        >>> hard.mask({"split": np.array(["test", "test"]), "challenge": np.array(["easy", "hard_positive"])})
+        array([False,  True])
+        """
+        selected: NDArray[np.bool_] = np.asarray(columns["split"]) == self.split
+        for column, allowed in self.where.items():
+            selected = selected & np.isin(columns[column], allowed)
+        return selected
+
+    @property
+    def description(self) -> str:
+        """Which rows these are, in one phrase.
+
+        >>> Rows(name="hard", split="test", where={"challenge": ("hard_positive", "hard_negative")}).description
+        'split test, challenge is hard_positive or hard_negative'
+        """
+        conditions = (f", {column} is {' or '.join(values)}" for column, values in self.where.items())
+        return f"split {self.split}{''.join(conditions)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupsOfRows(Rows):
+    """Rows of one split seen group by group: the side's number is a statistic of the metric over their groups.
+
+    The gap is that statistic minus the metric on all rows in context, which are as a rule the same rows. Its interval
+    is that of the difference, and must allow for the choice of the group (`oochub.stats.worst_group_interval`).
+
+    Attributes:
+        column: Where the groups stand: a name a row, or a list of names a row, so that groups overlap.
+    """
+
+    column: str = "group"
+
+    def rows_of_groups(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+        """The row numbers of each group of this side, by its name, sorted; a group without rows is not there.
+
+        Args:
+            columns: See `mask`, with the column of the groups: text or numbers (n,), or an array of lists of these.
+
+        >>> side = WorstOfGroups(split="test", column="groups")
+        >>> columns = {"split": np.array(["test"] * 3), "groups": np.array([["b"], ["a", "b"], []], dtype=object)}
+        >>> {name: rows.tolist() for name, rows in side.rows_of_groups(columns).items()}
+        {'a': [1], 'b': [0, 1]}
+        """
+        rows = np.flatnonzero(self.mask(columns))
+        values = np.asarray(columns[self.column])[rows]
+        if values.dtype == object:  # lists, or names of which some are missing
+            listed = [() if v is None else (v,) if isinstance(v, str) else tuple(v) for v in values]
+            rows = np.repeat(rows, [len(names) for names in listed])
+            values = np.array([str(name) for names in listed for name in names], dtype=str)
+        order = np.argsort(values, kind="stable")
+        names, first = np.unique(values[order], return_index=True)
+        parts = np.split(rows[order], first[1:])  # one empty part where there is no name at all
+        return dict(zip(names.astype(str).tolist(), parts, strict=False))
+
+    def statistic(self, values: Sequence[float], *, higher_is_better: bool = True) -> float:
+        """The side's number, of the metric of each of its groups; nan where no group has one.
+
+        Args:
+            values: The metric of each group; those that are nan are left out.
+            higher_is_better: The direction of the metric.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstOfGroups(GroupsOfRows):
+    """All rows of a split against the worst of their groups: the side's number is the group's whose metric is worst.
+
+    Source: Sagawa et al. 2020, "Distributionally Robust Neural Networks for Group Shifts"; WILDS, Section 4 (FMoW,
+    CivilComments, PovertyMap).
+    """
+
+    name: str = "worst group"
+
+    form: ClassVar[Form] = "worst_group"
+
+    def statistic(self, values: Sequence[float], *, higher_is_better: bool = True) -> float:
+        """The lowest value, or the highest of a metric of which lower is better.
+
+        >>> side = WorstOfGroups(split="test")
+        >>> side.statistic([0.9, float("nan"), 0.4]), side.statistic([0.1, 0.6], higher_is_better=False)
+        (0.4, 0.6)
+        """
+        finite = np.asarray(values, dtype=np.float64)
+        finite = finite[~np.isnan(finite)]
+        return float((finite.min() if higher_is_better else finite.max()) if len(finite) else np.nan)
+
+    @property
+    def description(self) -> str:
+        """Which rows and which of their groups, in one phrase.
+
+        >>> WorstOfGroups(split="test", column="groups").description
+        'the worst of the groups by groups, split test'
+        """
+        return f"the worst of the groups by {self.column}, {super().description}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PercentileOfGroups(GroupsOfRows):
+    """All rows of a split against a percentile of their groups: every group counts once, however many rows it has.
+
+    Source: WILDS, Section 4.2.2 (Amazon: the 10th percentile of the accuracies of users).
+
+    Attributes:
+        percentile: In [0, 100], from the worst end: 10 is the value that a tenth of the groups do not reach.
+    """
+
+    name: str = "10th percentile of groups"
+    percentile: float = 10.0
+
+    form: ClassVar[Form] = "group_percentile"
+
+    def statistic(self, values: Sequence[float], *, higher_is_better: bool = True) -> float:
+        """The percentile from the worst end, linear between neighbors as `numpy.percentile` has it.
+
+        >>> side = PercentileOfGroups(split="test", percentile=25)
+        >>> side.statistic([0.0, 0.25, 0.5, 0.75, 1.0]), side.statistic([0.0, 0.5, 1.0], higher_is_better=False)
+        (0.25, 0.75)
+        """
+        finite = np.asarray(values, dtype=np.float64)
+        finite = finite[~np.isnan(finite)]
+        rank = self.percentile if higher_is_better else 100.0 - self.percentile
+        return float(np.percentile(finite, rank)) if len(finite) else float("nan")
+
+    @property
+    def description(self) -> str:
+        """Which rows and which percentile of their groups, in one phrase.
+
+        >>> PercentileOfGroups(split="test", column="user").description
+        'percentile 10 of the groups by user, split test'
+        """
+        return f"percentile {self.percentile:g} of the groups by {self.column}, {super().description}"
