@@ -46,17 +46,19 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
 
     Source: NOOCH, Figs. 4 (AUC), 5 (error), 6 (NLL) and 7 (ECE), Section 6.1.2.
 
-    >>> number = {"low": 0.8, "high": 0.9, "n": 9, "method": "", "reason": None}
-    >>> report = Report({
-    ...     "benchmark": {"name": "nooch", "config": "ce_car", "chance": 0.5},
-    ...     "model": {"id": "runs/erm", "objective": "erm", "seeds": [0]},
-    ...     "metrics": {"auc": {"title": "AUC", "unit": "fraction", "direction": "higher"}},
-    ...     "slices": [{"role": role, "metrics": {"auc": {"value": value, **number}}}
-    ...                for role, value in (("in", 0.88), ("out", 0.84))],
+    >>> import pyarrow as pa
+    >>> import oochub
+    >>> table = pa.table({
+    ...     "example_id": list("abcdefgh"), "split": ["test"] * 8, "label": [0, 1] * 4,
+    ...     "logits": [[0.0, score] for score in (-2.0, 3.0, -1.0, 2.0, 0.5, 1.0, 1.5, 2.0)],
+    ...     "challenge": ["easy"] * 4 + ["hard_negative", "hard_positive"] * 2, "group": ["car/context"] * 8,
     ... })
+    >>> metadata = {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "model": {"id": "runs/erm"},
+    ...             "class_names": ["no_car", "car"], "rows": {"test": 8}}
+    >>> report = oochub.evaluate(oochub.Predictions(table, metadata), metrics=["auc"])
     >>> ax = hard_easy_bars([report])
     >>> [text.get_text() for text in ax.texts], [round(float(bar.get_width()), 3) for bar in ax.patches]
-    (['88.0', '84.0'], [38.0, 34.0])
+    (['100.0', '75.0'], [50.0, 25.0])
     """
     reports = list(reports)
     if not reports:

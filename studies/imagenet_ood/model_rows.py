@@ -112,5 +112,7 @@ def _covers(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 def _report(predictions: Path, detection: list[dict[str, Any]], classes: Classes, file: Path) -> None:
     from oochub.evaluation.evaluate import evaluate
     from oochub.report.report import Report
+    from oochub.schema import from_json, to_json
 
-    Report({**evaluate(predictions, classes=classes).data, "detection": detection}).save(file)
+    content = {**to_json(evaluate(predictions, classes=classes)), "detection": detection}
+    from_json(Report, content, what="the report").save(file)

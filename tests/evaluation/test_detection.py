@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 import oochub
 from oochub.cli import main
 from oochub.prediction.predictions import Predictions
+from oochub.schema import from_json, to_json
 
 _CLASSES, _D = 12, 16
 
@@ -83,7 +84,7 @@ def test_every_detector_on_every_pair(sets):
     assert float(far) > 0.95 and far.low <= float(far) <= far.high
     assert float(far) > float(report["mahalanobis/inside/near_ood/auroc_new_class"])
     assert report["accuracy"].n == 300  # the classifier itself, on the set in distribution alone
-    again = oochub.Report(report.data)
+    again = from_json(oochub.Report, to_json(report), what="the report")
     assert again["msp/inside/far_ood/fpr_at_tpr_id"].n == 500
 
 

@@ -20,7 +20,6 @@ from oochub.cli import main
 from oochub.prediction.predictions import Predictions
 from oochub.report.drawing import Plot
 from oochub.report.figure_sources import Sources
-from oochub.report.report import Report
 
 mpl.use("Agg")
 
@@ -47,7 +46,7 @@ def files(tmp_path_factory, coco):
     for objective in ("erm", "group_dro"):
         report = reports.nooch_report()
         report["model"]["objective"] = objective
-        Report(report).save(folder / f"{objective}.json")
+        reports.read(report).save(folder / f"{objective}.json")
     encoder = tiny_encoder(tmp_path_factory.mktemp("encoder"))
     data = load_dataset("nooch", "all", data_dir=coco, encoder=encoder, split="test")
     record, names = BuildRecord.of(data.info.description), data.features["labels"].feature.names
@@ -97,7 +96,7 @@ def test_figures_of_a_data_set(run, coco, tmp_path):
 
 
 def test_the_plots_of_one_report_are_known():
-    from oochub import plots
+    from oochub.figures import _plots as plots
     from oochub.report import drawing
 
     with pytest.raises(OochubError, match=re.escape(", ".join(sorted(drawing._OF_ONE_REPORT)) + ".")):

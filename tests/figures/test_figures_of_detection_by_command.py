@@ -22,7 +22,6 @@ from oochub.figures._distance_fits import distance_fits, nearest_inside
 from oochub.prediction.predictions import Predictions
 from oochub.report.drawing import Plot, draw
 from oochub.report.figure_sources import Sources
-from oochub.report.report import Report
 
 mpl.use("Agg")
 SETS = ("imagenet_1k", "imagenet_r", "imagenet_ood")
@@ -72,7 +71,7 @@ def files(tmp_path_factory, imagenet):
     train, head = predicted(load_dataset("imagenet_ood", SETS[0], data_dir=str(imagenet), split="train"), SETS[0], 7)
     train.save(folder / "train.parquet")
     save_file(head, folder / "train.head.safetensors")
-    Report(reports.nooch_report()).save(folder / "erm.json")
+    reports.read(reports.nooch_report()).save(folder / "erm.json")
     numbers().to_csv(folder / "numbers.csv", index=False)
     return folder
 

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -12,7 +13,7 @@ from test_plots import texts
 import oochub
 from oochub import OochubError
 from oochub.report import theme
-from oochub.report.report import Report
+from oochub.schema import to_json
 
 mpl.use("Agg")
 bars = oochub.get("figure", "hard_easy_bars")
@@ -39,12 +40,12 @@ def made(method="erm", task="car", seed=0, shift=0.0):
         for number in part["metrics"].values():
             for key in ("value", "low", "high"):
                 number[key] = None if number[key] is None else 0.9 * number[key] + shift
-    return Report(report)
+    return reports.read(report)
 
 
 def number(report, role, metric, key="value"):
-    part = next(one for one in report.data["slices"] if one["role"] == role)
-    return part["metrics"][metric][key] * (1 if metric == "nll" else 100)
+    part = next(part for part in report.slices if part.role == role)
+    return getattr(part.metrics[metric], key) * (1 if metric == "nll" else 100)
 
 
 def drawn(ax):
@@ -89,10 +90,9 @@ def test_several_seeds_give_the_standard_deviation_of_the_mean_over_tasks():
     given = [made(m, task, seed, s) for m in ("erm", "irm") for (task, seed), s in shifts.items()]
     ax = bars(given, metric="ece")
     for row, (method, role) in zip(drawn(ax), itertools.product(("erm", "irm"), ("in", "out")), strict=True):
-        of_method = [one for one in given if one.data["model"]["objective"] == method]
+        of_method = [one for one in given if one.model.objective == method]
         by_seed = [
-            np.mean([number(one, role, "ece") for one in of_method if one.data["model"]["seeds"] == [seed]])
-            for seed in (0, 1, 2)
+            np.mean([number(one, role, "ece") for one in of_method if one.model.seeds == (seed,)]) for seed in (0, 1, 2)
         ]
         mean, spread = np.mean(by_seed), np.sqrt(sum((v - np.mean(by_seed)) ** 2 for v in by_seed) / 2)
         np.testing.assert_allclose(row[:3], [mean, mean - spread, mean + spread])
@@ -100,15 +100,15 @@ def test_several_seeds_give_the_standard_deviation_of_the_mean_over_tasks():
 
 
 def test_undefined_is_said_and_not_zero():
-    given = made().data
+    given = to_json(made())
     given["slices"][2]["metrics"]["auc"] |= {"value": None, "low": None, "high": None, "reason": "one class only"}
-    ax = bars([Report(given), made(task="cow")])
+    ax = bars([reports.read(given), made(task="cow")])
     assert "n/a, one class only" in texts(ax) and len(ax.patches) == 1
 
 
 def test_methods_without_an_objective_are_named_by_their_model():
     report = made()
-    report.data["model"].update(objective=None, id="openai/clip")
+    report = replace(report, model=replace(report.model, objective=None, id="openai/clip"))
     assert "openai/clip" in texts(bars([report]))
 
 
@@ -122,7 +122,11 @@ def test_methods_without_an_objective_are_named_by_their_model():
         ([made(), made(seed=1), made("irm")], "auc", "as many seeds as the others, got erm 2, irm 1"),
         ([made()], "auk", "Did you mean 'auc'"),
         ([made()], "auc_hard", "has no auc_hard on a slice 'in'"),
-        ([made(), Report(reports.spawrious_report())], "nll", "tasks of one benchmark, got nooch/ce_car, spawrious"),
+        (
+            [made(), reports.read(reports.spawrious_report())],
+            "nll",
+            "tasks of one benchmark, got nooch/ce_car, spawrious",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_said(given, metric, said):

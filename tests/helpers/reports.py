@@ -12,7 +12,10 @@ import numpy as np
 from PIL import Image, ImageDraw
 from report_numbers import Rows, accuracy, auc, calibration, ece, estimate, estimate_of, nll, resampled, wilson
 
-Report = dict[str, Any]
+from oochub.report.report import Report
+from oochub.schema import from_json
+
+Content = dict[str, Any]
 
 METRICS = {
     "auc": {"title": "AUC", "direction": "higher", "unit": "fraction", "minimum": 0, "maximum": 1},
@@ -28,17 +31,22 @@ UNSEEN = {"bulldog": "mountain", "corgi": "jungle", "dachshund": "snow", "labrad
 COMMON = "beach"
 
 
-def nooch_report() -> Report:
+def read(content: Content) -> Report:
+    """The report that the content is of, as a file of it would be read."""
+    return from_json(Report, content, what="the content")
+
+
+def nooch_report() -> Content:
     """A report on nooch/ce_car: 2 384 test rows, a model that leans on the road."""
     return copy.deepcopy(_nooch())
 
 
-def spawrious_report() -> Report:
+def spawrious_report() -> Content:
     """A report on spawrious/o2o_hard: 960 validation and 800 test rows of four breeds."""
     return copy.deepcopy(_spawrious())
 
 
-def set_gap(report: Report, inside: Sequence[float], gap: Sequence[float], out: Sequence[float]) -> Report:
+def set_gap(report: Content, inside: Sequence[float], gap: Sequence[float], out: Sequence[float]) -> Content:
     """The report with new (value, low, high) for the primary metric in context, its gap, and out of context."""
     metric = report["benchmark"]["primary_metric"]
     for part in report["slices"]:
@@ -49,7 +57,7 @@ def set_gap(report: Report, inside: Sequence[float], gap: Sequence[float], out: 
     return report
 
 
-def set_matched_gap(report: Report, numbers: Sequence[float | None], *, column: str = "area", **more: Any) -> Report:
+def set_matched_gap(report: Content, numbers: Sequence[float | None], *, column: str = "area", **more: Any) -> Content:
     """The report with the matched gap (value, low, high) of a column, of which every row has a counterpart."""
     n = report["gap"]["n_in"] + report["gap"]["n_out"]
     report["matched_gap"] = {"column": column, "metric": report["gap"]["metric"], "share_out": 1.0, "strata": []}
@@ -118,7 +126,7 @@ def _provenance(config: str, n: int) -> dict[str, Any]:
     }
 
 
-def _report(name: str, config: str, n: int, **benchmark: Any) -> Report:
+def _report(name: str, config: str, n: int, **benchmark: Any) -> Content:
     common = {"name": name, "config": config, "version": "1.0.0", "practical_gap": 0.02, "metric_direction": "higher"}
     return {
         "schema_version": 1,
@@ -134,7 +142,7 @@ def _report(name: str, config: str, n: int, **benchmark: Any) -> Report:
 
 
 @functools.lru_cache(maxsize=1)
-def _nooch() -> Report:
+def _nooch() -> Content:
     rng = np.random.default_rng(7)
     parts = {"both": (420, 1, 2.6), "alone": (134, 1, 0.55), "context": (278, 0, 1.15), "neither": (1552, 0, 3.4)}
     cells = {}
@@ -157,7 +165,7 @@ def _nooch() -> Report:
     report["slices"][0]["metrics"]["auc_hard"] = report["slices"][2]["metrics"]["auc"]
     low, high = np.percentile(resampled(outside, auc) - resampled(inside, auc), [2.5, 97.5])
     gap = {"value": auc(outside) - auc(inside), "low": float(low), "high": float(high), "n_in": 1972, "n_out": 412}
-    report["gap"] = {"metric": "auc", **gap, "n_out_smallest": 134, "method": "bootstrap", "reason": None}
+    report["gap"] = {"metric": "auc", **gap, "n_out_smallest": 134, "n": 2384, "method": "bootstrap", "reason": None}
     names = {"both": ("car", "context", "in"), "alone": ("car", "no_context", "out")}
     names |= {"context": ("no_car", "context", "out"), "neither": ("no_car", "no_context", "in")}
     rows = [_group(cells[k], label, ctx, "test", role, None) for k, (label, ctx, role) in names.items()]
@@ -187,14 +195,20 @@ def _nooch_mistakes(cells: Mapping[str, Rows]) -> list[dict[str, Any]]:
 
 
 def _mistake(i: int, label: str, predicted: str, kind: str, p: float, context: str, group: str, challenge: str | None):
-    made = {"example_id": f"{100000 + 37 * i:012d}", "split": "test", "label": label, "predicted": predicted}
+    made = {
+        "example_id": f"{100000 + 37 * i:012d}",
+        "split": "test",
+        "role": "out",
+        "label": label,
+        "predicted": predicted,
+    }
     made |= {"probability": p, "loss": -math.log(1 - p), "kind": kind, "context": context, "group": group}
     attribution = f"https://www.flickr.com/photos/someone/{9000 + i} (CC BY 2.0)" if challenge else None
     return made | {"challenge": challenge, "image": _picture(i), "attribution": attribution}
 
 
 @functools.lru_cache(maxsize=1)
-def _spawrious() -> Report:
+def _spawrious() -> Content:
     rng = np.random.default_rng(3)
     margins = {"bulldog": 0.6, "corgi": 1.6, "dachshund": 1.2, "labrador": 0.2}
     cells: dict[tuple[str, str, str], Rows] = {}
@@ -230,7 +244,14 @@ def _spawrious() -> Report:
         "n_in": 960,
         "n_out": 800,
     }
-    report["gap"] = {"metric": "accuracy", **gap, "n_out_smallest": 800, "method": "bootstrap", "reason": None}
+    report["gap"] = {
+        "metric": "accuracy",
+        **gap,
+        "n_out_smallest": 800,
+        "n": 1760,
+        "method": "bootstrap",
+        "reason": None,
+    }
     rows = [
         _group(cells[key], key[0], key[1], key[2], "in" if key[2] == "validation" else "out", key[2] == "validation")
         for key in cells

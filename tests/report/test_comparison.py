@@ -4,6 +4,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ import oochub
 from oochub.report.comparison import comparison
 from oochub.report.comparison_table import AVERAGE, Column
 from oochub.report.comparison_text import terminal
-from oochub.report.report import Report
+from oochub.stats.estimate import Estimate
 
 ERM, DRO = Column("erm"), Column("group_dro")
 VALUES = {  # AUC out of context by task and method, one a seed
@@ -36,7 +37,12 @@ def report(task="ce_car", method="erm", seed=0, value=0.7, *, metric="auc", fact
         part["name"] = {"in": "in_context", "out": "out_of_context"}.get(part["role"], part["name"])
         if part["role"] == "out":
             part["metrics"][metric] |= {"value": value, "low": value - 0.02, "high": value + 0.02}
-    return Report(made)
+    return reports.read(made)
+
+
+def with_side(report, **fields):
+    """The report with other fields of its slice out of context."""
+    return replace(report, slices=tuple(replace(s, **fields) if s.role == "out" else s for s in report.slices))
 
 
 def reports_of(values):
@@ -105,14 +111,14 @@ def test_one_seed_shows_the_reports_own_interval():
 
 def test_models_that_were_not_trained_here_go_by_their_id():
     given = [report(method=None, seed=None, value=0.7), report(method=None, seed=None, value=0.8)]
-    given[1].data["model"]["id"] = "org/other"
+    given[1] = replace(given[1], model=replace(given[1].model, id="org/other"))
     assert [column.method for column in comparison(given).tables[0].columns] == ["runs/x", "org/other"]
 
 
 def test_undefined_is_n_a_with_its_reason_and_no_average():
     given = reports_of(VALUES)
-    bad = next(part for part in given[0].data["slices"] if part["role"] == "out")["metrics"]["auc"]
-    bad |= {"value": None, "low": None, "high": None, "reason": "all 3 rows are of class 1"}
+    undefined = Estimate(math.nan, n=3, method="none", reason="all 3 rows are of class 1")
+    given[0] = with_side(given[0], metrics={"auc": undefined})
     found = comparison(given)
     (table,) = found.tables
     assert math.isnan(table.cells["ce_car", ERM].mean) and (AVERAGE, ERM) not in table.cells
@@ -158,13 +164,11 @@ def test_what_must_not_be_mixed():
         comparison([report(), report(value=0.8)])
     with pytest.raises(oochub.OochubError, match=r"version 1\.0\.0 of nooch/ce_car, Report 2 of 2\.0\.0"):
         comparison([report(), report(seed=1, version="2.0.0")])
-    fewer, other, same = report(seed=1), report(seed=1), report(seed=1)
-    next(part for part in fewer.data["slices"] if part["role"] == "out")["n"] -= 1
+    fewer = with_side(report(seed=1), n=411)
     with pytest.raises(oochub.OochubError, match=r"rows out_of_context are not the same \(412 and 411\)"):
         comparison([report(), fewer])
-    first = report()
-    for one, mark in ((first, "a"), (other, "b"), (same, "a")):
-        next(part for part in one.data["slices"] if part["role"] == "out")["examples"] = mark
+    first = with_side(report(), examples="a")
+    other, same = (with_side(report(seed=1), examples=mark) for mark in "ba")
     with pytest.raises(oochub.OochubError, match=r"not the same \(412 and 412\)"):
         comparison([first, other])
     assert comparison([first, same]).tables[0].cells["ce_car", ERM].seeds == 2
@@ -177,14 +181,12 @@ def test_reports_of_evaluate_name_their_rows():
 
     first, second = (oochub.evaluate(nooch_predictions(seed=seed), metrics=["auc"]) for seed in (0, 1))
     with pytest.raises(oochub.OochubError, match="not the same"):
-        comparison([first, Report(second.data | {"model": second.data["model"] | {"seeds": [1]}})])
+        comparison([first, replace(second, model=replace(second.model, seeds=(1,)))])
 
 
 def test_notes_of_the_data_are_under_the_table():
-    given = reports_of(VALUES)
-    for one in given:
-        one.data["notes"] = ["a drawn toy world"]
-    given[-1].data["notes"] = ["a drawn toy world", "partial: 76 of 123287 images"]
+    given = [replace(each, notes=("a drawn toy world",)) for each in reports_of(VALUES)]
+    given[-1] = replace(given[-1], notes=("a drawn toy world", "partial: 76 of 123287 images"))
     for text in (comparison(given).to_markdown(), shown(comparison(given))):
         assert "Note: a drawn toy world." in text
         assert re.search(r"Note: ce\\?_bowl: partial: 76 of 123\u202f287 images\.", text)

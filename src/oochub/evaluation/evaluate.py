@@ -24,6 +24,7 @@ from oochub.metric import MetricFacts, facts_of
 from oochub.prediction.predictions import Predictions, concatenate
 from oochub.provenance import provenance
 from oochub.report.report import SCHEMA_VERSION, Report
+from oochub.schema import from_json
 from oochub.stats.estimation import estimate
 
 _PROBES = ("zoom",)
@@ -166,7 +167,7 @@ def evaluate(
             prediction=loaded.metadata.get("provenance", {}),
         ),
     }
-    return Report(data)
+    return from_json(Report, data, what="the report")
 
 
 def _columns(predictions: Predictions, allowed: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

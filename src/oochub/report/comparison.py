@@ -95,14 +95,14 @@ def comparison(
 
 def _run(given: Report | str | Path, number: int) -> Run:
     report = given if isinstance(given, Report) else Report.load(given)
-    benchmark, model = report.data["benchmark"], report.data["model"]
+    benchmark, model = report.benchmark, report.model
     return Run(
         label=f"Report {number}" if isinstance(given, Report) else str(given),
         report=report,
-        benchmark=benchmark["name"],
-        config=benchmark["config"],
-        method=str(model["objective"] or model["id"]),
-        seeds=tuple(model["seeds"]),
+        benchmark=benchmark.name,
+        config=benchmark.config,
+        method=str(model.objective or model.id),
+        seeds=model.seeds,
     )
 
 
@@ -122,7 +122,7 @@ def _check_versions(runs: Sequence[Run]) -> None:
     seen: dict[tuple[str, str], Run] = {}
     for run in runs:
         other = seen.setdefault((run.benchmark, run.config), run)
-        versions = [one.report.data["benchmark"]["version"] for one in (other, run)]
+        versions = [one.report.benchmark.version for one in (other, run)]
         if versions[0] != versions[1]:
             raise OochubError(
                 f"{other.label} is of version {versions[0]} of {run.benchmark}/{run.config}, {run.label} of "

@@ -106,9 +106,9 @@ def comparison_table(
     Raises:
         OochubError: A metric or slice that no run has, or runs of one config on different rows.
     """
-    key, name, first = _found(runs, metric or runs[0].report.data["benchmark"]["primary_metric"], slice)
+    key, name, first = _found(runs, metric or runs[0].report.benchmark.primary_metric, slice)
     _check_same_rows(runs, name)
-    facts, part = first.report.data["metrics"][key], first.report.slice(name)
+    facts, part = first.report.metrics[key], first.report.slice(name)
     values: dict[tuple[str, Column], dict[tuple[int, ...], Estimate]] = {}
     for run in runs:
         if f"{name}/{key}" in run.report:
@@ -125,19 +125,19 @@ def comparison_table(
         cells |= {(AVERAGE, column): cell for column, cell in _averages(configs, columns, cells, values)}
     rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
     sides = {"in": "in context", "out": "out of context"}
-    title = wording.name(part["title"], 60)
+    title = wording.name(part.title, 60)
     return ComparisonTable(
         benchmark=runs[0].benchmark,
         metric=key,
         slice=name,
-        where=f"{sides[part['role']]} ({title})" if part["role"] in sides else title,
-        title=facts["title"],
-        direction=facts["direction"],
-        unit=facts["unit"],
+        where=f"{sides[part.role]} ({title})" if part.role in sides else title,
+        title=facts.title,
+        direction=facts.direction,
+        unit=facts.unit,
         rows=tuple(rows),
         columns=tuple(columns),
         cells=cells,
-        bold=frozenset(place for row in rows for place in _best(row, columns, cells, facts["direction"])),
+        bold=frozenset(place for row in rows for place in _best(row, columns, cells, facts.direction)),
         notes=(*_notes(runs, configs), *_undefined(cells)),
         reported_from=str(printed or ""),
     )
@@ -145,14 +145,14 @@ def comparison_table(
 
 def _found(runs: Sequence[Run], metric: str, slice: str | None) -> tuple[str, str, Run]:
     """The key of the metric, the name of the slice, and the first run that has both."""
-    known = dict.fromkeys(key for run in runs for key in run.report.data["metrics"])
+    known = dict.fromkeys(key for run in runs for key in run.report.metrics)
     key = next((one for one in known if one == metric or one.startswith(f"{metric}.")), None)
     if key is None:
         raise unknown_name(f"metric in the reports of {runs[0].benchmark}", metric, known)
     for name in [slice] if slice else ["out_of_context", "all"]:
         for run in runs:
             if f"{name}/{key}" in run.report:
-                return key, str(run.report.slice(name)["name"]), run
+                return key, run.report.slice(name).name, run
     having = {one.rpartition("/")[0] for run in runs for one in run.report if one.endswith(f"/{key}")}
     raise unknown_name(f"slice with {key} in the reports of {runs[0].benchmark}", slice or "out_of_context", having)
 
@@ -160,16 +160,16 @@ def _found(runs: Sequence[Run], metric: str, slice: str | None) -> tuple[str, st
 def _check_same_rows(runs: Sequence[Run], name: str) -> None:
     first: dict[str, Run] = {}
     for run in runs:
-        here = next((part for part in run.report.data["slices"] if part["name"] == name), None)
+        here = next((part for part in run.report.slices if part.name == name), None)
         if here is None:
             continue
         other = first.setdefault(run.config, run)
         there = other.report.slice(name)
-        marks = {part["examples"] for part in (here, there) if "examples" in part}  # older reports have none
-        if here["n"] != there["n"] or len(marks) > 1:
+        marks = {part.examples for part in (here, there) if part.examples is not None}  # older reports have none
+        if here.n != there.n or len(marks) > 1:
             raise OochubError(
                 f"{other.label} and {run.label} are both of {run.benchmark}/{run.config}, but their rows {name} are "
-                f"not the same ({there['n']:,} and {here['n']:,}). Predict both on the same data."
+                f"not the same ({there.n:,} and {here.n:,}). Predict both on the same data."
             )
 
 
@@ -219,8 +219,8 @@ def _best(
 def _notes(runs: Sequence[Run], configs: Sequence[str]) -> list[str]:
     of_note: dict[str, list[str]] = {}
     for run in runs:
-        for note in run.report.data["notes"]:
-            of_note.setdefault(str(note), []).append(run.config)
+        for note in run.report.notes:
+            of_note.setdefault(note, []).append(run.config)
     return [
         note if set(of) == set(configs) else f"{', '.join(dict.fromkeys(of))}: {note}" for note, of in of_note.items()
     ]

@@ -8,18 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError, unknown_name
 from oochub.files import written_whole
-from oochub.stats.estimation import Estimate
+from oochub.report.records import (
+    Calibration,
+    DetectionRow,
+    EvaluatedBenchmark,
+    EvaluatedModel,
+    Gap,
+    Groups,
+    MatchedGap,
+    MetricDescription,
+    Mistake,
+    ProbeRow,
+    Provenance,
+    Side,
+    Slice,
+    WorstGroup,
+)
+from oochub.schema import from_json, optional, to_json
+from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 SCHEMA_VERSION = 1
+_SIDES = ("in", "out")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `oochub.evaluate` returns; `docs/report.md` describes every field of `data`.
+    """What `oochub.evaluate` returns; `docs/report.md` describes every field.
 
     `report["auc_hard"]` is an `Estimate`, a float with `low`, `high`, `n` and `reason`, on all rows of the evaluation
     split; `report["out_of_context/nll"]` is one of a slice, and so is `report["hard/nll"]` where the benchmark calls
@@ -27,91 +45,132 @@ class Report:
     context minus in context, and `report["matched_gap"]` the same at equal values of a column, if one was matched on.
 
     Attributes:
-        data: The content of report.json, JSON types only.
+        benchmark: What was evaluated on.
+        model: What was evaluated.
+        notes: Caveats of the data.
+        slices: Every metric on some rows; the first is all of the evaluation split.
+        metrics: What the metrics' numbers mean.
+        gap: The primary metric out of context minus in context.
+        matched_gap: The same at equal values of a column; None if none was matched on.
+        groups: Where the errors sit; None without groups.
+        worst_group: The worst accuracy, error and NLL over the groups; None without groups.
+        detection: A row for each detector and pair of sets; None without detectors.
+        probes: A row for each detector and pair of sets; None without probes.
+        calibration: Of each side that has rows.
+        mistakes: The worst of them.
+        provenance: Where the report comes from.
+        schema_version: Of the JSON.
     """
 
-    data: Mapping[str, Any]
+    schema_version: int = SCHEMA_VERSION
+    benchmark: EvaluatedBenchmark
+    model: EvaluatedModel
+    notes: tuple[str, ...] = ()
+    slices: tuple[Slice, ...]
+    metrics: Mapping[str, MetricDescription]
+    gap: Gap
+    matched_gap: MatchedGap | None = optional()
+    groups: Groups | None = None
+    worst_group: Mapping[str, WorstGroup] | None = None
+    detection: tuple[DetectionRow, ...] | None = optional()
+    probes: tuple[ProbeRow, ...] | None = optional()
+    calibration: Mapping[Side, Calibration] | None = None
+    mistakes: tuple[Mistake, ...] = ()
+    provenance: Provenance
 
     @classmethod
     def load(cls, path: str | Path) -> "Report":
         """Reads a report.json.
 
         Raises:
-            OochubError: No such file, not JSON, or of another schema version.
+            OochubError: No such file, not JSON, of another schema version, or a field that is missing or of another
+                type; it is named.
         """
         path = Path(path).expanduser()
         if not path.is_file():
             raise OochubError(f"No report at {path}. `oochub evaluate predictions.parquet --out {path}` makes one.")
         try:
-            data = json.loads(path.read_text("utf-8"))
+            content = json.loads(path.read_text("utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise OochubError(f"{path} is not a report: {error}. Make it again with `oochub evaluate`.") from error
-        found = data.get("schema_version") if isinstance(data, dict) else None
-        if found != SCHEMA_VERSION:
+        version = content.get("schema_version") if isinstance(content, dict) else None
+        if version != SCHEMA_VERSION:
             raise OochubError(
-                f"{path} has schema version {found}, this oochub reads {SCHEMA_VERSION}. "
+                f"{path} has schema version {version}, this oochub reads {SCHEMA_VERSION}. "
                 "Make the report again from its predictions with `oochub evaluate`."
             )
-        return cls(data)
+        return from_json(cls, content, what=str(path))
 
     def save(self, path: str | Path) -> Path:
         """Writes report.json, whole or not at all."""
-        text = json.dumps(self.data, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(to_json(self), indent=1, ensure_ascii=False, allow_nan=False)
         with written_whole(path) as draft:
             draft.write_text(text + "\n", "utf-8")
         return Path(path)
 
     def __getitem__(self, key: str) -> Estimate:
-        numbers, own = self._numbers(), self._own_name(key)
-        if own not in numbers:
-            raise unknown_name("number in this report", key, numbers)
-        return Estimate.from_dict(numbers[own])
+        estimates, own = self._estimates(), self._own_name(key)
+        if own not in estimates:
+            raise unknown_name("number in this report", key, estimates)
+        return estimates[own]
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._own_name(key) in self._numbers()
+        return isinstance(key, str) and self._own_name(key) in self._estimates()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers())
+        return iter(self._estimates())
 
-    def slice(self, name: str) -> Mapping[str, Any]:
+    def slice(self, name: str) -> Slice:
         """The slice of that name, or of that title where it is a side of the comparison: "hard" is "out_of_context".
 
         Raises:
             OochubError: No such slice.
         """
-        parts = self._slices()
+        parts = self._slices_by_name()
         if name not in parts:
             raise unknown_name("slice in this report", name, parts)
         return parts[name]
 
-    def _slices(self) -> dict[str, Mapping[str, Any]]:
-        parts = {part["title"]: part for part in self.data["slices"] if part["role"] in ("in", "out")}
-        return parts | {part["name"]: part for part in self.data["slices"]}
+    def side(self, side: Side) -> Slice | None:
+        """The slice in or out of context; None where the predictions have no such rows."""
+        return next((part for part in self.slices if part.role == side), None)
+
+    def _slices_by_name(self) -> dict[str, Slice]:
+        parts = {part.title: part for part in self.slices if part.role in _SIDES}
+        return parts | {part.name: part for part in self.slices}
 
     def _own_name(self, key: str) -> str:
         name, _, metric = key.rpartition("/")
-        part = self._slices().get(name)
-        return key if part is None else f"{part['name']}/{metric}"
+        part = self._slices_by_name().get(name)
+        return key if part is None else f"{part.name}/{metric}"
 
-    def _numbers(self) -> dict[str, Mapping[str, Any]]:
-        numbers: dict[str, Mapping[str, Any]] = {}
-        for part in self.data["slices"]:
-            for metric, fields in part["metrics"].items():
-                if part["role"] == "all":
-                    numbers[metric] = fields
-                    numbers.setdefault(metric.partition(".")[0], fields)  # "worst_group": its headline
-                numbers[f"{part['name']}/{metric}"] = fields
-        gap = self.data["gap"]
-        numbers["gap"] = {**gap, "n": gap["n_in"] + gap["n_out"]}
-        for row in self.data.get("detection", ()):
-            for metric, fields in row["metrics"].items():
-                numbers[f"{row['detector']}/{row['id_set']}/{row['ood_set']}/{metric}"] = fields
-        for row in self.data.get("probes", ()):
-            of = f"{row['probe']}/{row['detector']}/{row['id_set']}/{row['ood_set']}"
-            numbers |= {f"{of}/{key}": row[key] for key in ("before", "after", "change", "beyond_msp") if row[key]}
-        if self.data.get("matched_gap"):
-            numbers["matched_gap"] = self.data["matched_gap"]
-        return numbers
+    def _estimates(self) -> dict[str, Estimate]:
+        estimates: dict[str, Estimate] = {}
+        for part in self.slices:
+            for metric, estimate in part.metrics.items():
+                if part.role == "all":
+                    estimates[metric] = estimate
+                    estimates.setdefault(metric.partition(".")[0], estimate)  # "worst_group": its headline
+                estimates[f"{part.name}/{metric}"] = estimate
+        estimates["gap"] = self.gap.estimate
+        for row in self.detection or ():
+            for metric, estimate in row.metrics.items():
+                estimates[f"{row.detector}/{row.id_set}/{row.ood_set}/{metric}"] = estimate
+        for probe in self.probes or ():
+            of = f"{probe.probe}/{probe.detector}/{probe.id_set}/{probe.ood_set}"
+            parts = {"before": probe.before, "after": probe.after, "change": probe.change}
+            estimates |= {f"{of}/{key}": estimate for key, estimate in parts.items()}
+            if probe.beyond_msp is not None:
+                estimates[f"{of}/beyond_msp"] = probe.beyond_msp
+        if self.matched_gap is not None:
+            estimates["matched_gap"] = self.matched_gap.estimate
+        return estimates
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The JSON of the report."""
+        content: dict[str, Any] = to_json(self)
+        return content
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row a number: slice, split, metric, value, low, high, n, method, reason."""
