@@ -165,9 +165,9 @@ def _features(one: ScoredSet, embedding: Sequence[Predictions] | None) -> NDArra
                 "(--features), or give those of another model: embedding= (--embedding)."
             )
         return one.predictions.features
-    found = [part for part in embedding if part.metadata["config"] == one.name]
+    found = [part for part in embedding if part.metadata.config == one.name]
     if len(found) != 1 or found[0].features is None:
-        told = ", ".join(str(part.metadata["config"]) for part in embedding)
+        told = ", ".join(str(part.metadata.config) for part in embedding)
         lacks = "has no features" if found and found[0].features is None else f"is there {len(found)} times"
         raise OochubError(f"The embedding of {one.name} {lacks}; given: {told}. Give one file with features a set.")
     row_of = {key: row for row, key in enumerate(_keys(found[0]))}

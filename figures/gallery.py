@@ -83,7 +83,7 @@ def gallery(
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     chosen = chosen_examples(predictions, than=than, only=only, kinds=kinds, most=columns, split=split, names=names)
     about = (predictions if isinstance(predictions, Predictions) else predictions[0]).metadata
-    thing, contexts = about["class_names"][1], list(about.get("facts", {}).get("contexts", []))
+    thing, contexts = about.class_names[1], list(about.facts.get("contexts", []))
     ids = chosen["example_id"].tolist()
     images = read_pictures(dataset, split, ids)
     outlined = _outlined(coco, ids, thing, contexts)
@@ -94,7 +94,7 @@ def gallery(
             name=name, title=_title(row, thing, contexts), image=images[name], outlines=outlined.get(name, {})
         )
         pictures[row["kind"]].append(picture)
-    criterion = only or about["config"].partition("_")[0]
+    criterion = only or str(about.config).partition("_")[0]
     legend = {"object": wording.words(thing), "context": f"context: {_words_of(contexts)}"}
     return picture_grid(
         ax,

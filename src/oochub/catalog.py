@@ -20,6 +20,7 @@ _PACKAGES = {
     "detector": "eval_modules.detectors",
     "objective": "trainers.objectives",
     "criterion": "builders.criteria",
+    "output": "outputs",
     "figure": "figures",
     "command": "commands",
 }
@@ -32,7 +33,7 @@ def kinds() -> list[str]:
     """The kinds of things in the catalogue.
 
     >>> kinds()
-    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'figure', 'command']
+    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'output', 'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -41,7 +42,7 @@ def names(kind: str) -> list[str]:
     """The names of one kind, sorted; nothing is imported to find them.
 
     Args:
-        kind: "benchmark", "metric", "detector", "objective", "criterion", "figure" or "command".
+        kind: "benchmark", "metric", "detector", "objective", "criterion", "output", "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -84,7 +85,7 @@ def get(kind: str, name: str) -> Any:
         name: One of `names(kind)`.
 
     Returns:
-        metric, criterion, figure, command: the function named like the file. detector, objective: the class.
+        metric, criterion, figure, command: the function named like the file. detector, objective, output: the class.
         benchmark: its `Benchmark` declaration.
 
     Raises:
@@ -179,7 +180,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
         candidates: list[Any] = [
             value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
         ]
-    elif kind in ("detector", "objective"):
+    elif kind in ("detector", "objective", "output"):
         candidates = [
             value
             for key, value in vars(module).items()

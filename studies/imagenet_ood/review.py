@@ -17,6 +17,7 @@ from oochub.evaluation.nearest import nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.report import theme
 from oochub.report.page import _environment
+from oochub.schema import to_json
 from oochub.studies.imagenet_ood.review_decisions import Decisions, class_ids
 
 _EDGE = 256  # pixels of a picture's longer side
@@ -53,7 +54,7 @@ def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -
     """
     if top < 1:
         raise OochubError(f"top is the number of images to review, 1 or more; got {top}.")
-    if ood.metadata["model"] != reference.metadata["model"]:
+    if ood.metadata.model != reference.metadata.model:
         raise OochubError("These predictions are of two models. Predict both sets with the same one.")
     if (reference.label < 0).any():
         raise OochubError(
@@ -120,7 +121,7 @@ def review_page(
         row | {"picture": pictures[row["example_id"]], "nearest_picture": nearest[row["nearest_id"]]}
         for row in queue.to_dict("records")
     ]
-    about = [{**one.metadata, "n": len(one)} for one in (ood[0], reference[0])]
+    about = [{**to_json(part.metadata), "n": len(part)} for part in (ood[0], reference[0])]
     store = [about[0].get(key, "") for key in ("benchmark", "config", "version", "fingerprint")]
     style = theme.css_variables() + "".join(_file(name) for name in _STYLES)
     script = _file("review.js")

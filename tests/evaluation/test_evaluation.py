@@ -1,6 +1,7 @@
 """Scores against scikit-learn on planted predictions; slices, gap, groups and mistakes by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -233,7 +234,7 @@ def test_wrong_requests(predictions):
 
 def test_someone_elses_data_set(predictions):
     """A data set the hub does not know: its challenge column makes the two sides; without one there are none."""
-    metadata = {**predictions.metadata, "benchmark": "mine", "facts": {}}
+    metadata = replace(predictions.metadata, benchmark="mine", facts={})
     known = oochub.evaluate(Predictions(predictions.table, metadata))
     assert known["gap"] < 0
     bare = predictions.table.select(["example_id", "split", "label", "logits"])

@@ -1,6 +1,7 @@
 """The zoom probe against a case worked by hand, loops over pictures, and DeLong; what it refuses."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -133,11 +134,11 @@ def test_intervals_cover():
 
 def test_undefined_is_said():
     inside, ood = _by_hand()
-    none = Predictions(inside.table.slice(3, 1), {**inside.metadata, "rows": {"test": 1}})
+    none = Predictions(inside.table.slice(3, 1), replace(inside.metadata, rows={"test": 1}))
     report = oochub.evaluate([none, ood], detectors=["max_logit"], probes=["zoom"], metrics=["accuracy"])
     change = report.data["probes"][0]["change"]
     assert change["value"] is None and change["n"] == 0 and "keeps its answer" in change["reason"]
-    one = Predictions(inside.table.slice(0, 1), {**inside.metadata, "rows": {"test": 1}})
+    one = Predictions(inside.table.slice(0, 1), replace(inside.metadata, rows={"test": 1}))
     report = oochub.evaluate([one, ood], detectors=["max_logit"], probes=["zoom"], metrics=["accuracy"])
     change = report.data["probes"][0]["change"]
     assert change["value"] == pytest.approx(-2.5 / 4) and change["low"] is None and "too few" in change["reason"]

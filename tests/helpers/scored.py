@@ -58,7 +58,7 @@ def datasets_of(sets):
             rows[split]["example_id"].append(str(name))
             picture = Image.new("RGB", (10 + row % 3, 8 + row % 2), color_of(number, row))
             rows[split]["image"].append(picture)
-        found[one.metadata["config"]] = datasets.DatasetDict(
+        found[one.metadata.config] = datasets.DatasetDict(
             {split: datasets.Dataset.from_dict(columns, features=features) for split, columns in rows.items()}
         )
     return found

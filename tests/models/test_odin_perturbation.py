@@ -2,6 +2,7 @@
 
 import copy
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from transformers import ResNetConfig, ViTConfig, ViTImageProcessor
 
 import oochub
 from oochub.models.perturbation import Perturbation
+from oochub.prediction.metadata import PredictedBy
 from oochub.prediction.predictions import Predictions
+from oochub.schema import to_json
 
 _SIZE, _CLASSES, _EPSILON = 16, 5, 0.0014
 _MEAN, _STD = [0.48, 0.45, 0.4], [0.2, 0.25, 0.3]
@@ -95,8 +98,8 @@ def test_predict_stores_the_logits_of_the_perturbed_pictures(kind, preprocessing
     plain = oochub.predict(model, data, **options)
     made = oochub.predict(model, data, odin=_EPSILON, batch_size=3, **options)
     assert made.table.drop_columns(["odin_logits"]).equals(oochub.predict(model, data, batch_size=3, **options).table)
-    assert made.metadata["fingerprint"] == plain.metadata["fingerprint"]
-    assert made.metadata["odin"] == {"epsilon": _EPSILON, "temperature": 1000.0, "std": _STD}
+    assert made.metadata.fingerprint == plain.metadata.fingerprint
+    assert to_json(made.metadata.odin) == {"epsilon": _EPSILON, "temperature": 1000.0, "std": _STD}
     pixels = np.stack([np.asarray(one, dtype=np.float64) for one in data["image"]]) / 255
     x = torch.tensor((pixels - _MEAN) / _STD).permute(0, 3, 1, 2)
     exact = _model(kind).double()
@@ -114,7 +117,7 @@ def test_another_temperature_is_another_gradient():
     model, data = _model("resnet"), _data()
     options = {"image_processor": _processor(), "odin": 0.05}
     hot, cold = (oochub.predict(model, data, odin_temperature=t, **options) for t in (1000, 0.01))
-    assert (hot.metadata["odin"]["temperature"], cold.metadata["odin"]["temperature"]) == (1000, 0.01)
+    assert (hot.metadata.odin.temperature, cold.metadata.odin.temperature) == (1000, 0.01)
     assert np.abs(np.stack(hot.column("odin_logits")) - np.stack(cold.column("odin_logits"))).max() > 1e-4
 
 
@@ -122,7 +125,7 @@ def _sets(odin):
     model, data = _model("resnet"), _data(8)
     inside = oochub.predict(model, data.add_column("label", [0] * 8), image_processor=_processor(), odin=odin)
     outside = oochub.predict(model, data, image_processor=_processor(), odin=odin)
-    return [Predictions(p.table, {**p.metadata, "config": c}) for p, c in ((inside, "inside"), (outside, "ood"))]
+    return [Predictions(p.table, replace(p.metadata, config=c)) for p, c in ((inside, "inside"), (outside, "ood"))]
 
 
 def test_the_detector_reads_only_what_was_made_for_it(tmp_path):
@@ -139,14 +142,14 @@ def test_the_detector_reads_only_what_was_made_for_it(tmp_path):
         oochub.evaluate(sets, detectors=["odin:epsilon=0.0014,temperature=10"])
     with pytest.raises(oochub.OochubError, match=r"lack\. Predict with odin=0\.0014 \(--odin 0\.0014\)"):
         oochub.evaluate(_sets(None), detectors=["odin:epsilon=0.0014"])
-    silent = [Predictions(one.table, {k: v for k, v in one.metadata.items() if k != "odin"}) for one in sets]
+    silent = [Predictions(one.table, replace(one.metadata, odin=None)) for one in sets]
     with pytest.raises(oochub.OochubError, match="settings that they do not say"):
         oochub.evaluate(silent, detectors=["odin:epsilon=0.0014"])
 
 
 def test_sets_of_two_models_are_refused():
     first, second = _sets(None)
-    other = Predictions(second.table, {**second.metadata, "model": {"id": "other"}})
+    other = Predictions(second.table, replace(second.metadata, model=PredictedBy(id="other")))
     with pytest.raises(oochub.OochubError, match="inside and ood differ in model"):
         oochub.evaluate([first, other], detectors=["msp"])
 

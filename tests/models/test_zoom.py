@@ -81,7 +81,7 @@ def test_predict_equals_predicting_cropped_pictures(preprocessing, tmp_path):
     rest = [name for name in made.table.column_names if name.startswith("zoom_")]
     assert rest == ["zoom_logits", "zoom_features", "zoom_odin_logits"]
     assert made.table.drop_columns(rest).equals(plain.table)
-    assert made.metadata["zoom"] == {"factor": 1.25} and made.metadata["fingerprint"] == plain.metadata["fingerprint"]
+    assert made.metadata.zoom.factor == 1.25 and made.metadata.fingerprint == plain.metadata.fingerprint
     head = load_file(head_file(tmp_path / "z.parquet"))
     rebuilt = np.stack(made.column("zoom_features")) @ head["weight"].T + head["bias"]
     np.testing.assert_allclose(rebuilt, np.stack(made.column("zoom_logits")), atol=1e-5)
@@ -128,7 +128,7 @@ def test_by_command(coco, tmp_path, capsys):
         main()
     assert stopped.value.code == 0, capsys.readouterr().err
     made = oochub.Predictions.load(out)
-    assert made.metadata["zoom"] == {"factor": 1.5}
-    assert (made.metadata["odin"]["epsilon"], made.metadata["odin"]["temperature"]) == (0.01, 10)
+    assert made.metadata.zoom.factor == 1.5
+    assert (made.metadata.odin.epsilon, made.metadata.odin.temperature) == (0.01, 10)
     assert {"odin_logits", "zoom_logits", "zoom_odin_logits"} <= set(made.table.column_names)
     oochub.evaluate(made)

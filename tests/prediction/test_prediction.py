@@ -81,7 +81,7 @@ def test_every_column_is_carried(folder, data):
     np.testing.assert_allclose(
         np.concatenate(predictions.column("context_area")), np.ravel(data["test"]["context_area"])
     )
-    assert predictions.metadata["benchmark"] == "nooch" and "partial" in " ".join(predictions.metadata["notes"])
+    assert predictions.metadata.benchmark == "nooch" and "partial" in " ".join(predictions.metadata.notes)
 
 
 @pytest.mark.parametrize("kind", list(_CONFIGS))

@@ -9,6 +9,7 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions, concatenate
+from oochub.schema import to_json
 
 
 def made(n=20, *, split="test", classes=3, seed=0, **columns):
@@ -56,7 +57,7 @@ def test_probability_against_scipy():
 def _edited(tmp_path, edit):
     predictions = made()
     table = edit(predictions.table)
-    metadata = {b"oochub": json.dumps(predictions.metadata).encode()}
+    metadata = {b"oochub": json.dumps(to_json(predictions.metadata)).encode()}
     path = tmp_path / "p.parquet"
     pq.write_table(table.replace_schema_metadata(metadata), path)
     return path
@@ -98,7 +99,7 @@ def test_other_files_are_said(tmp_path):
 
 def test_concatenation():
     both = concatenate([made(split="validation"), made(split="test")])
-    assert len(both) == 40 and both.metadata["rows"] == {"validation": 20, "test": 20}
+    assert len(both) == 40 and both.metadata.rows == {"validation": 20, "test": 20}
     with pytest.raises(OochubError, match="occur twice"):
         concatenate([made(), made()])
     with pytest.raises(OochubError, match="differ in class_names"):

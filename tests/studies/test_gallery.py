@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import sys
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -166,7 +167,7 @@ def test_wrong_turns_of_the_choice():
     ids = first.table.column("example_id").to_pylist()
     with pytest.raises(OochubError, match=r"2 only in erm and 2 only in gdro, first"):
         chosen_examples(first, than=changed(than, example_id=[*ids[:-2], "x", "y"]))
-    label = first.label
+    label = first.label.copy()
     label[1] = 1 - label[1]
     with pytest.raises(OochubError, match=f"other labels for 1 examples, first {ids[1]}"):
         chosen_examples(first, than=changed(than, label=label))
@@ -273,7 +274,7 @@ def test_comparison_and_criteria_in_words(cars):
     assert "gist −0.25" in ax.child_axes[0].get_title(loc="left").replace("\n", " ")
     swapped = Predictions(
         table.rename_columns({"challenge_ce": "challenge_gist", "challenge_gist": "challenge_ce"}),
-        {**erm.metadata, "config": "gist_car"},
+        replace(erm.metadata, config="gist_car"),
     )
     ax = gallery(swapped, cars, only="gist", kinds=["hard_negative"], columns=1)
     assert texts(ax)[0] == "Hard negatives: no car in a scene usual for it; easy by co-occurrence"
@@ -452,7 +453,7 @@ def test_the_verb_stops_before_slow_steps(run, cars, tmp_path, monkeypatch):
         ((tmp_path / "erm.parquet", *out), "NOOCH needs its raw files"),
         ((tmp_path / "erm.parquet", *out, "--data-dir", tmp_path / "none"), "data_dir is not a folder"),
     ]
-    Predictions(erm.table, {**erm.metadata, "benchmark": "spawrious"}).save(tmp_path / "other.parquet")
+    Predictions(erm.table, replace(erm.metadata, benchmark="spawrious")).save(tmp_path / "other.parquet")
     cases.append(((tmp_path / "other.parquet", *out), "is of spawrious. A gallery is of a task of nooch"))
     for words, said in cases:
         code, shown, err = run(*words)

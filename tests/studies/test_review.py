@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import datasets
 import numpy as np
@@ -20,6 +21,7 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.evaluation import nearest as nearest_module
 from oochub.evaluation.nearest import nearest_rows
+from oochub.prediction.metadata import PredictedBy
 from oochub.prediction.predictions import Predictions
 from oochub.studies.imagenet_ood.review import review_page, review_queue
 from oochub.studies.imagenet_ood.review_decisions import Decision, keep_list, merged, read_decisions, write_decisions
@@ -141,10 +143,10 @@ def test_queue_is_nearest_first():
 def test_queue_says_what_is_wrong():
     ood, known, *_ = two_sets()
     without = predictions(["a"], None, [-1])
-    other = Predictions(known.table, {**known.metadata, "model": {"id": "b"}})
+    other = Predictions(known.table, replace(known.metadata, model=PredictedBy(id="b")))
     twice = Predictions(
         pa.concat_tables([ood.table, ood.table.set_column(1, "split", pa.array(["train"] * 5))]),
-        {**ood.metadata, "rows": {"test": 5, "train": 5}},
+        replace(ood.metadata, rows={"test": 5, "train": 5}),
     )
     for words, said in (
         ((without, known), "The OOD predictions have no features. Predict again with --features."),

@@ -62,7 +62,7 @@ class Scenes:
         if isinstance(data, Predictions):
             chosen = data.select(_rows(data.split, split))
             columns = {name: chosen.column(name) for name in _lying(chosen.table.column_names)}
-            return cls._made(columns, data.metadata["facts"], data.class_names, np.asarray(chosen.logits))
+            return cls._made(columns, data.metadata.facts, data.class_names, np.asarray(chosen.logits))
         part = data[split] if isinstance(data, Mapping) else data
         record = BuildRecord.of(part.info.description)
         table = part.select_columns(_lying(part.column_names)).with_format("arrow")[:]  # numpy's would round to float32

@@ -1,6 +1,7 @@
 """One binary task of a data set, or of predictions, that hold every task at once."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import datasets
@@ -80,7 +81,7 @@ def _arrays(data: datasets.Dataset) -> dict[str, Any]:
 
 def _of_predictions(data: Predictions, name: str) -> Predictions:
     meta = data.metadata
-    _check(meta["benchmark"], meta["config"], data.table.column_names)
+    _check(str(meta.benchmark), str(meta.config), data.table.column_names)
     split = data.split
     parts = []
     facts: dict[str, Any] = {}
@@ -88,7 +89,7 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
     for one in dict.fromkeys(split.tolist()):
         rows = data.table.filter(pa.array(split == one))
         arrays = {each: rows.column(each).to_numpy() for each in _NEEDED if each in rows.column_names}
-        made, columns, facts = _make(meta["benchmark"], arrays, rows.column_names, meta["facts"], name)
+        made, columns, facts = _make(str(meta.benchmark), arrays, rows.column_names, meta.facts, name)
         names = made.features(gist=False)["label"].names
         number = data.class_names.index(made.name) if made.name in data.class_names else -1
         if number < 0:
@@ -97,7 +98,7 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
         parts.append(_replaced(rows, columns, made.features(gist="challenge_gist" in columns), logit))
     return Predictions(
         pa.concat_tables(parts),
-        {**meta, "config": name, "facts": facts, "class_names": names, "task_of": meta["config"]},
+        replace(meta, kind="classes", config=name, facts=facts, class_names=tuple(names), task_of=meta.config),
     )
 
 

@@ -37,7 +37,7 @@ def groups(
     """
     if "group" not in columns:
         return None
-    facts = predictions.metadata.get("facts", {})
+    facts = predictions.metadata.facts
     trained = facts.get("trained_groups")
     rows = []
     for side, mask in (sides or {"": columns["split"] == split}).items():

@@ -122,7 +122,7 @@ def _checked(first: Sequence[Predictions], only: str | None, kinds: Sequence[str
 
 
 def _names(models: Sequence[Predictions], given: Sequence[str] | None) -> list[str]:
-    names = list(given or (str(model.metadata["model"]["id"]).rpartition("/")[2] for model in models))
+    names = list(given or (str(model.metadata.model.id).rpartition("/")[2] for model in models))
     if len(names) != len(models):
         raise OochubError(f"There are {len(models)} models, and {len(names)} names for them: {', '.join(names)}.")
     if len(set(names)) < len(names):

@@ -13,10 +13,10 @@ from oochub.sides import Rows
 
 def declaration(predictions: Predictions) -> Benchmark:
     """What holds for the config of the predictions; made of their columns for data that the hub does not know."""
-    name = predictions.metadata["benchmark"]
+    name = predictions.metadata.benchmark or "custom"
     if name in catalog.names("benchmark"):
         benchmark: Benchmark = catalog.get("benchmark", name)
-        return benchmark.of(predictions.metadata["config"])
+        return benchmark.of(str(predictions.metadata.config))
     split = predictions.split
     last = "test" if "test" in split else str(split[-1])
     hard = {"challenge": ("hard_positive", "hard_negative", "hard")}
@@ -26,7 +26,7 @@ def declaration(predictions: Predictions) -> Benchmark:
         name=name,
         title=name,
         summary="",
-        version=str(predictions.metadata["version"]),
+        version=str(predictions.metadata.version),
         homepage="",
         citation="",
         raw_files=(),
@@ -42,13 +42,13 @@ def declaration(predictions: Predictions) -> Benchmark:
 
 def benchmark_fields(predictions: Predictions, benchmark: Benchmark) -> dict[str, Any]:
     """The field `benchmark` of a report."""
-    facts = predictions.metadata.get("facts", {})
+    facts = predictions.metadata.facts
     facts_of_metric = facts_of(catalog.get("metric", benchmark.primary_metric))
     record = EvaluatedBenchmark(
         name=benchmark.name,
-        config=predictions.metadata["config"],
+        config=str(predictions.metadata.config),
         title=benchmark.title,
-        version=predictions.metadata["version"],
+        version=predictions.metadata.version,
         summary=benchmark.summary,
         homepage=benchmark.homepage,
         citation=benchmark.citation,

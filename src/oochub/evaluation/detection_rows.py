@@ -218,12 +218,12 @@ def chosen_pairs(parts: Sequence[Predictions], asked: Sequence[tuple[str, str]] 
     """
     named: dict[str, Predictions] = {}
     for part in parts:
-        if str(part.metadata["config"]) in named:
+        if str(part.metadata.config) in named:
             raise OochubError(
-                f"Two of the predictions are of {part.metadata['config']}. Detectors take one file a set: predict all "
+                f"Two of the predictions are of {part.metadata.config}. Detectors take one file a set: predict all "
                 "its splits into one, or leave one out."
             )
-        named[str(part.metadata["config"])] = part
+        named[str(part.metadata.config)] = part
     for name in (one for pair in asked or () for one in pair):
         if name not in named:
             raise OochubError(f"pairs= names {name!r}, and the predictions are of {', '.join(named)}.")

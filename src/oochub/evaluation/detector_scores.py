@@ -130,13 +130,6 @@ def ood_rows(part: Predictions) -> NDArray[np.bool_]:
     return found
 
 
-def vectors(part: Predictions, column: str) -> NDArray[np.float32]:
-    """A stored column of vectors, such as odin_logits, as float32 (n, k)."""
-    values = part.table.column(column).combine_chunks()
-    flat: NDArray[np.float32] = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-    return flat.reshape(len(values), -1)
-
-
 def read_head(predictions: str | Path) -> dict[str, NDArray[Any]] | None:
     """The head beside a file of predictions; None where there is none.
 
@@ -184,7 +177,7 @@ def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDA
 def _columns(part: Predictions) -> dict[str, Any]:
     lying: dict[str, Any] = {"features": part.features, "logits": part.logits}
     if "odin_logits" in part.table.column_names:
-        lying["odin_logits"] = vectors(part, "odin_logits")
+        lying["odin_logits"] = part.vectors("odin_logits")
     return lying
 
 
@@ -192,8 +185,8 @@ def _check_one_model(parts: Sequence[Predictions]) -> None:
     first = parts[0]
     for part in parts[1:]:
         for key in ("model", "class_names"):
-            if part.metadata[key] != first.metadata[key]:
-                named = f"{first.metadata['config']} and {part.metadata['config']}"
+            if getattr(part.metadata, key) != getattr(first.metadata, key):
+                named = f"{first.metadata.config} and {part.metadata.config}"
                 kept = "one model" if key == "model" else "the same classes"
                 raise OochubError(
                     f"Detectors compare sets under one model: the predictions of {named} differ in {key}. Predict "
@@ -203,7 +196,7 @@ def _check_one_model(parts: Sequence[Predictions]) -> None:
 
 def _check_stored(detector: Any, part: Predictions) -> None:
     """That a set stores what a detector reads, and that it was made for this detector."""
-    key, config = detector_key(detector), part.metadata["config"]
+    key, config = detector_key(detector), part.metadata.config
     missing = [need for need in detector.score_needs if need not in ("logits", *part.table.column_names)]
     if "odin_logits" in missing:
         raise OochubError(
@@ -217,11 +210,11 @@ def _check_stored(detector: Any, part: Predictions) -> None:
         )
     if "odin_logits" not in detector.score_needs:
         return
-    used = part.metadata.get("odin")
+    used = part.metadata.odin
     for name, option in (("epsilon", "odin"), ("temperature", "odin_temperature")):
         wanted = getattr(detector, name)
-        if used is None or used[name] != wanted:
-            found = f"{name}={used[name]:g}" if used is not None else "settings that they do not say"
+        if used is None or getattr(used, name) != wanted:
+            found = f"{name}={getattr(used, name):g}" if used is not None else "settings that they do not say"
             raise OochubError(
                 f"{key} has {name} {wanted:g}, but the odin_logits of {config} were made with {found}. Predict with "
                 f"{option}={wanted:g} (--{option.replace('_', '-')} {wanted:g}), or name the detector with theirs."
@@ -234,7 +227,7 @@ def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -
     allowed = allowed_classes(part, classes)
     answer = answers(part.logits, allowed)
     return ScoredSet(
-        name=str(part.metadata["config"]),
+        name=str(part.metadata.config),
         predictions=part,
         is_ood=is_ood,
         answer=answer,

@@ -21,10 +21,11 @@ from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import mistakes
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers, check_classes, probabilities
 from oochub.metric import MetricFacts, facts_of
+from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions, concatenate
 from oochub.provenance import provenance
 from oochub.report.report import SCHEMA_VERSION, Report
-from oochub.schema import from_json
+from oochub.schema import from_json, to_json
 from oochub.stats.estimation import estimate
 
 _PROBES = ("zoom",)
@@ -107,12 +108,12 @@ def evaluate(
         sources = (reference, *parts)
         found = detection_fields(opened, detectors, sources, pairs, probes, classes, resamples=resamples, seed=seed)
     if found:  # sets stand beside each other; the classifier itself is scored on the first
-        opened = [one for one in opened if one.metadata["config"] == opened[0].metadata["config"]]
+        opened = [one for one in opened if one.metadata.config == opened[0].metadata.config]
     loaded = concatenate(opened)
     benchmark = declaration(loaded)
     if "labels" in loaded.table.column_names and benchmark.task is not None:
         raise OochubError(
-            f"{benchmark.name}/{loaded.metadata['config']} holds many tasks. Evaluate one: "
+            f"{benchmark.name}/{loaded.metadata.config} holds many tasks. Evaluate one: "
             "oochub.evaluate(oochub.task(predictions, 'ce_car')), or `oochub evaluate ... --task ce_car` (or every)."
         )
     chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
@@ -134,7 +135,7 @@ def evaluate(
     data = {
         "schema_version": SCHEMA_VERSION,
         "benchmark": benchmark_fields(loaded, benchmark),
-        "model": {**loaded.metadata["model"], "class_names": loaded.class_names, **_training_fields(loaded)},
+        "model": {**to_json(loaded.metadata.model), "class_names": loaded.class_names, **_training_fields(loaded)},
         "notes": _notes(loaded, columns, allowed),
         "slices": scored,
         "metrics": _metric_fields(chosen),
@@ -151,7 +152,7 @@ def evaluate(
             predictions={
                 "file": " ".join(files) or "in memory",
                 "rows": len(loaded),
-                "fingerprint": loaded.metadata.get("fingerprint", ""),
+                "fingerprint": loaded.metadata.fingerprint,
                 "sha256": loaded.digest,
             },
             command=_command(
@@ -163,8 +164,8 @@ def evaluate(
                 pair=[":".join(pair) for pair in pairs or ()],
                 probe=probes,
             ),
-            training=loaded.metadata.get("training"),
-            prediction=loaded.metadata.get("provenance", {}),
+            training=to_json(loaded.metadata.training),
+            prediction=dict(loaded.metadata.provenance),
         ),
     }
     return from_json(Report, data, what="the report")
@@ -265,13 +266,12 @@ def _command(files: Sequence[str], **options: Sequence[str]) -> str:
 
 
 def _training_fields(predictions: Predictions) -> dict[str, Any]:
-    training = predictions.metadata.get("training") or {}
-    seeds = [training["seed"]] if "seed" in training else []
-    return {"objective": training.get("objective"), "seeds": seeds}
+    training = predictions.metadata.training or Training()
+    return {"objective": training.objective, "seeds": [] if training.seed is None else [training.seed]}
 
 
 def _notes(predictions: Predictions, columns: Mapping[str, NDArray[Any]], allowed: NDArray[np.int64]) -> list[str]:
-    notes = list(predictions.metadata.get("notes", []))
+    notes = list(predictions.metadata.notes)
     if len(allowed) < len(predictions.class_names):
         notes.append(f"answers are among the {len(allowed)} classes present, not all {len(predictions.class_names):,}")
     outside = int((columns["label"] < 0).sum())

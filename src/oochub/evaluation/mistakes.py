@@ -60,7 +60,7 @@ def mistakes(
         wrong = np.flatnonzero(mask & (label != said))
         worst = wrong[worst_of_each(loss[wrong], kind[wrong], most=_PER_KIND)]
         rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
-    facts = predictions.metadata.get("facts", {})
+    facts = predictions.metadata.facts
     shown = []
     for row in rows[:_SHOWN]:
         record = predictions.table.slice(row, 1).to_pylist()[0]

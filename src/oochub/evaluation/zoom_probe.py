@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.evaluation.detector_differences import BASELINE
-from oochub.evaluation.detector_scores import ScoredSet, detector_key, vectors
+from oochub.evaluation.detector_scores import ScoredSet, detector_key
 from oochub.evaluation.present_classes import answers
 from oochub.stats.estimate import Estimate
 
@@ -91,7 +91,7 @@ class _Ranked:
 
 def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar: Any) -> list[dict[str, Any]]:
     part = inside.predictions
-    kept = inside.correct & (answers(vectors(part, "zoom_logits"), inside.allowed) == inside.answer)
+    kept = inside.correct & (answers(part.vectors("zoom_logits"), inside.allowed) == inside.answer)
     ranked = {
         key: (
             _Ranked.of(inside.scores[key][kept], outside.scores[key][outside.is_ood]),
@@ -126,7 +126,7 @@ def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar:
         rows.append(
             {
                 "probe": "zoom",
-                "factor": part.metadata.get("zoom", {}).get("factor"),
+                "factor": part.metadata.zoom.factor if part.metadata.zoom else None,
                 "detector": key,
                 "id_set": inside.name,
                 "ood_set": outside.name,
@@ -153,7 +153,7 @@ def _estimate(value: Any, drawn: NDArray[np.float64], m: int, n: int) -> dict[st
 
 
 def _zoomed_scores(detector: Any, inside: ScoredSet) -> NDArray[np.float64]:
-    needed = {need: vectors(inside.predictions, f"zoom_{need}") for need in detector.score_needs}
+    needed = {need: inside.predictions.vectors(f"zoom_{need}") for need in detector.score_needs}
     found: NDArray[np.float64] = detector.score(**needed)
     return found
 

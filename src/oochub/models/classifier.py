@@ -10,6 +10,7 @@ import datasets
 import torch
 
 from oochub.errors import OochubError
+from oochub.prediction.metadata import PredictedBy, Training
 
 
 class Classifier(NamedTuple):
@@ -17,8 +18,8 @@ class Classifier(NamedTuple):
 
     model: Any
     processor: Any
-    about: dict[str, Any]
-    training: dict[str, Any] | None
+    about: PredictedBy
+    training: Training | None
 
 
 def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
@@ -35,7 +36,7 @@ def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
         if image_processor is None:
             raise OochubError("A model object needs image_processor=, the processor of its pictures.")
         revision = _weights_digest(model.state_dict())
-        about = {"id": type(model).__name__, "revision": revision, "mode": "head"}
+        about = PredictedBy(id=type(model).__name__, revision=revision, mode="head")
         return Classifier(model, image_processor, about, None)
     folder = Path(model).expanduser()
     local = folder.is_dir()
@@ -59,25 +60,25 @@ def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
     local_revision = hashlib.sha256(weights.read_bytes()).hexdigest()[:40] if weights.is_file() else None
     found_revision = local_revision if local else getattr(loaded.config, "_commit_hash", None)
     name = folder.name if folder.is_absolute() else str(model)  # a report holds no path of a machine
-    found: dict[str, Any] = {"id": name, "revision": found_revision, "mode": "head"}
-    return Classifier(loaded, processor, found, _training(folder / "recipe.json"))
+    about = PredictedBy(id=name, revision=found_revision, mode="head")
+    return Classifier(loaded, processor, about, _training(folder / "recipe.json"))
 
 
-def _training(recipe: Path) -> dict[str, Any] | None:
+def _training(recipe: Path) -> Training | None:
     """What a report says of the training; None for a model that `oochub train` did not make."""
     if not recipe.is_file():
         return None
     content = json.loads(recipe.read_text("utf-8"))
-    return {
-        "objective": content["objective"]["name"],
-        "hyperparameters": content["objective"]["hyperparameters"],
-        "environments": content["data"]["environment_column"],
-        "seed": content["arguments"]["seed"],
-        "epochs": content["arguments"]["num_train_epochs"],
-        "selection": content["selection"]["rule"],
-        "arguments": content["arguments"],
-        "data": {key: content["data"][key] for key in ("benchmark", "config", "version", "rows")},
-    }
+    return Training(
+        objective=content["objective"]["name"],
+        hyperparameters=content["objective"]["hyperparameters"],
+        environments=content["data"]["environment_column"],
+        seed=content["arguments"]["seed"],
+        epochs=content["arguments"]["num_train_epochs"],
+        selection=content["selection"]["rule"],
+        arguments=content["arguments"],
+        data={key: content["data"][key] for key in ("benchmark", "config", "version", "rows")},
+    )
 
 
 def class_order(model: Any, part: Any) -> tuple[list[int], list[str]]:

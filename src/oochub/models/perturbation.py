@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from oochub.errors import OochubError
+from oochub.prediction.metadata import OdinSettings
 
 TEMPERATURE = 1000.0
 """The temperature of Liang, Li and Srikant 2018, and of ImageNet-OOD's ODIN."""
@@ -39,13 +40,13 @@ class Perturbation:
         self.std = [float(one) for one in std]
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Epsilon, temperature and std: what predictions say of their `odin_logits`.
+    def settings(self) -> OdinSettings:
+        """What predictions say of their `odin_logits`.
 
         >>> Perturbation(0.0014).settings
-        {'epsilon': 0.0014, 'temperature': 1000.0, 'std': [1.0, 1.0, 1.0]}
+        OdinSettings(epsilon=0.0014, temperature=1000.0, std=(1.0, 1.0, 1.0))
         """
-        return {"epsilon": self.epsilon, "temperature": self.temperature, "std": self.std}
+        return OdinSettings(epsilon=self.epsilon, temperature=self.temperature, std=tuple(self.std))
 
     def __call__(self, model: Any, pixel_values: torch.Tensor) -> torch.Tensor:
         """The perturbed x' (b, 3, h, w) of x; the model's parameters get no gradient.

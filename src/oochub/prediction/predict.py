@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from oochub.models.images import decode
 from oochub.models.inputs import Inputs, picture_bytes
 from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
 from oochub.models.zoom import check_zoom
-from oochub.prediction.predictions import Predictions, row_counts
+from oochub.prediction.metadata import Metadata, ZoomSettings, row_counts
+from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 
 _MODES = ("auto", "head")
@@ -101,21 +103,21 @@ def predict(
     perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=inputs.std)
     extraction = Extraction(classifier.model, order, head=head, perturbation=perturbation)
     table = pa.concat_tables([_predict_split(name, part, inputs, extraction) for name, part in parts.items()])
-    metadata = _metadata(table, classifier, class_names, next(iter(parts.values())), size, preprocessing)
-    if perturbation is not None:
-        metadata["odin"] = perturbation.settings
-    if factor is not None:
-        metadata["zoom"] = {"factor": factor}
+    metadata = replace(
+        _metadata(table, classifier, class_names, next(iter(parts.values())), size, preprocessing),
+        odin=None if perturbation is None else perturbation.settings,
+        zoom=None if factor is None else ZoomSettings(factor=factor),
+    )
     if images:
         table = table.append_column("thumbnail", _thumbnails(table, parts))
     if out is not None and head is not None:
         with written_whole(head_file(out)) as draft:
             weight, bias = head.weight[order].contiguous().cpu(), head.bias[order].contiguous().cpu()
             save_file({"weight": weight, "bias": bias}, draft)
-    made = Predictions(table, metadata)
+    predictions = Predictions(table, metadata)
     if out is not None:
-        made.save(out)
-    return made
+        predictions.save(out)
+    return predictions
 
 
 def head_file(predictions: str | Path) -> Path:
@@ -223,30 +225,29 @@ def _thumbnail(part: datasets.Dataset, row: int) -> bytes:
 
 def _metadata(
     table: pa.Table, classifier: Classifier, class_names: list[str], part: Any, batch_size: int, preprocessing: str
-) -> dict[str, Any]:
+) -> Metadata:
     info = part.info
     record = BuildRecord.of(info.description)
     rows = table.drop_columns([name for name in VECTORS if name in table.column_names])
     digest = hashlib.sha256(json.dumps(rows.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
-    return {
-        "schema_version": 1,
-        "benchmark": record.benchmark if record else _benchmark_name(info),
-        "config": record.config if record else info.config_name or "default",
-        "version": record.version if record else str(info.version or "0.0.0"),
-        "notes": list(record.notes) if record else [],
-        "facts": dict(record.facts) if record else {},
-        "fingerprint": digest,
-        "model": classifier.about,
-        "training": classifier.training,
-        "class_names": class_names,
-        "rows": row_counts(table.column("split").to_pylist()),
-        "provenance": provenance(
+    return Metadata(
+        benchmark=record.benchmark if record else _benchmark_name(info),
+        config=record.config if record else info.config_name or "default",
+        version=record.version if record else str(info.version or "0.0.0"),
+        notes=record.notes if record else (),
+        facts=dict(record.facts) if record else {},
+        fingerprint=digest,
+        model=classifier.about,
+        training=classifier.training,
+        class_names=tuple(class_names),
+        rows=row_counts(table.column("split").to_pylist()),
+        provenance=provenance(
             preprocessing=preprocessing, processor=type(classifier.processor).__name__, batch_size=batch_size
         ),
-    }
+    )
 
 
-def _benchmark_name(info: Any) -> str:
-    """The benchmark of a Parquet repository by its folder's name; "custom" for someone's own data."""
+def _benchmark_name(info: Any) -> str | None:
+    """The benchmark of a Parquet repository by its folder's name; None for someone's own data."""
     name = str(info.dataset_name or "")
-    return name if name in catalog.names("benchmark") else "custom"
+    return name if name in catalog.names("benchmark") else None

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,31 +16,39 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.files import written_whole
+from oochub.output import Output, output_of, output_of_columns, vector_array, vectors
+from oochub.prediction.metadata import Metadata, PredictedBy, check_rows, read_metadata, row_counts
+from oochub.schema import from_json, to_json
 
 _KEY = b"oochub"
-_REQUIRED = ("example_id", "split", "label", "logits")
-SCHEMA_VERSION = 1
+_ROW = ("example_id", "split")
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """One row an example: `example_id`, `split`, `label`, `logits`, and every auxiliary column of the data set.
+    """One row an example: `example_id`, `split`, its truth, the model's answer, and every auxiliary column.
+
+    The truth and the answer are those of the kind of output (`metadata.kind`): `label` and `logits` of classes,
+    `labels` and `logits` of several labels, `label` and `value` of a number; see `oochub.names("output")`.
 
     Attributes:
-        table: The rows as an Arrow table. `label` is the class number, -1 outside the label set; `logits` float32
-            (n, c); columns of class names hold the names; `thumbnail`, where present, a small JPEG of some rows.
-        metadata: benchmark, config, version, fingerprint, model, class_names, notes, rows, versions, provenance.
+        table: The rows as an Arrow table. `label` of classes is the class number, -1 outside the label set; `logits`
+            float32 (n, c); columns of class names hold the names; `thumbnail`, where present, a small JPEG of some
+            rows.
+        metadata: What the predictions say of themselves; JSON types are read into a `Metadata`.
 
     Raises:
         OochubError: A required column is missing, an example occurs twice in a split or is missing, logits are not
-            finite, a label is not a class.
+            finite, a label is not a class, or a field of the metadata is missing or of another type.
     """
 
     table: pa.Table
-    metadata: Mapping[str, Any]
+    metadata: Metadata
 
     def __post_init__(self) -> None:
-        _check(self.table, self.metadata)
+        if isinstance(self.metadata, Mapping):
+            object.__setattr__(self, "metadata", read_metadata(self.metadata, self.table.column_names))
+        check_rows(self.table, self.metadata)
 
     @classmethod
     def load(cls, path: str | Path) -> "Predictions":
@@ -58,16 +66,147 @@ class Predictions:
         if metadata is None:
             raise OochubError(
                 f"{path} is Parquet without oochub's metadata, so benchmark and class names are unknown. "
-                "Write it with Predictions(table, metadata).save(path)."
+                "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
             )
         try:
             return cls(table.replace_schema_metadata(None), json.loads(metadata))
-        except OochubError as error:
+        except (OochubError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise OochubError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        logits: Any = None,
+        label: Any = None,
+        class_names: Sequence[str] | None = None,
+        example_id: Sequence[Any] | None = None,
+        split: str | Sequence[str] = "test",
+        benchmark: str | None = None,
+        config: str | None = None,
+        model: str | None = None,
+        kind: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        **columns: Any,
+    ) -> "Predictions":
+        """Predictions of arrays that you have, of any model.
+
+        Args:
+            logits: Floats (n, c), one a class or label; None for a kind of output without logits.
+            label: Class numbers (n,), -1 outside the label set; or numbers (n,) for the kind `number`.
+            class_names: Names of the c classes; None numbers them.
+            example_id: Ids (n,), unique in a split; None numbers the rows.
+            split: One name for all rows, or a name for each.
+            benchmark: Name of the benchmark; None for your own data.
+            config: Its configuration.
+            model: What a report calls the model.
+            kind: Name of the kind of output; None takes the one whose columns are given.
+            metadata: More fields of `Metadata`.
+            **columns: More columns (n, ...): `value` of a number, `labels` of several labels, `features`, `group`,
+                `challenge`, ...
+
+        Raises:
+            OochubError: Arrays of different lengths, or what `Predictions` refuses.
+
+        >>> predictions = Predictions.from_arrays(logits=[[2.0, 0.0], [0.0, 1.0]], label=[0, 0], model="mine")
+        >>> predictions.prediction.tolist(), predictions.class_names, predictions.metadata.benchmark
+        ([0, 1], ['0', '1'], None)
+        >>> Predictions.from_arrays(value=[0.4, -1.0], label=[0.5, -2.0]).metadata.kind
+        'number'
+        """
+        given = {"label": label, "logits": logits, **columns}
+        given = {name: values for name, values in given.items() if values is not None}
+        lengths = {name: len(values) for name, values in given.items()}
+        if len(set(lengths.values())) != 1:
+            shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) or "no array"
+            raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.")
+        n = next(iter(lengths.values()))
+        kind = kind or output_of_columns(list(given))
+        if class_names is None:
+            width = len(given["logits"][0]) if n and "logits" in given else 1
+            class_names = [str(k) for k in range(width)] if "logits" in given else [output_of(kind).label_column]
+        split = [split] * n if isinstance(split, str) else [str(name) for name in split]
+        ids = range(n) if example_id is None else example_id
+        table = pa.table(
+            {
+                "example_id": pa.array([str(name) for name in ids]),
+                "split": pa.array(split),
+                **{name: _arrow(name, values) for name, values in given.items()},
+            }
+        )
+        fields = {
+            "kind": kind,
+            "benchmark": benchmark,
+            "config": config or "default",
+            "model": PredictedBy(id=model),
+            "class_names": list(class_names),
+            "rows": row_counts(split),
+            **(metadata or {}),
+        }
+        return cls(table, from_json(Metadata, fields, what="the metadata of predictions"))
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        logits: str | Sequence[str] = "logits",
+        class_names: Sequence[str] | None = None,
+        benchmark: str | None = None,
+        config: str | None = None,
+        model: str | None = None,
+        kind: str | None = None,
+    ) -> "Predictions":
+        """Predictions of a data frame: a row an example, a column for each name of `from_arrays`.
+
+        Args:
+            frame: With `label`, `logits` (a list a row) or `value`, and any of `example_id`, `split`, and auxiliary
+                columns. A label of text is one of `class_names`.
+            logits: The column of logits, or one column for each class, in the order of the classes.
+            class_names: See `from_arrays`; None takes the names of the columns of logits where they are several.
+            benchmark: See `from_arrays`.
+            config: See `from_arrays`.
+            model: See `from_arrays`.
+            kind: See `from_arrays`.
+
+        Raises:
+            OochubError: A column of logits that is not there, a label of text that is no class, and what
+                `Predictions` refuses.
+
+        >>> frame = pd.DataFrame({"cat": [2.0, 0.1], "dog": [0.0, 1.0], "label": ["cat", "cat"]})
+        >>> Predictions.from_pandas(frame, logits=["cat", "dog"]).label.tolist()
+        [0, 0]
+        """
+        several = [] if isinstance(logits, str) else list(logits)
+        missing = [name for name in several if name not in frame]
+        if missing:
+            raise OochubError(f"The frame has no column {', '.join(missing)}, only {', '.join(map(str, frame))}.")
+        columns: dict[str, Any] = {str(name): frame[name].to_numpy() for name in frame if name not in (*several, *_ROW)}
+        if several:
+            columns["logits"] = frame[several].to_numpy()
+        elif logits in columns:
+            columns["logits"] = np.stack(columns.pop(logits)) if len(frame) else columns.pop(logits)
+        names = list(class_names or several or []) or None
+        label = columns.get("label")
+        if label is not None and label.dtype.kind in "OUT" and names is not None:
+            unknown = sorted(set(map(str, label)) - set(names))
+            if unknown:
+                raise OochubError(f"Labels must be among the classes {', '.join(names)}; got {', '.join(unknown[:5])}.")
+            columns["label"] = np.array([names.index(str(name)) for name in label])
+        return cls.from_arrays(
+            example_id=frame["example_id"].tolist() if "example_id" in frame else None,
+            split=frame["split"].tolist() if "split" in frame else "test",
+            class_names=names,
+            benchmark=benchmark,
+            config=config,
+            model=model,
+            kind=kind,
+            **columns,
+        )
 
     def save(self, path: str | Path) -> Path:
         """Writes the table as Parquet with the metadata in its schema; whole or not at all."""
-        metadata = {_KEY: json.dumps(self.metadata, sort_keys=True).encode()}
+        metadata = {_KEY: json.dumps(to_json(self.metadata), sort_keys=True).encode()}
         with written_whole(path) as draft:
             pq.write_table(self.table.replace_schema_metadata(metadata), draft, compression="zstd")
         return Path(path)
@@ -92,20 +231,35 @@ class Predictions:
         array: NDArray[Any] = values.to_numpy(zero_copy_only=False)
         return array.astype(str) if pa.types.is_string(values.type) else array
 
+    def vectors(self, name: str) -> NDArray[np.float32]:
+        """A column of lists of one length, such as `odin_logits`, as float32 (n, k)."""
+        return vectors(self.table.column(name))
+
+    @cached_property
+    def output(self) -> Output:
+        """The kind of output."""
+        return output_of(self.metadata.kind)
+
     @cached_property
     def logits(self) -> NDArray[np.float32]:
-        """(n, c) float32."""
-        return _matrix(self.table.column("logits"))
+        """(n, c) float32.
+
+        Raises:
+            OochubError: A kind of output without logits.
+        """
+        if "logits" not in self.output.columns:
+            raise OochubError(f"These predictions are of the kind {self.metadata.kind}, which has no logits.")
+        return self.vectors("logits")
 
     @cached_property
     def features(self) -> NDArray[np.float32] | None:
         """(n, d) float32, None where they were not stored."""
-        return _matrix(self.table.column("features")) if "features" in self.table.column_names else None
+        return self.vectors("features") if "features" in self.table.column_names else None
 
-    @property
-    def label(self) -> NDArray[np.int64]:
-        """(n,) class numbers, -1 outside the label set."""
-        return self.column("label").astype(np.int64)
+    @cached_property
+    def label(self) -> NDArray[Any]:
+        """The truth: class numbers int64 (n,), -1 outside the label set; labels float (n, k); or numbers float (n,)."""
+        return self.output.label(self.table, self.class_names)
 
     @property
     def split(self) -> NDArray[Any]:
@@ -115,34 +269,39 @@ class Predictions:
     @property
     def class_names(self) -> list[str]:
         """Names of the c classes."""
-        return list(self.metadata["class_names"])
+        return list(self.metadata.class_names)
 
     @cached_property
     def probability(self) -> NDArray[np.float64]:
-        """(n, c) softmax of the logits in float64."""
-        shifted = self.logits.astype(np.float64)
-        shifted -= shifted.max(axis=1, keepdims=True)
-        exponents: NDArray[np.float64] = np.exp(shifted)
-        exponents /= exponents.sum(axis=1, keepdims=True)
-        return exponents
+        """Probabilities in float64: of classes the softmax (n, c), of labels a sigmoid each (n, k).
+
+        Raises:
+            OochubError: A kind of output that has none.
+        """
+        return self.output.probability(self)
 
     @property
-    def prediction(self) -> NDArray[np.int64]:
-        """(n,) the class with the largest logit; the first of equals."""
-        largest: NDArray[np.int64] = self.logits.argmax(axis=1)
-        return largest
+    def prediction(self) -> NDArray[Any]:
+        """The answer, of the shape of `label`; of classes the one with the largest logit, the first of equals."""
+        return self.output.prediction(self)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over examples, labels and logits: equal for equal predictions, whenever and wherever made."""
-        digest = hashlib.sha256(json.dumps([self.table.column(n).to_pylist() for n in _REQUIRED[:3]]).encode())
-        digest.update(self.logits.tobytes())
+        """SHA-256 over examples, truth and answers: equal for equal predictions, whenever and wherever made."""
+        names = (*_ROW, self.output.label_column)
+        digest = hashlib.sha256(json.dumps([self.table.column(name).to_pylist() for name in names]).encode())
+        for name in self.output.columns:
+            is_list = pa.types.is_list(self.table.schema.field(name).type)
+            digest.update((self.vectors(name) if is_list else self.column(name)).tobytes())
         return digest.hexdigest()
 
     def select(self, mask: NDArray[np.bool_]) -> "Predictions":
         """The rows where `mask` is true."""
-        table = self.table.filter(pa.array(mask))
-        return Predictions(table, {**self.metadata, "rows": row_counts(table.column("split").to_pylist())})
+        return self.with_table(self.table.filter(pa.array(mask)))
+
+    def with_table(self, table: pa.Table) -> "Predictions":
+        """The same predictions with other rows or columns."""
+        return Predictions(table, replace(self.metadata, rows=row_counts(table.column("split").to_pylist())))
 
 
 def concatenate(parts: Sequence[Predictions]) -> Predictions:
@@ -155,65 +314,29 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions:
         raise OochubError("There are no predictions. Give at least one Predictions or the path of one.")
     first = parts[0]
     for part in parts[1:]:
-        for key in ("benchmark", "config", "class_names", "model"):
-            if part.metadata[key] != first.metadata[key]:
+        for name in ("benchmark", "config", "class_names", "model"):
+            values = [getattr(each.metadata, name) for each in (first, part)]
+            if values[0] != values[1]:
+                shown = " and ".join(str(to_json(value)) for value in values)
                 raise OochubError(
-                    f"These predictions differ in {key}: {first.metadata[key]} and {part.metadata[key]}. "
+                    f"These predictions differ in {name}: {shown}. "
                     "A report is about one model on one benchmark; `oochub compare` sets reports side by side."
                 )
     if len(parts) == 1:
         return first
     table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
-    digest = hashlib.sha256("".join(str(part.metadata["fingerprint"]) for part in parts).encode()).hexdigest()
+    digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
     rows = row_counts(table.column("split").to_pylist())
-    return Predictions(table, {**first.metadata, "fingerprint": digest, "rows": rows})
+    return Predictions(table, replace(first.metadata, fingerprint=digest, rows=rows))
 
 
-def row_counts(split: Sequence[str]) -> dict[str, int]:
-    """How many rows each split has, in order of appearance."""
-    return {str(name): int(count) for name, count in pd.Series(split).value_counts(sort=False).items()}
-
-
-def _matrix(column: pa.ChunkedArray) -> NDArray[np.float32]:
-    values = column.combine_chunks()
-    flat: NDArray[np.float32] = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-    return flat.reshape(len(values), -1)
-
-
-def _check(table: pa.Table, metadata: Mapping[str, Any]) -> None:
-    missing = [name for name in _REQUIRED if name not in table.column_names]
-    if missing:
-        raise OochubError(f"Predictions need the columns {', '.join(_REQUIRED)}; {', '.join(missing)} missing.")
-    lacking = [key for key in ("benchmark", "config", "version", "model", "class_names", "rows") if key not in metadata]
-    if lacking:
-        raise OochubError(f"The predictions' metadata lack {', '.join(lacking)}. `oochub predict` writes them.")
-    if not table.num_rows:
-        raise OochubError("The predictions hold no row.")
-    nulls = [name for name in _REQUIRED if table.column(name).null_count]
-    if nulls:
-        raise OochubError(f"Every row needs {', '.join(_REQUIRED)}; {', '.join(nulls)} empty in some.")
-    keys = pd.DataFrame({name: table.column(name).to_pandas() for name in ("split", "example_id")})
-    doubled = keys[keys.duplicated()]
-    if len(doubled):
-        first = doubled.iloc[0]
-        raise OochubError(
-            f"{len(doubled)} examples occur twice, first {first['example_id']} in split {first['split']}. "
-            "Each example must be predicted once; predict again, or drop the copies."
-        )
-    found = row_counts(keys["split"].tolist())
-    if found != dict(metadata["rows"]):
-        told = ", ".join(f"{split}: {found.get(split, 0)} of {n}" for split, n in metadata["rows"].items())
-        raise OochubError(f"Examples are missing ({told}). Predict again; a score on a part is not the benchmark's.")
-    classes = len(metadata["class_names"])
-    lengths = set(table.column("logits").combine_chunks().value_lengths().to_pylist()) if table.num_rows else set()
-    if lengths != {classes}:
-        raise OochubError(f"Every row needs {classes} logits, one a class ({metadata['class_names']}), got {lengths}.")
-    logits = _matrix(table.column("logits"))
-    broken = ~np.isfinite(logits).all(axis=1)
-    if broken.any():
-        example = keys["example_id"][int(np.argmax(broken))]
-        raise OochubError(f"{broken.sum()} rows have logits that are not finite, first {example}. The model diverged.")
-    label = table.column("label").to_numpy()
-    wrong = (label < -1) | (label >= classes)
-    if wrong.any():
-        raise OochubError(f"{wrong.sum()} labels are not one of the {classes} classes or -1, first {label[wrong][0]}.")
+def _arrow(name: str, values: Any) -> pa.Array:
+    """A column of arrays or lists; matrices become lists of float32, or of what they hold where that is no float."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    array = np.asarray(values) if not isinstance(values, list) or name in ("logits", "label", "value") else None
+    if array is not None and array.ndim == 2 and array.dtype.kind == "f":
+        return vector_array(array)
+    if array is not None and array.ndim == 1 and array.dtype.kind != "O":
+        return pa.array(array)
+    return pa.array(list(values) if array is None else array.tolist())

@@ -149,7 +149,7 @@ class Sources:
     @cached_property
     def datasets(self) -> Mapping[str, Any]:
         """The data set of each file of predictions by its config, built when it is first asked for."""
-        names = {str(one.metadata["config"]): str(one.metadata["benchmark"]) for one in self._every}
+        names = {str(one.metadata.config): str(one.metadata.benchmark) for one in self._every}
 
         def built(config: str) -> Any:
             from oochub.data.load import load
@@ -167,7 +167,7 @@ class Sources:
         from oochub.benchmark import data_folder
 
         if "datasets" in beside:
-            for name in dict.fromkeys(str(one.metadata["benchmark"]) for one in self._every):
+            for name in dict.fromkeys(str(one.metadata.benchmark) for one in self._every):
                 data_folder(catalog.get("benchmark", name), self.data_dir)
         if "nearest" in beside and not self.embedding:
             for name, one in zip(self.names, self._every, strict=True):
@@ -184,8 +184,8 @@ class Sources:
         every = [Predictions.load(name) for name in self.names]
         for one in every[1:]:
             for key in ("model", "class_names"):
-                if one.metadata[key] != every[0].metadata[key]:
-                    told = " and ".join(str(part.metadata["model"].get("id")) for part in (every[0], one))
+                if getattr(one.metadata, key) != getattr(every[0].metadata, key):
+                    told = " and ".join(str(part.metadata.model.id) for part in (every[0], one))
                     raise OochubError(f"These predictions differ in {key} ({told}). Detectors are shown on one model.")
         return every
 

@@ -21,6 +21,7 @@ from oochub.data.load import load, split_name
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import written_whole
+from oochub.prediction.metadata import Metadata, PredictedBy, Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 from oochub.sweep.feature_cache import FeatureCache
@@ -178,28 +179,27 @@ def _predictions(prepared: _Prepared, run: "Run", head: FittedHead) -> Predictio
     kind = f"an MLP head ({widths[0]} hidden)" if widths else "a linear head"
     return Predictions(
         table,
-        {
-            "schema_version": 1,
-            "benchmark": benchmark,
-            "config": record.config if record else config,
-            "version": record.version if record else "0.0.0",
-            "notes": [*(record.notes if record else ()), f"{kind} on fixed features of {Path(run.model).name}"],
-            "facts": dict(record.facts) if record else {},
-            "fingerprint": hashlib.sha256(json.dumps(table["example_id"].to_pylist()).encode()).hexdigest(),
-            "model": {"id": run.id, "revision": None, "mode": "features"},
-            "training": {
-                "objective": run.objective,
-                "hyperparameters": run.hyperparameters,
-                "environments": prepared.environments,
-                "seed": run.seed,
-                "epochs": len(head.history),
-                "selection": f"epoch {head.best_epoch}",
-                "arguments": run.arguments,
-            },
-            "class_names": task_of(prepared.data["train"]).names,
-            "rows": {split: len(prepared.data[split]) for split in splits},
-            "provenance": provenance(track=features_track(widths[0] if widths else 0)),
-        },
+        Metadata(
+            benchmark=benchmark,
+            config=record.config if record else config,
+            version=record.version if record else "0.0.0",
+            notes=(*(record.notes if record else ()), f"{kind} on fixed features of {Path(run.model).name}"),
+            facts=dict(record.facts) if record else {},
+            fingerprint=hashlib.sha256(json.dumps(table["example_id"].to_pylist()).encode()).hexdigest(),
+            model=PredictedBy(id=run.id, mode="features"),
+            training=Training(
+                objective=run.objective,
+                hyperparameters=run.hyperparameters,
+                environments=prepared.environments,
+                seed=run.seed,
+                epochs=len(head.history),
+                selection=f"epoch {head.best_epoch}",
+                arguments=run.arguments,
+            ),
+            class_names=tuple(task_of(prepared.data["train"]).names or ()),
+            rows={split: len(prepared.data[split]) for split in splits},
+            provenance=provenance(track=features_track(widths[0] if widths else 0)),
+        ),
     )
 
 

@@ -95,7 +95,7 @@ def numbers_of(predictions: Predictions, report: Report) -> dict[str, float | in
 
 def _by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predictions]]:
     """The name of each criterion but the one that the config begins with, and the predictions with its challenge."""
-    table, own = predictions.table, predictions.metadata["config"].partition("_")[0]
+    table, own = predictions.table, str(predictions.metadata.config).partition("_")[0]
     for column in table.column_names:
         name = column.removeprefix("challenge_")
         if name not in (column, own):
@@ -119,7 +119,7 @@ def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int 
 
 def _only(predictions: Predictions, split: str) -> Predictions:
     table = predictions.table.filter(np.asarray(predictions.split) == split)
-    return Predictions(table, {**predictions.metadata, "rows": {split: table.num_rows}})
+    return predictions.with_table(table)
 
 
 def held_out_numbers(predictions: Predictions, column: str, environment: str) -> dict[str, float | int | None]:

@@ -86,7 +86,7 @@ def _page(
     queue = review_queue(ood, reference, top=top)
     shown = []
     for predictions, options in ((ood, parse_options(option or [])), (reference, {})):
-        name = f"{predictions.metadata['benchmark']}/{predictions.metadata['config']}"
+        name = f"{predictions.metadata.benchmark}/{predictions.metadata.config}"
         data = load(name, data_dir=data_dir, options=options)
-        shown.append((predictions, {split: data[split] for split in predictions.metadata["rows"]}))
+        shown.append((predictions, {split: data[split] for split in predictions.metadata.rows}))
     return review_page(queue, *shown, decisions=decided)

@@ -47,8 +47,8 @@ def gallery(
 
     def read(path: Path) -> Predictions:
         found = Predictions.load(path)
-        if found.metadata["benchmark"] != "nooch":
-            raise OochubError(f"{path} is of {found.metadata['benchmark']}. A gallery is of a task of nooch.")
+        if found.metadata.benchmark != "nooch":
+            raise OochubError(f"{path} is of {found.metadata.benchmark}. A gallery is of a task of nooch.")
         return task_of(found, task) if task else found  # type: ignore[no-any-return]
 
     models = [read(path) for path in predictions]
@@ -57,7 +57,7 @@ def gallery(
     chosen = chosen_examples(models, most=columns, **options)
     folder = data_folder(get("benchmark", "nooch"), data_dir)
     about = models[0].metadata
-    config = f"nooch/{about.get('task_of', about['config'])}"
+    config = f"nooch/{about.task_of or about.config}"
     data = load(config, data_dir=str(folder), options=parse_options(option or []))
     ax = draw(models, data, columns=columns, coco=folder if outlines else None, **options)
     with written_whole(out) as draft:

@@ -1,0 +1,199 @@
+"""The form of a kind of output: what a row of predictions holds, and what follows from it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.errors import OochubError
+
+if TYPE_CHECKING:
+    from oochub.prediction.predictions import Predictions
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What is true of one row, and what the model answered, for a reader.
+
+    Attributes:
+        label: The truth, in words.
+        predicted: The answer, in words.
+        probability: That the model gave its answer, in [0, 1]; nan where the kind has none.
+        mistake: The kind of mistake: "missed", "false_alarm", "confused", ...
+    """
+
+    label: str
+    predicted: str
+    probability: float
+    mistake: str
+
+
+class Output(ABC):
+    """A kind of output; a subclass is a file of `outputs/`, and its name is the file's.
+
+    Predictions, training, evaluation, mistakes and detectors ask it, and none of them names a kind. It reads tables
+    with a column of truth, `label_column`, and the columns of what the model said, `columns`; both may be ragged
+    lists.
+
+    Attributes:
+        label_column: Column of the truth.
+        columns: Columns that hold what the model said.
+        problem_type: The name that a config of transformers has for it, "" for none.
+        primary_metric: The metric of the gap for data that no benchmark declares; higher is better.
+        metrics: Metrics for such data.
+        group_metrics: Metrics of each group.
+        one_answer: Whether a row has one answer among classes: accuracy by group, calibration and detectors need it.
+    """
+
+    label_column: ClassVar[str] = "label"
+    columns: ClassVar[tuple[str, ...]]
+    problem_type: ClassVar[str] = ""
+    primary_metric: ClassVar[str]
+    metrics: ClassVar[tuple[str, ...]]
+    group_metrics: ClassVar[tuple[str, ...]] = ()
+    one_answer: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The name of the kind, that of its file."""
+        return type(self).__module__.rpartition(".")[2]
+
+    @abstractmethod
+    def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
+        """Checks the columns of truth and answers of a table of predictions.
+
+        Args:
+            table: With `label_column`, `columns` and `example_id`.
+            class_names: Names of the classes or labels; of a number, of its column.
+
+        Raises:
+            OochubError: A type, shape or value that the kind does not allow; the first bad row is named.
+        """
+
+    @abstractmethod
+    def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[Any]:
+        """The truth as an array, the first axis that of the rows."""
+
+    @abstractmethod
+    def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which rows have a truth to compare with (n,)."""
+
+    @abstractmethod
+    def prediction(self, predictions: "Predictions") -> NDArray[Any]:
+        """The answer to each row, of the shape of its label."""
+
+    @abstractmethod
+    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+        """Probabilities of classes or labels, float64 in [0, 1].
+
+        Raises:
+            OochubError: The kind has none.
+        """
+
+    @abstractmethod
+    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+        """What metrics get, by the names of their arguments; and `loss` (n,), how wrong each row is.
+
+        Args:
+            predictions: Of this kind.
+            allowed: Class numbers that an answer may be; None allows all.
+        """
+
+    @abstractmethod
+    def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Which rows the model got wrong (n,), of what `arrays` gives; a number is wrong to a degree: all are."""
+
+    @abstractmethod
+    def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
+        """A row in words, of what `arrays` gives."""
+
+    @abstractmethod
+    def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
+        """The columns of predictions, made of a model's outputs (n, k) in the order of the class names."""
+
+    @abstractmethod
+    def chance(self, predictions: "Predictions") -> float:
+        """The primary metric of guessing; nan where there is no such number."""
+
+
+def output_of(name: str) -> Output:
+    """The kind of output of that name.
+
+    Raises:
+        OochubError: An unknown kind.
+
+    >>> output_of("classes").columns
+    ('logits',)
+    """
+    kind: type[Output] = catalog.get("output", name)
+    return kind()
+
+
+def output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
+    """The name of the kind of output whose columns these are; of a table that does not say its kind.
+
+    Args:
+        names: Names of the columns.
+        labels_only: Whether the column `label` says nothing, as in `nooch/all`, whose rows have `labels`.
+
+    Raises:
+        OochubError: No kind has such columns.
+
+    >>> output_of_columns(["label", "logits"]), output_of_columns(["label", "value"])
+    ('classes', 'number')
+    """
+    kinds = {name: output_of(name) for name in catalog.names("output")}
+    for name, kind in kinds.items():
+        own = kind.label_column in names and (kind.label_column == "labels") == (labels_only or "label" not in names)
+        if own and set(kind.columns) <= set(names):
+            return name
+    wanted = "; ".join(f"{name}: {', '.join((kind.label_column, *kind.columns))}" for name, kind in kinds.items())
+    raise OochubError(f"Predictions need the columns of a kind of output ({wanted}), got {', '.join(names)}.")
+
+
+def vectors(column: pa.ChunkedArray) -> NDArray[np.float32]:
+    """A column of lists of one length as float32 (n, k).
+
+    >>> vectors(pa.chunked_array([[[0.5, 1.0]]])).tolist()
+    [[0.5, 1.0]]
+    """
+    values = column.combine_chunks()
+    flat: NDArray[np.float32] = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
+    return flat.reshape(len(values), -1)
+
+
+def vector_array(matrix: NDArray[Any]) -> pa.Array:
+    """A matrix (n, k) as an Arrow array of lists of float32, the inverse of `vectors`.
+
+    >>> vector_array(np.array([[0.5, 1.0]])).to_pylist()
+    [[0.5, 1.0]]
+    """
+    flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
+    return pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int32), flat)
+
+
+def check_logits(table: pa.Table, width: int, class_names: Sequence[str]) -> None:
+    """Checks that every row has `width` finite logits.
+
+    Raises:
+        OochubError: Logits that are no floats, too few, too many, or not finite.
+    """
+    column = table.column("logits").combine_chunks()
+    inner = getattr(column.type, "value_type", column.type)
+    if not pa.types.is_floating(inner):
+        raise OochubError(f"logits must be lists of floats, got {column.type}. Store what the model said, unrounded.")
+    lengths = set(column.value_lengths().to_pylist())
+    if lengths != {width}:
+        raise OochubError(f"Every row needs {width} logits, one a class ({list(class_names)}), got {lengths}.")
+    logits = vectors(table.column("logits"))
+    broken = ~np.isfinite(logits).all(axis=1)
+    if broken.any():
+        example = table.column("example_id")[int(np.argmax(broken))]
+        raise OochubError(f"{broken.sum()} rows have logits that are not finite, first {example}. The model diverged.")

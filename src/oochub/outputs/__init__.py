@@ -1,0 +1,1 @@
+"""Kinds of output: one file, one kind; the folder is the registry."""

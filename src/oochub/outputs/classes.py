@@ -1,0 +1,109 @@
+"""One class a row: a logit for each class, and a softmax over them."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.output import Answer, Arrays, Output, check_logits, vector_array
+
+if TYPE_CHECKING:
+    from oochub.prediction.predictions import Predictions
+
+
+class Classes(Output):
+    """One class a row: `label` is its number, -1 outside the label set; `logits` (c,).
+
+    Metrics get label (n,), probability (n, c), prediction (n,), loss (n,) in nats, and of two classes score (n,), the
+    second logit minus the first.
+    """
+
+    columns = ("logits",)
+    problem_type = "single_label_classification"
+    primary_metric = "accuracy"
+    metrics = ("accuracy", "error_rate", "nll", "ece")
+    group_metrics = ("accuracy", "error_rate", "nll")
+    one_answer = True
+
+    def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
+        """See `Output.check`."""
+        if not pa.types.is_integer(table.schema.field("label").type):
+            kind = table.schema.field("label").type
+            raise OochubError(f"label must hold class numbers (integers), got {kind}. -1 is outside the label set.")
+        check_logits(table, len(class_names), class_names)
+        label = table.column("label").to_numpy()
+        wrong = (label < -1) | (label >= len(class_names))
+        if wrong.any():
+            raise OochubError(
+                f"{wrong.sum()} labels are not one of the {len(class_names)} classes or -1, first {label[wrong][0]}."
+            )
+
+    def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[np.int64]:
+        """Class numbers (n,), -1 outside the label set."""
+        numbers: NDArray[np.int64] = table.column("label").to_numpy().astype(np.int64, copy=False)
+        return numbers
+
+    def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows inside the label set (n,)."""
+        known: NDArray[np.bool_] = label >= 0
+        return known
+
+    def prediction(self, predictions: "Predictions") -> NDArray[np.int64]:
+        """The class with the largest logit (n,); the first of equals."""
+        largest: NDArray[np.int64] = predictions.logits.argmax(axis=1)
+        return largest
+
+    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+        """The softmax (n, c) of the logits, in float64."""
+        return _softmax(predictions.logits)
+
+    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+        """See `Output.arrays` and the class."""
+        label, logits = predictions.label, predictions.logits
+        every = len(predictions.class_names)
+        if allowed is None or len(allowed) == every:
+            probability, prediction = predictions.probability, predictions.prediction
+        else:
+            probability, prediction = np.zeros(logits.shape), allowed[logits[:, allowed].argmax(axis=1)]
+            probability[:, allowed] = _softmax(logits[:, allowed])
+        loss = -np.log(np.maximum(probability[np.arange(len(label)), label], np.finfo(float).tiny))
+        arrays: Arrays = {"label": label, "probability": probability, "prediction": prediction, "loss": loss}
+        if every == 2:
+            pair = logits.astype(np.float64)
+            arrays["score"] = pair[:, 1] - pair[:, 0]
+        return arrays
+
+    def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Rows whose answer is another class (n,)."""
+        wrong: NDArray[np.bool_] = arrays["label"] != arrays["prediction"]
+        return wrong
+
+    def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
+        """Both classes by name; of two classes, "missed" where the second was there, else "false_alarm"."""
+        label, prediction = int(arrays["label"][row]), int(arrays["prediction"][row])
+        binary = "missed" if label == 1 else "false_alarm"
+        return Answer(
+            label=class_names[label],
+            predicted=class_names[prediction],
+            probability=float(arrays["probability"][row, prediction]),
+            mistake=binary if len(class_names) == 2 else "confused",
+        )
+
+    def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
+        """`logits`, a list a row."""
+        return {"logits": vector_array(outputs)}
+
+    def chance(self, predictions: "Predictions") -> float:
+        """One over the number of classes."""
+        return 1 / len(predictions.class_names)
+
+
+def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    shifted = logits.astype(np.float64)
+    shifted -= shifted.max(axis=1, keepdims=True)
+    exponents: NDArray[np.float64] = np.exp(shifted)
+    exponents /= exponents.sum(axis=1, keepdims=True)
+    return exponents

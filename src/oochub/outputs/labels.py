@@ -1,0 +1,121 @@
+"""Several labels a row, each of them there or not: a logit and a sigmoid for each."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from oochub.errors import OochubError
+from oochub.output import Answer, Arrays, Output, check_logits, vector_array
+
+if TYPE_CHECKING:
+    from oochub.prediction.predictions import Predictions
+
+_SHOWN = 3  # labels in the words of a row
+
+
+class Labels(Output):
+    """Several labels a row: `labels` is a list of k numbers, 1, 0, or nan for unknown, or a list of those that hold.
+
+    Metrics get label (n, k) float, nan unknown; probability (n, k), a sigmoid each; score (n, k), the logits;
+    prediction (n, k), 1 where the probability is above one half; and loss (n,), the mean binary cross entropy of the
+    known labels in nats.
+    """
+
+    label_column = "labels"
+    columns = ("logits",)
+    problem_type = "multi_label_classification"
+    primary_metric = "mean_average_precision"
+    metrics = ("mean_average_precision",)
+
+    def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
+        """See `Output.check`."""
+        check_logits(table, len(class_names), class_names)
+        self.label(table, class_names)
+
+    def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[np.float64]:
+        """(n, k): 1 where a label holds, 0 where not, nan where nobody knows."""
+        column, k = table.column("labels").combine_chunks(), len(class_names)
+        inner = getattr(column.type, "value_type", None)
+        if inner is None or not (pa.types.is_integer(inner) or pa.types.is_floating(inner)):
+            raise OochubError(f"labels must be lists of numbers, one list a row, got {column.type}.")
+        if column.null_count:
+            raise OochubError("Every row needs labels; an empty list says that none of them holds.")
+        lengths, flat = column.value_lengths().to_numpy(), column.flatten().to_numpy(zero_copy_only=False)
+        if pa.types.is_floating(inner):
+            if set(lengths.tolist()) != {k}:
+                raise OochubError(
+                    f"labels must be {k} numbers a row ({', '.join(class_names[:6])}), got {set(lengths)}."
+                )
+            wrong = ~(np.isin(flat, (0, 1)) | np.isnan(flat))
+            if wrong.any():
+                raise OochubError(f"labels must be 0, 1 or nan (unknown), got {flat[wrong][0]}.")
+            hot: NDArray[np.float64] = flat.astype(np.float64).reshape(-1, k)
+            return hot
+        if flat.size and (flat.min() < 0 or flat.max() >= k):
+            raise OochubError(
+                f"labels that hold are numbers of 0..{k - 1}, got {int(flat.min())} to {int(flat.max())}."
+            )
+        hot = np.zeros((len(column), k), np.float64)
+        hot[np.repeat(np.arange(len(column)), lengths), flat.astype(np.intp)] = 1
+        return hot
+
+    def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows of which some label is known (n,)."""
+        known: NDArray[np.bool_] = ~np.isnan(label).all(axis=1)
+        return known
+
+    def prediction(self, predictions: "Predictions") -> NDArray[np.int64]:
+        """1 where the probability of a label is above one half (n, k)."""
+        return (predictions.logits > 0).astype(np.int64)
+
+    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+        """The sigmoid (n, k) of the logits, in float64."""
+        probability: NDArray[np.float64] = expit(predictions.logits.astype(np.float64))
+        return probability
+
+    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+        """See `Output.arrays` and the class."""
+        label, logits = predictions.label, predictions.logits.astype(np.float64)
+        losses = np.logaddexp(0.0, np.where(label == 1, -logits, logits)) * ~np.isnan(label)
+        count = np.maximum((~np.isnan(label)).sum(axis=1), 1)
+        return {
+            "label": label,
+            "probability": predictions.probability,
+            "score": logits,
+            "prediction": predictions.prediction,
+            "loss": losses.sum(axis=1) / count,
+        }
+
+    def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Rows of which some known label is answered wrong (n,)."""
+        label = arrays["label"]
+        wrong: NDArray[np.bool_] = ((arrays["prediction"] != label) & ~np.isnan(label)).any(axis=1)
+        return wrong
+
+    def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
+        """The labels that hold, and those that the model says hold, a few by name."""
+        return Answer(
+            label=_named(arrays["label"][row] == 1, class_names),
+            predicted=_named(arrays["prediction"][row] == 1, class_names),
+            probability=float("nan"),
+            mistake="labels",
+        )
+
+    def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
+        """`logits`, a list a row."""
+        return {"logits": vector_array(outputs)}
+
+    def chance(self, predictions: "Predictions") -> float:
+        """The mean share of rows that have a label, over the labels that occur: the average precision of guessing."""
+        shares = [column[~np.isnan(column)].mean() for column in predictions.label.T if np.nansum(column) > 0]
+        return float(np.mean(shares)) if shares else float("nan")
+
+
+def _named(there: NDArray[np.bool_], class_names: Sequence[str]) -> str:
+    names = [class_names[k] for k in np.flatnonzero(there).tolist()]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more or "none"

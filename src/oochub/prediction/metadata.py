@@ -1,0 +1,166 @@
+"""What predictions say of themselves: the benchmark, the model, and how both were made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from oochub.errors import OochubError
+from oochub.output import output_of
+from oochub.schema import from_json, optional
+
+SCHEMA_VERSION = 1
+_ROW = ("example_id", "split")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model was trained, as its recipe says; None is unknown.
+
+    Attributes:
+        objective: Name of the training objective.
+        hyperparameters: Its hyperparameters.
+        environments: Column of the training environments.
+        seed: Of the run.
+        epochs: How many.
+        selection: How the weights were chosen among the epochs.
+        arguments: The training arguments.
+        data: benchmark, config, version and rows of the training data.
+    """
+
+    objective: str | None = optional()
+    hyperparameters: Mapping[str, Any] | None = optional()
+    environments: str | None = optional()
+    seed: int | None = optional()
+    epochs: int | float | None = optional()
+    selection: str | None = optional()
+    arguments: Mapping[str, Any] | None = optional()
+    data: Mapping[str, Any] | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictedBy:
+    """The model of predictions.
+
+    Attributes:
+        id: As typed; a folder by its name. None where nobody said.
+        revision: Hash of the weights, or the commit on the Hub.
+        mode: How its outputs were made: "head", "features", ...
+    """
+
+    id: str | None = None
+    revision: str | None = None
+    mode: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OdinSettings:
+    """How `odin_logits` were made: the step epsilon, the temperature, and the std of each channel."""
+
+    epsilon: float
+    temperature: float
+    std: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZoomSettings:
+    """How `zoom_logits` were made: the factor of the zoom, above 1."""
+
+    factor: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metadata:
+    """What predictions say of themselves; JSON under the key `oochub` of the schema of their Parquet file.
+
+    Attributes:
+        schema_version: Of the JSON.
+        kind: The kind of output, a name of `oochub.names("output")`.
+        benchmark: Name of the benchmark; None for a user's own data.
+        config: Its configuration.
+        version: Of the benchmark's rows.
+        notes: Caveats of the data.
+        facts: What the build recorded.
+        fingerprint: Of the data.
+        model: What made the predictions.
+        training: How that was trained; None if unknown.
+        class_names: Names of the classes or labels; of a number, of its column.
+        rows: How many rows each split has.
+        provenance: Versions and settings of the prediction.
+        odin: Settings of `odin_logits`; None without them.
+        zoom: Settings of `zoom_logits`; None without them.
+        task_of: The config whose predictions this task was taken from; None for none.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    kind: str = "classes"
+    benchmark: str | None
+    config: str | None
+    version: str = "0.0.0"
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+    model: PredictedBy
+    training: Training | None = None
+    class_names: tuple[str, ...]
+    rows: Mapping[str, int]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    odin: OdinSettings | None = optional()
+    zoom: ZoomSettings | None = optional()
+    task_of: str | None = optional()
+
+
+def read_metadata(content: Mapping[str, Any], columns: Sequence[str]) -> Metadata:
+    """Metadata of JSON types; those of files of before say no kind of output, which the columns tell.
+
+    Raises:
+        OochubError: Another schema version, or a field that is missing or of another type.
+    """
+    version = content.get("schema_version", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise OochubError(
+            f"The predictions' metadata have schema version {version}, this oochub reads {SCHEMA_VERSION}. "
+            "Predict again, or use the version of oochub that made them."
+        )
+    if "kind" not in content:  # a file of before: of nooch/all where its rows have `labels`
+        content = {**content, "kind": "labels" if "labels" in columns and "logits" in columns else "classes"}
+    metadata: Metadata = from_json(Metadata, content, what="The predictions' metadata")
+    return metadata
+
+
+def check_rows(table: pa.Table, metadata: Metadata) -> None:
+    """Checks that a table holds what its metadata say: every column, every row once, truth and answers of the kind.
+
+    Raises:
+        OochubError: What is missing, doubled or not allowed; the first bad row is named.
+    """
+    kind = output_of(metadata.kind)
+    required = (*_ROW, kind.label_column, *kind.columns)
+    missing = [name for name in required if name not in table.column_names]
+    if missing:
+        raise OochubError(f"Predictions need the columns {', '.join(required)}; {', '.join(missing)} missing.")
+    if not table.num_rows:
+        raise OochubError("The predictions hold no row.")
+    nulls = [name for name in required if table.column(name).null_count]
+    if nulls:
+        raise OochubError(f"Every row needs {', '.join(required)}; {', '.join(nulls)} empty in some.")
+    keys = pd.DataFrame({name: table.column(name).to_pandas() for name in ("split", "example_id")})
+    doubled = keys[keys.duplicated()]
+    if len(doubled):
+        first = doubled.iloc[0]
+        raise OochubError(
+            f"{len(doubled)} examples occur twice, first {first['example_id']} in split {first['split']}. "
+            "Each example must be predicted once; predict again, or drop the copies."
+        )
+    counts = row_counts(keys["split"].tolist())
+    if counts != dict(metadata.rows):
+        shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
+        raise OochubError(f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's.")
+    kind.check(table, metadata.class_names)
+
+
+def row_counts(split: Sequence[str]) -> dict[str, int]:
+    """How many rows each split has, in order of appearance."""
+    return {str(name): int(count) for name, count in pd.Series(split).value_counts(sort=False).items()}
