@@ -1,11 +1,10 @@
 """The dataset and evaluation hub for models that must work out of context.
 
-`import oochub` registers the benchmarks with `datasets`, so that `load_dataset("nooch", "ce_car")` works.
-It imports neither torch nor transformers; `predict` and `evaluate` are loaded at their first use.
+`import oochub` registers the benchmarks with `datasets`, so that `load_dataset("nooch", "ce_car")` works, whichever of
+the two is imported first. It imports neither `datasets` nor torch: what is named here is loaded at its first use.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from oochub.catalog import get, names
@@ -13,27 +12,57 @@ from oochub.errors import OochubError
 from oochub.registration import register
 
 if TYPE_CHECKING:
+    from oochub.data.load import load
     from oochub.data.tasks import task
     from oochub.evaluation.evaluate import evaluate
     from oochub.prediction.predict import predict
     from oochub.prediction.predictions import Predictions
     from oochub.report.report import Report
+    from oochub.trainers.arguments import RobustTrainingArguments
+    from oochub.trainers.robust_trainer import RobustTrainer
+    from oochub.training import train
 
-__all__ = ["OochubError", "Predictions", "Report", "evaluate", "get", "names", "predict", "task"]
-__version__ = version("oochub")
+    __version__: str
+
+__all__ = [
+    "OochubError",
+    "Predictions",
+    "Report",
+    "RobustTrainer",
+    "RobustTrainingArguments",
+    "evaluate",
+    "get",
+    "load",
+    "names",
+    "predict",
+    "task",
+    "train",
+]
 
 _LAZY = {
-    "evaluate": "oochub.evaluation.evaluate",
-    "predict": "oochub.prediction.predict",
     "Predictions": "oochub.prediction.predictions",
     "Report": "oochub.report.report",
+    "RobustTrainer": "oochub.trainers.robust_trainer",
+    "RobustTrainingArguments": "oochub.trainers.arguments",
+    "evaluate": "oochub.evaluation.evaluate",
+    "load": "oochub.data.load",
+    "predict": "oochub.prediction.predict",
     "task": "oochub.data.tasks",
+    "train": "oochub.training",
 }
 
 register()
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("oochub")
     if name not in _LAZY:
         raise AttributeError(f"module 'oochub' has no attribute {name!r}")
     return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

@@ -52,15 +52,13 @@ def _common(
 ) -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # its hints are for programmers
     if not sys.stderr.isatty():
-        import datasets
-
-        datasets.disable_progress_bars()
+        os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # read when `datasets` is imported
 
 
 def _add_commands() -> None:
-    found = catalog.names("command")
-    known = [name for name in _IN_ORDER_OF_USE if name in found]
-    for name in [*known, *(name for name in found if name not in known)]:
+    names = catalog.names("command")
+    first = [name for name in _IN_ORDER_OF_USE if name in names]
+    for name in [*first, *(name for name in names if name not in first)]:
         app.command(name=name)(catalog.get("command", name))
 
 

@@ -5,45 +5,86 @@ them; a builder of ours takes its data from `data_dir` or `$OOCHUB_DATA`, so the
 """
 
 import hashlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-
-import datasets.load
-import datasets.packaged_modules
-from datasets.data_files import DataFilesDict
+from types import ModuleType
+from typing import Any
 
 from oochub import catalog
-
-_OURS: set[str] = set()
-
-
-class _Factory(datasets.load.PackagedDatasetModuleFactory):  # type: ignore[misc]
-    def get_module(self) -> datasets.load.DatasetModule:
-        if self.name not in _OURS or self.data_files is not None:
-            return super().get_module()
-        path, fingerprint = datasets.packaged_modules._PACKAGED_DATASETS_MODULES[self.name]
-        # An empty DataFilesDict, not None: load.py would index builder configs of None.
-        arguments = {"data_files": DataFilesDict({}), "dataset_name": self.name}
-        return datasets.load.DatasetModule(path, fingerprint, arguments)
+from oochub.errors import OochubError
 
 
-def register() -> list[str]:
-    """Registers every benchmark with `datasets`; called once by `import oochub`.
+def register() -> None:
+    """Registers every benchmark with `datasets`: at once where it is imported already, else as soon as it is.
 
-    Returns:
-        The registered names.
+    Called by `import oochub`. `datasets` takes half a second to import, so `oochub` alone does not.
+
+    Raises:
+        OochubError: `datasets` itself has a builder of that name.
     """
-    taken = set(datasets.packaged_modules._PACKAGED_DATASETS_MODULES) - _OURS
-    names = catalog.names("benchmark")
-    for name in names:
-        if name in taken:
-            from oochub.errors import OochubError
+    if not any(isinstance(finder, _DatasetsFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _DatasetsFinder())
+    if sys.modules.get("datasets"):
+        _register_now()
 
+
+class _DatasetsFinder(MetaPathFinder):
+    """Finds `datasets` where it is, with a loader that registers the benchmarks once it has run.
+
+    It stays: a look-up (`importlib.util.find_spec`) is not yet an import, and an import may fail or be repeated.
+    """
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != "datasets":
+            return None
+        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, specs), None)
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def load_and_register(module: ModuleType) -> None:
+            load(module)
+            _register_now()
+
+        spec.loader.exec_module = load_and_register  # type: ignore[method-assign]  # of this one loader
+        return spec
+
+
+def _register_now() -> None:
+    import datasets.load
+    import datasets.packaged_modules
+
+    table = datasets.packaged_modules._PACKAGED_DATASETS_MODULES
+    factory = datasets.load.PackagedDatasetModuleFactory
+    ours = {name: catalog.module_name("benchmark", name) for name in catalog.names("benchmark")}
+    for name, module in ours.items():
+        if name in table and table[name][0] != module:
             raise OochubError(f"`datasets` itself has a builder named {name!r}; rename the benchmark.")
-        module = catalog.module_name("benchmark", name)
-        datasets.packaged_modules._PACKAGED_DATASETS_MODULES[name] = (module, _source_fingerprint())
-        _OURS.add(name)
-    datasets.load.PackagedDatasetModuleFactory = _Factory
-    return names
+    fingerprint = _source_fingerprint()
+    table.update({name: (module, fingerprint) for name, module in ours.items()})
+    if factory.__module__ != __name__:
+        datasets.load.PackagedDatasetModuleFactory = _without_scan(factory)
+
+
+def _without_scan(factory: type[Any]) -> type[Any]:
+    """The factory of packaged builders, which for a benchmark looks at no file of the current directory."""
+    from datasets.data_files import DataFilesDict
+    from datasets.load import DatasetModule
+    from datasets.packaged_modules import _PACKAGED_DATASETS_MODULES
+
+    class Factory(factory):  # type: ignore[misc]
+        def get_module(self) -> Any:
+            if self.name not in catalog.names("benchmark") or self.data_files is not None:
+                return super().get_module()
+            path, fingerprint = _PACKAGED_DATASETS_MODULES[self.name]
+            # An empty DataFilesDict, not None: load.py would index builder configs of None.
+            return DatasetModule(path, fingerprint, {"data_files": DataFilesDict({}), "dataset_name": self.name})
+
+    return Factory
 
 
 def _source_fingerprint() -> str:

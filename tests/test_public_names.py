@@ -1,0 +1,68 @@
+"""What `oochub` offers at the top: each name is there, can be called, and stays what it is."""
+
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import oochub
+
+RESERVED = {"audit", "evaluate", "get", "load", "names", "predict", "push", "task", "train"}  # DESIGN, section 3
+CALLS = {
+    "evaluate": lambda: oochub.evaluate("absent.parquet"),
+    "get": lambda: oochub.get("metric", "nosuch"),
+    "load": lambda: oochub.load("nosuch/config"),
+    "names": lambda: oochub.names("nosuch"),
+    "predict": lambda: oochub.predict("absent-model", {}, splits=["nosuch"]),
+    "task": lambda: oochub.task("absent.parquet", "nosuch"),
+    "train": lambda: oochub.train("nosuch/config", "run"),
+}
+
+
+def _import_everything() -> int:
+    """Imports each module of the core and of the rooms beside it, as a session that uses all of it would."""
+    modules = [
+        module.name for module in pkgutil.walk_packages(oochub.__path__, "oochub.") if "__main__" not in module.name
+    ]
+    for name in modules:
+        import_module(name)
+    return len(modules)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_a_function_is_called_twice(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import of a submodule never replaces a function: the second call raises what the first did.
+
+    Fault planted: `src/oochub/task.py` made the second call say "'module' object is not callable".
+    """
+    monkeypatch.chdir(tmp_path)
+    errors = []
+    for _ in range(2):
+        with pytest.raises(oochub.OochubError) as raised:
+            CALLS[name]()
+        errors.append(str(raised.value))
+        assert _import_everything() > 100
+    assert errors[0] == errors[1]
+
+
+def test_every_function_is_called() -> None:
+    """Fault planted: `load` left out of CALLS."""
+    functions = {name for name in oochub.__all__ if not isinstance(getattr(oochub, name), type)}
+    assert functions == set(CALLS)
+
+
+def test_no_submodule_has_the_name_of_a_function() -> None:
+    """Fault planted: an empty `src/oochub/push.py`."""
+    assert not {module.name for module in pkgutil.iter_modules(oochub.__path__)} & (RESERVED | set(oochub.__all__))
+
+
+def test_dir_shows_what_there_is() -> None:
+    """Faults planted: no `__dir__`, as before, showed no `train`; a name of `__all__` that no module has."""
+    assert {*oochub.__all__, "__version__", "__doc__"} <= set(dir(oochub))
+    for name in dir(oochub):
+        getattr(oochub, name)
+    for name in ("RobustTrainer", "RobustTrainingArguments", "Predictions", "Report"):
+        assert isinstance(getattr(oochub, name), type) and getattr(oochub, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
+        oochub.nosuch  # noqa: B018
