@@ -10,6 +10,7 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile, data_folder
+from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.imagenet import Stored, containers
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
@@ -287,14 +288,10 @@ def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[
     )
 
 
-def _facts(environment: str, parts: dict[str, tuple[Path, list[Stored]]], listing: Listing) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "rows": {split: len(pictures) for split, (_, pictures) in parts.items()},
-        "shift": SETS[environment].shift,
-        "present_classes": sorted({LABELS[stored.wnid] for stored in parts["test"][1] if stored.wnid in LABELS}),
-    }
-    if "train" in parts:
-        facts["trained_groups"] = ["imagenet_1k/photo"]
-    if listing.missing:
-        facts["missing"] = list(listing.missing)
-    return facts
+def _facts(environment: str, parts: dict[str, tuple[Path, list[Stored]]], listing: Listing) -> BuildFacts:
+    return BuildFacts(
+        rows={split: len(pictures) for split, (_, pictures) in parts.items()},
+        present_classes=tuple(sorted({LABELS[stored.wnid] for stored in parts["test"][1] if stored.wnid in LABELS})),
+        trained_groups=("imagenet_1k/photo",) if "train" in parts else None,
+        other={"shift": SETS[environment].shift} | ({"missing": list(listing.missing)} if listing.missing else {}),
+    )

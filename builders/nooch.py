@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import datasets
 
 from oochub.benchmark import Benchmark, RawFile
+from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.nooch.images import FULL, NoochImages
@@ -30,8 +31,8 @@ _STUFF: dict[str, Any] = dict(
 _FLICKR = "each picture's own, on Flickr; column `license`"
 
 
-def _describe_context(row: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    names = " or ".join(name.replace("_", " ") for name in facts.get("contexts", [])) or "context"
+def _describe_context(row: Mapping[str, Any], facts: BuildFacts) -> str:
+    names = " or ".join(name.replace("_", " ") for name in facts.contexts) or "context"
     return f"no {names}" if str(row["group"]).endswith("/no_context") else names
 
 
@@ -225,10 +226,10 @@ class Nooch(BenchmarkBuilder):
         else:
             contexts = self._contexts(images)
             task = self._task(contexts)
-            rows, facts, found = images.rows_of_task(task, official_ids=config.official_ids)
-            notes += found
-            facts["contexts_from"] = self._asked if isinstance(self._asked, str) else "given"
-        self._record(notes, {**facts, "rows": {split: len(part) for split, part in rows.items()}})
+            source = self._asked if isinstance(self._asked, str) else "given"
+            rows, facts, task_notes = images.rows_of_task(task, official_ids=config.official_ids, contexts_from=source)
+            notes += task_notes
+        self._record(notes, replace(facts, rows={split: len(part) for split, part in rows.items()}))
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"root": folder / "images", "shards": shards(part)})
             for split, part in rows.items()

@@ -1,5 +1,6 @@
 """Spawrious: dog breeds whose background in training misleads at test time; six challenges."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import datasets
 
 from oochub.benchmark import Benchmark, RawFile
+from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.errors import OochubError
 from oochub.sides import Rows
@@ -231,9 +233,14 @@ class Spawrious(BenchmarkBuilder):
         for split, rows in rows_of.items():
             if not rows:
                 raise OochubError(f"{n} images in a folder leave none for {split}: give at least 10 in each.")
-        seen = sorted({row["group"] for row in rows_of["train"]})
-        counts = {split: len(rows) for split, rows in rows_of.items()}
-        self._record(notes, {"variant": self.config.variant, "n": n, "rows": counts, "trained_groups": seen})
+        group_counts = Counter(row["group"] for row in rows_of["train"])
+        facts = BuildFacts(
+            rows={split: len(rows) for split, rows in rows_of.items()},
+            trained_groups=tuple(sorted(group_counts)),
+            group_counts=group_counts,
+            other={"variant": self.config.variant, "n": n},
+        )
+        self._record(notes, facts)
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(rows)})
             for split, rows in rows_of.items()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import oochub
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
 from oochub.evaluation.detector_scores import ScoredSet, detector_scores
 from oochub.prediction.predictions import Predictions, row_counts

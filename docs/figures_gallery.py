@@ -9,7 +9,7 @@ import pyarrow as pa
 from datasets import Dataset, load_dataset
 from matplotlib import pyplot
 
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.figures.gallery import gallery
 from oochub.prediction.predictions import Predictions

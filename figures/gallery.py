@@ -83,7 +83,7 @@ def gallery(
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     chosen = chosen_examples(predictions, than=than, only=only, kinds=kinds, most=columns, split=split, names=names)
     about = (predictions if isinstance(predictions, Predictions) else predictions[0]).metadata
-    thing, contexts = about.class_names[1], list(about.facts.get("contexts", []))
+    thing, contexts = about.class_names[1], about.facts.contexts
     ids = chosen["example_id"].tolist()
     images = read_pictures(dataset, split, ids)
     outlined = _outlined(coco, ids, thing, contexts)

@@ -10,7 +10,7 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 
 from oochub import catalog
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.dataset_cards.card import card
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole, written_whole

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.data.fingerprint import fingerprint
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments

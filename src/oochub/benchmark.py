@@ -1,12 +1,12 @@
 """The declaration of a benchmark, and of each of its configs: raw files, the two sides, the headline, the words."""
 
-import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
@@ -40,10 +40,10 @@ class RawFile:
         return next((place for place in places if place.exists()), None)
 
 
-def context_of_group(row: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def context_of_group(row: Mapping[str, Any], facts: BuildFacts) -> str:
     """The context that a group's name ends with: "desert" of "labrador/desert".
 
-    >>> context_of_group({"group": "labrador/desert"}, {})
+    >>> context_of_group({"group": "labrador/desert"}, BuildFacts())
     'desert'
     """
     return str(row.get("group") or "").partition("/")[2]
@@ -116,12 +116,10 @@ class Benchmark:
     configs: Mapping[str, "Benchmark"] = field(default_factory=dict)
     toy_world: str = ""
     tried_configs: tuple[str, ...] = ()
-    task: Callable[[Mapping[str, Any], Mapping[str, Any], str], tuple[Any, dict[str, Any], dict[str, Any]]] | None = (
-        None
-    )
+    task: Callable[[Mapping[str, Any], BuildFacts, str], tuple[Any, dict[str, Any], BuildFacts]] | None = None
     verify: Callable[..., Any] | None = None
     audit: Callable[..., Any] | None = None
-    describe_context: Callable[[Mapping[str, Any], Mapping[str, Any]], str] = context_of_group
+    describe_context: Callable[[Mapping[str, Any], BuildFacts], str] = context_of_group
 
     def of(self, config: str) -> "Benchmark":
         """The declaration of one config: its own where it has one, else the benchmark's.
@@ -155,49 +153,6 @@ class Benchmark:
     def missing(self, folder: Path) -> list[str]:
         """Paths of the required raw files that `folder` lacks."""
         return [raw.path for raw in self.raw_files if raw.required and raw.find(folder) is None]
-
-
-_MARKER = "Build record: "
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildRecord:
-    """What a build found in the raw data; it travels in the `description` of the dataset's info.
-
-    Attributes:
-        benchmark: Name of the benchmark.
-        config: Name of the configuration.
-        version: Version of the benchmark.
-        notes: Caveats that every card, report and page repeats ("not the official NOOCH split").
-        facts: What else the benchmark records (contexts, counts), JSON types only.
-    """
-
-    benchmark: str
-    config: str
-    version: str
-    notes: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def describe(self, summary: str) -> str:
-        """The text of `DatasetInfo.description`: the summary, the notes, and the record as one line of JSON."""
-        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
-        return "\n".join([summary, *notes, _MARKER + json.dumps(asdict(self), sort_keys=True)])
-
-    @classmethod
-    def of(cls, description: str | None) -> "BuildRecord | None":
-        """The record in a description made by `describe`; None where there is none.
-
-        >>> record = BuildRecord(benchmark="nooch", config="ce_car", version="1.0.0", notes=("partial",))
-        >>> BuildRecord.of(record.describe("Objects out of context.")) == record
-        True
-        >>> BuildRecord.of("someone else's dataset") is None
-        True
-        """
-        line = (description or "").rpartition("\n")[2]
-        if not line.startswith(_MARKER):
-            return None
-        fields = json.loads(line.removeprefix(_MARKER))
-        return cls(**{**fields, "notes": tuple(fields["notes"])})
 
 
 def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
 
-from oochub.benchmark import Benchmark, BuildRecord, data_folder
+from oochub.benchmark import Benchmark, data_folder
+from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
@@ -106,7 +107,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             columns[name] = feature.str2int(values) if _holds_names(feature, values) else values
         return pa.Table.from_pydict(columns, schema=self.info.features.arrow_schema)
 
-    def _record(self, notes: Iterable[str], facts: dict[str, Any]) -> BuildRecord:
+    def _record(self, notes: Iterable[str], facts: BuildFacts) -> BuildRecord:
         """Writes what the build found into the dataset's description and returns it."""
         drawn = (self._folder() / _TOY_RECORD).is_file()
         notes = [*([_TOY_NOTE] if drawn else []), *notes]

@@ -31,10 +31,15 @@ def optional(default: Any = None) -> Any:
     return field(default=default, metadata={"optional": True})
 
 
+def remainder() -> Any:
+    """A field, a mapping, that holds what JSON has beyond the other fields; it stands among them, not below."""
+    return field(default_factory=dict, metadata={"remainder": True})
+
+
 def to_json(record: Any) -> Any:
     """A record as JSON types: dataclasses and mappings become dicts, tuples lists, and nan None.
 
-    A field `estimate` stands among the fields of its record, not below them.
+    A field `estimate` stands among the fields of its record, not below them, and so does a `remainder()`.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -52,6 +57,8 @@ def to_json(record: Any) -> Any:
             value = getattr(record, each.name)
             if each.name == _FLAT and isinstance(value, Estimate):
                 content |= value.to_dict()
+            elif each.metadata.get("remainder"):
+                content |= to_json(value)
             elif not (each.metadata.get("optional") and value == each.default):
                 content[each.name] = to_json(value)
         return content
@@ -63,7 +70,7 @@ def to_json(record: Any) -> Any:
 
 
 def from_json(kind: type[Record], content: Any, *, what: str) -> Record:
-    """A record of JSON types, the inverse of `to_json`; fields that the record does not know are left out.
+    """A record of JSON types, the inverse of `to_json`; fields that it does not know go to its `remainder()`, if any.
 
     Args:
         kind: A frozen dataclass whose fields are numbers, text, Estimates, such dataclasses, or tuples, mappings,
@@ -131,10 +138,14 @@ def _read_record(kind: Any, value: Any, what: str, place: str) -> Any:
         return value
     if not isinstance(value, Mapping):
         raise _wrong(what, place, "an object", value)
-    hints, arguments = _hints(kind), {}
+    hints = _hints(kind)
+    arguments: dict[str, Any] = {}
     for each in fields(kind):
         if each.name == _FLAT and hints[each.name] is Estimate:
             arguments[each.name] = _read_estimate(value, what, place)
+        elif each.metadata.get("remainder"):
+            names = {field.name for field in fields(kind)} - {each.name}
+            arguments[each.name] = {name: item for name, item in value.items() if name not in names}
         elif each.name in value:
             arguments[each.name] = _read(hints[each.name], value[each.name], what, _below(place, each.name))
         elif each.default is MISSING and each.default_factory is MISSING:

@@ -16,7 +16,7 @@ from datasets import load_dataset
 from PIL import Image
 
 import oochub
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.builders.sources.imagenet import stored_pictures
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
@@ -112,7 +112,7 @@ def test_imagenet_1k_rows(imagenet):
         assert (row["codec"], row["width"], row["height"], row["file_name"]) == ("JPEG", 48, 48, path.name)
     notes = _record(data).notes
     assert {"partial: 30 of 1,000 classes", "partial: 90 of 50,000 images"} < set(notes)
-    assert _record(data).facts["present_classes"] == sorted(set(data["test"]["label"]))
+    assert _record(data).facts.present_classes == tuple(sorted(set(data["test"]["label"])))
     with pytest.raises(oochub.OochubError, match="strict=True, but imagenet_1k is not complete"):
         _load("imagenet_1k", imagenet, strict=True)
 
@@ -238,7 +238,7 @@ def test_missing_files_are_counted_and_named(imagenet, tmp_path):
     assert len(data["test"]) == 5
     note = next(note for note in _record(data).notes if "missing" in note)
     assert note == f"12 of the 17 files listed are missing: {', '.join(gone[:10])} and 2 more"
-    assert _record(data).facts["missing"] == gone
+    assert _record(data).facts.other["missing"] == gone
     with pytest.raises(oochub.OochubError, match=r"strict=True.*12 of the 17 files listed are missing"):
         _load("imagenet_ood", imagenet, file_list=str(tmp_path / "list.txt"), strict=True)
     (tmp_path / "list.txt").write_text("\n".join(listed[:6]))  # a changed list is never met by an old cache

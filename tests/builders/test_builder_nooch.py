@@ -10,7 +10,7 @@ import pytest
 from datasets import DatasetDict, get_dataset_config_names, load_dataset
 
 import oochub
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco import read_coco
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 
@@ -89,7 +89,7 @@ def test_planted_areas_give_the_challenge_worked_by_hand(tmp_path):
         "car/no_context_pixels",
     ]
     assert data["test"]["example_id"] == [f"{i:012d}" for i in _ids("test")[:7]]
-    assert BuildRecord.of(data["train"].info.description).facts["contexts"] == ["road"]
+    assert BuildRecord.of(data["train"].info.description).facts.contexts == ("road",)
 
 
 def test_a_class_without_context_is_an_error_that_says_so(tmp_path):

@@ -8,7 +8,7 @@ from datasets import load_dataset
 from PIL import Image
 
 import oochub
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _BACKGROUNDS = ("desert", "jungle", "dirt", "mountain", "snow", "beach")

@@ -8,7 +8,7 @@ import pytest
 from datasets import ClassLabel, get_dataset_config_names, load_dataset, load_dataset_builder
 
 import oochub
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 
 # A benchmark joins the laws by naming a config and a toy world here or in a test of its own package.
 _CONFIGS = {"nooch": "ce_car", "spawrious": "o2o_hard", "imagenet_ood": "imagenet_1k"}
@@ -63,7 +63,7 @@ def test_shared_first_columns(benchmark, raw):
 def test_record_counts_rows(benchmark, raw):
     data = load_dataset(benchmark, _CONFIGS[benchmark], data_dir=raw)
     record = BuildRecord.of(data["test"].info.description)
-    assert record.facts["rows"] == {split: len(part) for split, part in data.items()}
+    assert record.facts.rows == {split: len(part) for split, part in data.items()}
     assert (record.benchmark, record.config) == (benchmark, _CONFIGS[benchmark])
     assert any("partial" in note for note in record.notes)
 

@@ -9,7 +9,7 @@ from datasets import load_dataset
 from tiny_encoder import tiny_encoder
 
 import oochub
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco import read_coco
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.data.scenes import Scenes
@@ -38,7 +38,7 @@ def test_a_task_of_all_is_the_task_built_alone(every, coco, encoder, config):
         assert made[split][0]["image"] == part[0]["image"]
     ours, theirs = (BuildRecord.of(one["test"].info.description) for one in (made, alone))
     assert ours.config == config
-    assert ours.facts["contexts"] == theirs.facts["contexts"] and ours.notes == theirs.notes
+    assert ours.facts.contexts == theirs.facts.contexts and ours.notes == theirs.notes
     report = oochub.evaluate(_predictions(made["test"], config))
     assert report.data["benchmark"]["config"] == config
 

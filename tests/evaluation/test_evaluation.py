@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 import oochub
+from oochub.build_record import BuildFacts
 from oochub.prediction.predictions import Predictions, row_counts
 from oochub.report.report import Report
 from oochub.schema import from_json, to_json
@@ -234,7 +235,7 @@ def test_wrong_requests(predictions):
 
 def test_someone_elses_data_set(predictions):
     """A data set the hub does not know: its challenge column makes the two sides; without one there are none."""
-    metadata = replace(predictions.metadata, benchmark="mine", facts={})
+    metadata = replace(predictions.metadata, benchmark="mine", facts=BuildFacts())
     known = oochub.evaluate(Predictions(predictions.table, metadata))
     assert known["gap"] < 0
     bare = predictions.table.select(["example_id", "split", "label", "logits"])

@@ -15,7 +15,7 @@ from tiny_encoder import tiny_encoder
 
 import oochub
 from oochub import OochubError
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.cli import main
 from oochub.prediction.predictions import Predictions
 from oochub.report.drawing import Plot

@@ -16,7 +16,7 @@ from matplotlib import pyplot
 from matplotlib.transforms import Bbox
 
 from oochub import OochubError
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco_outlines import outlines
 from oochub.cli import main
 from oochub.evaluation.chosen_examples import KINDS, chosen_examples
@@ -215,7 +215,7 @@ def predicted(data, *, model="runs/erm", seed=0, splits=("validation", "test")):
             columns[name] = part.features[name].int2str(columns[name])
         score = np.random.default_rng(seed).normal(size=len(part)) * 2
         tables.append(pa.table(columns | {"split": [split] * len(part), "logits": [[0.0, one] for one in score]}))
-    metadata = {"benchmark": "nooch", "config": "ce_car", "version": record.version, "facts": dict(record.facts)}
+    metadata = {"benchmark": "nooch", "config": "ce_car", "version": record.version, "facts": record.facts}
     metadata |= {"class_names": part.features["label"].names, "model": {"id": model}}
     return Predictions(pa.concat_tables(tables), metadata | {"rows": {one: len(data[one]) for one in splits}})
 
@@ -424,7 +424,7 @@ def test_the_verb_takes_a_task_of_all(run, coco, tmp_path):
     table = pa.table(part.to_dict() | {"split": ["test"] * len(part), "label": [-1] * len(part)})
     table = table.append_column("logits", pa.array(list(logits)))
     record = BuildRecord.of(data.info.description)
-    metadata = {"benchmark": "nooch", "config": "all", "version": "1.0.0", "facts": dict(record.facts)}
+    metadata = {"benchmark": "nooch", "config": "all", "version": "1.0.0", "facts": record.facts}
     metadata |= {"class_names": part.features["labels"].feature.names, "model": {"id": "heads"}}
     Predictions(table, metadata | {"rows": {"test": len(part)}}).save(tmp_path / "all.parquet")
     words = (tmp_path / "all.parquet", "--data-dir", coco, "--out", tmp_path / "g.svg", "--columns", 1)

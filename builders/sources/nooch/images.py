@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub.build_record import BuildFacts
 from oochub.builders.sources.coco import CocoTable, read_coco
 from oochub.builders.sources.coco_captions import read_captions
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
@@ -131,12 +132,15 @@ class NoochImages:
             )
         return found
 
-    def rows_of_task(self, task: NoochTask, *, official_ids: str | None) -> tuple[Rows, dict[str, Any], list[str]]:
+    def rows_of_task(
+        self, task: NoochTask, *, official_ids: str | None, contexts_from: str
+    ) -> tuple[Rows, BuildFacts, list[str]]:
         """The rows of one task by split, the facts of its build, and the notes that these deserve.
 
         Args:
             task: The task with its contexts.
             official_ids: Folder of the published id files, which then decide in validation and test.
+            contexts_from: Where its contexts are from: "computed", "published" or "given".
 
         Raises:
             OochubError: Published ids that disagree with annotations or splits.
@@ -150,8 +154,12 @@ class NoochImages:
             if task.criterion == "gist":
                 columns["captions"] = [self.captions.get(one, []) for one in self.table.image_id[chosen].tolist()]
             rows[split] = self._rows(chosen, columns)
-        facts = {"object": task.name, "contexts": list(task.contexts), "beta": task.beta, **self._encoder()}
-        return rows, facts | ({"membership": "published ids"} if official_ids else {}), notes
+        other = {"contexts_from": contexts_from} | ({"membership": "published ids"} if official_ids else {})
+        return (
+            rows,
+            BuildFacts(object=task.name, contexts=tuple(task.contexts), beta=task.beta, **self._encoder(), other=other),
+            notes,
+        )
 
     def task_columns(
         self, task: NoochTask, rows: NDArray[np.int64], *, published: Mapping[str, NDArray[Any] | None] | None = None
@@ -172,22 +180,20 @@ class NoochImages:
         """The column of a class in the table."""
         return _CLASSES.index(name)
 
-    def rows_of_all(self, contexts: str | Sequence[str], *, alpha: float, beta: float) -> tuple[Rows, dict[str, Any]]:
+    def rows_of_all(self, contexts: str | Sequence[str], *, alpha: float, beta: float) -> tuple[Rows, BuildFacts]:
         """The rows with every class by split, and the facts from which `oochub.task` makes a task."""
         ranked = {name: self.context_table.ranked(name) for name in _CLASSES}
-        facts = {
-            "alpha": alpha,
-            "beta": beta,
-            "context_surplus": {
+        facts = BuildFacts(
+            alpha=alpha,
+            beta=beta,
+            context_surplus={
                 name: {other: round(value, 6) for other, value in others.items() if value > 0}
                 for name, others in ranked.items()
                 if others
             },
-            "published_contexts": (
-                {name: list(one) for name, one in PUBLISHED_CONTEXTS.items()} if contexts == "published" else {}
-            ),
+            published_contexts=PUBLISHED_CONTEXTS if contexts == "published" else {},
             **self._encoder(),
-        }
+        )
         empty: list[float] = []
         rows: Rows = {}
         for split, chosen in self.split.items():

@@ -8,6 +8,7 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub.build_record import BuildFacts
 from oochub.builders.criteria.co_occurrence import co_occurrence
 from oochub.builders.criteria.gist import gist
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
@@ -157,8 +158,8 @@ def published_challenge(
 
 
 def nooch_task_of_all(
-    columns: Mapping[str, Any], facts: Mapping[str, Any], config: str
-) -> tuple[NoochTask, dict[str, Any], dict[str, Any]]:
+    columns: Mapping[str, Any], facts: BuildFacts, config: str
+) -> tuple[NoochTask, dict[str, Any], BuildFacts]:
     """A task of the rows of `nooch/all`: the task, its columns, and the facts of its build record.
 
     Args:
@@ -170,24 +171,28 @@ def nooch_task_of_all(
         OochubError: A name that is no task, a class without context, or gist without embeddings.
     """
     criterion, name = NoochTask.parse(config)
-    surplus: Mapping[str, Mapping[str, float]] = facts["context_surplus"]
+    if facts.context_surplus is None or facts.alpha is None or facts.beta is None:
+        raise OochubError(
+            "The build record lacks the contexts of every class. Load the data with load_dataset('nooch', 'all')."
+        )
+    surplus = facts.context_surplus
     names = list(CATEGORY_IDS)
     if criterion not in ("ce", "gist") or name not in names:
         raise unknown_name("task of nooch", config, [f"{c}_{n}" for c in ("ce", "gist") for n in names])
-    alpha = float(facts["alpha"])
-    contexts = facts.get("published_contexts", {}).get(name) or [
-        other for other, value in surplus.get(name, {}).items() if value > alpha
-    ]
+    contexts = (facts.published_contexts or {}).get(name) or tuple(
+        other for other, value in surplus.get(name, {}).items() if value > facts.alpha
+    )
     if not contexts:
+        with_context = sum(any(value > facts.alpha for value in others.values()) for others in surplus.values())
         raise OochubError(
-            f"{name} has no context at alpha = {alpha:g}, so nothing is out of context. "
-            f"{len([n for n in surplus if any(v > alpha for v in surplus[n].values())])} of the 171 classes have one."
+            f"{name} has no context at alpha = {facts.alpha:g}, so nothing is out of context. "
+            f"{with_context} of the 171 classes have one."
         )
-    task = NoochTask(name=name, criterion=criterion, contexts=contexts, beta=float(facts["beta"]))
+    task = NoochTask(name=name, criterion=criterion, contexts=contexts, beta=facts.beta)
     column = names.index(name)
     areas = np.stack(columns["areas"])
     similarity = None
-    if "encoder" in facts:
+    if facts.encoder:
         similarity = np.stack(columns["gist_similarity"])[:, column].astype(np.float64)
     made = task.columns(
         present=np.array([column in labels for labels in columns["labels"]], dtype=bool),
@@ -195,5 +200,13 @@ def nooch_task_of_all(
         context_area=areas[:, [names.index(one) for one in contexts]],
         similarity=similarity,
     )
-    kept = {key: facts[key] for key in ("encoder", "encoder_sha256", "rows") if key in facts}
-    return task, made, {"object": name, "contexts": contexts, "contexts_from": "computed", "beta": task.beta, **kept}
+    task_facts = BuildFacts(
+        rows=facts.rows,
+        object=name,
+        contexts=contexts,
+        beta=task.beta,
+        encoder=facts.encoder,
+        encoder_sha256=facts.encoder_sha256,
+        other={"contexts_from": "computed"},
+    )
+    return task, made, task_facts

@@ -14,7 +14,7 @@ from huggingface_hub import DatasetCardData
 from tqdm import tqdm
 
 from oochub import catalog
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildRecord
 from oochub.data.challenge import KINDS, ChallengeSet, challenge
 from oochub.data.criterion_arguments import Arguments, check_arguments, check_columns
 from oochub.data.load import check_options, split_name

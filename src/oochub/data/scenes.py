@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 
@@ -68,31 +68,31 @@ class Scenes:
         table = part.select_columns(_lying(part.column_names)).with_format("arrow")[:]  # numpy's would round to float32
         columns = {name: table.column(name).to_numpy() for name in table.column_names}
         names = part.features["labels"].feature.names
-        return cls._made(columns, record.facts if record else {}, names, None)
+        return cls._made(columns, record.facts if record else BuildFacts(), names, None)
 
     @classmethod
     def _made(
-        cls, columns: Mapping[str, Any], facts: Mapping[str, Any], names: list[str], logit: NDArray[Any] | None
+        cls, columns: Mapping[str, Any], facts: BuildFacts, names: list[str], logit: NDArray[Any] | None
     ) -> "Scenes":
-        if "context_surplus" not in facts:
+        if facts.context_surplus is None or facts.alpha is None or facts.beta is None:
             raise OochubError("The build record lacks the contexts: load the data with load_dataset('nooch', 'all').")
         present = np.zeros((len(columns["labels"]), len(names)), dtype=bool)
         for row, shown in enumerate(columns["labels"]):
             present[row, np.asarray(shown, dtype=np.int64)] = True
         surplus = np.full((len(names), len(names)), np.nan)
         number = {name: k for k, name in enumerate(names)}
-        for name, others in facts["context_surplus"].items():
+        for name, others in facts.context_surplus.items():
             for other, value in others.items():
                 surplus[number[name], number[other]] = value
         return cls(
             names=list(names),
             present=present,
             area=np.stack(columns["areas"]),
-            similarity=np.stack(columns["gist_similarity"]) if "encoder" in facts else None,
+            similarity=np.stack(columns["gist_similarity"]) if facts.encoder else None,
             logit=logit,
             surplus=surplus,
-            alpha=float(facts["alpha"]),
-            beta=float(facts["beta"]),
+            alpha=facts.alpha,
+            beta=facts.beta,
         )
 
     @property

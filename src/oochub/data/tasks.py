@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from oochub import catalog
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 
@@ -84,7 +84,7 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
     _check(str(meta.benchmark), str(meta.config), data.table.column_names)
     split = data.split
     parts = []
-    facts: dict[str, Any] = {}
+    facts = BuildFacts()
     names: list[str] = []
     for one in dict.fromkeys(split.tolist()):
         rows = data.table.filter(pa.array(split == one))
@@ -123,11 +123,11 @@ def _replaced(
 
 
 def _make(
-    benchmark: str, columns: Mapping[str, Any], lying: Any, facts: Mapping[str, Any], name: str
-) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    benchmark: str, columns: Mapping[str, Any], lying: Any, facts: BuildFacts, name: str
+) -> tuple[Any, dict[str, Any], BuildFacts]:
     maker = catalog.get("benchmark", benchmark).task
     arrays = {each: columns[each] for each in _NEEDED if each in lying}
-    made: tuple[Any, dict[str, Any], dict[str, Any]] = maker(arrays, facts, name)
+    made: tuple[Any, dict[str, Any], BuildFacts] = maker(arrays, facts, name)
     return made
 
 

@@ -38,7 +38,7 @@ def groups(
     if "group" not in columns:
         return None
     facts = predictions.metadata.facts
-    trained = facts.get("trained_groups")
+    trained = facts.trained_groups
     rows = []
     for side, mask in (sides or {"": columns["split"] == split}).items():
         for name in sorted(set(columns["group"][mask].tolist())):

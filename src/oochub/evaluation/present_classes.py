@@ -47,7 +47,7 @@ def allowed_classes(predictions: Predictions, classes: Classes = "all") -> NDArr
     every = np.arange(len(predictions.class_names))
     if classes == "all":
         return every
-    recorded = predictions.metadata.facts.get("present_classes")
+    recorded = predictions.metadata.facts.present_classes
     label = predictions.label
     found = np.unique(np.concatenate([np.array(recorded or [], np.int64), label[label >= 0]]))
     return found if len(found) else every

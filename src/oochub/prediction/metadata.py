@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
 from oochub.output import output_of
 from oochub.schema import from_json, optional
@@ -100,7 +101,7 @@ class Metadata:
     config: str | None
     version: str = "0.0.0"
     notes: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: BuildFacts = field(default_factory=BuildFacts)
     fingerprint: str = ""
     model: PredictedBy
     training: Training | None = None

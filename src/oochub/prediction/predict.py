@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from tqdm import tqdm
 
 from oochub import catalog
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.mistakes import worst_of_each
 from oochub.files import check_writable, written_whole
@@ -235,7 +235,7 @@ def _metadata(
         config=record.config if record else info.config_name or "default",
         version=record.version if record else str(info.version or "0.0.0"),
         notes=record.notes if record else (),
-        facts=dict(record.facts) if record else {},
+        facts=record.facts if record else BuildFacts(),
         fingerprint=digest,
         model=classifier.about,
         training=classifier.training,

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from oochub import catalog
-from oochub.benchmark import BuildRecord
+from oochub.build_record import BuildFacts, BuildRecord
 from oochub.data.load import load, split_name
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
@@ -184,7 +184,7 @@ def _predictions(prepared: _Prepared, run: "Run", head: FittedHead) -> Predictio
             config=record.config if record else config,
             version=record.version if record else "0.0.0",
             notes=(*(record.notes if record else ()), f"{kind} on fixed features of {Path(run.model).name}"),
-            facts=dict(record.facts) if record else {},
+            facts=record.facts if record else BuildFacts(),
             fingerprint=hashlib.sha256(json.dumps(table["example_id"].to_pylist()).encode()).hexdigest(),
             model=PredictedBy(id=run.id, mode="features"),
             training=Training(

@@ -1,0 +1,55 @@
+"""The build record: its line of JSON of before opens, unknown facts survive, broken ones are named."""
+
+import json
+
+import pytest
+
+import oochub
+from oochub.build_record import BuildFacts, BuildRecord
+from oochub.schema import from_json
+
+# As `describe` of the commit before BuildFacts wrote it, of a task of NOOCH and of Spawrious.
+_NOOCH = (
+    "COCO images in which an object stands without its usual context.\nPartial: 120 of 123,287 images.\n"
+    'Build record: {"benchmark": "nooch", "config": "ce_car", "facts": {"beta": 0.1, "contexts": ["road", "pavement"], '
+    '"contexts_from": "computed", "object": "car", "rows": {"test": 20, "train": 90, "validation": 10}}, "notes": '
+    '["partial: 120 of 123,287 images"], "version": "1.0.0"}'
+)
+_SPAWRIOUS = (
+    'Dogs.\nBuild record: {"benchmark": "spawrious", "config": "o2o_hard", "facts": {"n": 100, "rows": {"test": 8}, '
+    '"trained_groups": ["bulldog/beach"], "variant": "paper"}, "notes": [], "version": "1.0.0"}'
+)
+
+
+def test_a_record_of_before_opens():
+    record = BuildRecord.of(_NOOCH)
+    assert (record.facts.object, record.facts.contexts, record.facts.beta) == ("car", ("road", "pavement"), 0.1)
+    assert record.facts.rows == {"test": 20, "train": 90, "validation": 10}
+    assert record.facts.other == {"contexts_from": "computed"} and record.facts.trained_groups is None
+    assert BuildRecord.of(_SPAWRIOUS).facts.trained_groups == ("bulldog/beach",)
+
+
+@pytest.mark.parametrize("text", [_NOOCH, _SPAWRIOUS])
+def test_it_is_written_as_it_was(text):
+    """Planted fault seen: facts nested below `other`."""
+    summary = text.partition("\n")[0]
+    assert BuildRecord.of(text).describe(summary) == text
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"contexts": "road"}, "contexts must be a list, got 'road'"),
+        ({"rows": {"test": "20"}}, "rows.test must be a whole number, got '20'"),
+        ({"trained_groups": [1]}, r"trained_groups\[0\] must be text, got 1"),
+    ],
+)
+def test_a_fact_of_the_wrong_type_is_named(facts, words):
+    with pytest.raises(oochub.OochubError, match=words):
+        from_json(BuildFacts, facts, what="facts")
+
+
+def test_a_record_without_a_field_names_it():
+    line = json.dumps({"config": "ce_car", "version": "1", "notes": [], "facts": {}})
+    with pytest.raises(oochub.OochubError, match="the field benchmark is missing"):
+        BuildRecord.of(f"Somebody's.\nBuild record: {line}")
