@@ -15,7 +15,6 @@ from oochub.builders.sources.nooch.suite import PAPER_ENCODER, PUBLISHED_CONTEXT
 from oochub.builders.sources.nooch.task import NoochTask, Tau, nooch_task_of_all
 from oochub.errors import OochubError, unknown_name
 from oochub.sides import Rows
-from oochub.studies.nooch.verification import verify_nooch
 from oochub.vocabulary import Vocabulary
 
 _ANNOTATIONS: dict[str, Any] = dict(
@@ -115,7 +114,6 @@ _nooch = Benchmark(
     annotations_license="CC BY 4.0",
     describe_context=_describe_context,
     task=nooch_task_of_all,
-    verify=verify_nooch,
     toy_world="toy_coco",
     tried_configs=("ce_car", "all"),
 )

@@ -115,7 +115,8 @@ class Verification:
     def agrees(self) -> bool:
         """Whether every set that counts agrees, and with all images every count and context too."""
         counts = [*self.table_2, *self.contexts, *self.figure_10]
-        return all(one.agrees for one in self.sets if one.counted) and all(one.agrees is not False for one in counts)
+        differing = [each for each in self.sets if each.counted and not each.agrees]
+        return not differing and all(count.agrees is not False for count in counts)
 
 
 def verify_nooch(
@@ -156,12 +157,12 @@ def verify_nooch(
     if encoder:
         images.embed(encoder)
     complete = len(images) == FULL and not images.notes
-    found = {name: images.context_table.contexts(name, alpha) for name in images.context_table.names}
+    contexts_of = {name: images.context_table.contexts(name, alpha) for name in images.context_table.names}
     sets: list[ComparedSet] = []
     counts: list[ComparedCount] = []
     for task, by_split in published.items():
         criterion, name = NoochTask.parse(task)
-        chosen = list(PUBLISHED_CONTEXTS[name]) if contexts == "published" else found[name]
+        chosen = list(PUBLISHED_CONTEXTS[name]) if contexts == "published" else contexts_of[name]
         rows = _hard_rows(images, task, chosen, beta)
         counted = criterion == "ce" or encoder == PAPER_ENCODER
         for split, sides in by_split.items():
@@ -176,7 +177,7 @@ def verify_nooch(
         encoder=encoder,
         sets=sets,
         table_2=counts,
-        contexts=_contexts(found, alpha, complete=complete),
+        contexts=_contexts(contexts_of, alpha, complete=complete),
         figure_10=_figure_10(images),
     )
 
@@ -189,9 +190,9 @@ def _hard_rows(
     if not contexts:
         nothing = np.zeros(0, dtype=np.int64)
         return {split: dict.fromkeys(_SIDES, nothing) for split in images.split}
-    made = NoochTask(name=name, criterion=criterion, contexts=contexts, beta=beta)
+    nooch_task = NoochTask(name=name, criterion=criterion, contexts=contexts, beta=beta)
     return {
-        split: {side: rows[images.task_columns(made, rows)["challenge"] == side] for side in _SIDES}
+        split: {side: rows[images.task_columns(nooch_task, rows)["challenge"] == side] for side in _SIDES}
         for split, rows in images.split.items()
         if split != "train"
     }
@@ -236,13 +237,13 @@ def _table_2(
     ]
 
 
-def _contexts(found: Mapping[str, Sequence[str]], alpha: float, *, complete: bool) -> list[ComparedCount]:
+def _contexts(contexts_of: Mapping[str, Sequence[str]], alpha: float, *, complete: bool) -> list[ComparedCount]:
     return [
         ComparedCount(
             what=f"{name}, alpha {alpha:g}",
             paper=sorted(paper),
-            ours=sorted(found[name]),
-            agrees=sorted(paper) == sorted(found[name]) if complete else None,
+            ours=sorted(contexts_of[name]),
+            agrees=sorted(paper) == sorted(contexts_of[name]) if complete else None,
         )
         for name, paper in {**PUBLISHED_CONTEXTS, **OTHER_PUBLISHED_CONTEXTS}.items()
     ]

@@ -92,6 +92,32 @@ def test_planted_areas_give_the_challenge_worked_by_hand(tmp_path):
     assert BuildRecord.of(data["train"].info.description).facts.contexts == ("road",)
 
 
+def test_environments_are_by_the_context_of_highest_alpha(tmp_path):
+    """Of road (0.38 more than the car) and tree (0.18 more) it is road; contexts= names another first.
+
+    Planted faults seen: the last context in place of the first, `context_area[:, -1]`, and any of them.
+    """
+    train, test = _ids("train"), _ids("test")
+    images = {i: {"car": 0.02, "road": 0.4, "tree": 0.2} for i in train[:5]}
+    images |= {test[0]: {"car": 0.05, "road": 0.3}, test[1]: {"car": 0.05, "tree": 0.3}, test[2]: {"tree": 0.3}}
+    images |= {_ids("validation")[0]: {"car": 0.05}}
+    folder = _write(tmp_path / "raw", images)
+    data = load_dataset("nooch", "ce_car", data_dir=folder)
+    assert BuildRecord.of(data["test"].info.description).facts.contexts == ("road", "tree")
+    assert _names(data["test"], "environment") == [
+        "car/context_pixels",
+        "car/no_context_pixels",
+        "no_car/no_context_pixels",
+    ]
+    turned = load_dataset("nooch", "ce_car", data_dir=folder, contexts=["tree", "road"])
+    assert _names(turned["test"], "environment") == [
+        "car/no_context_pixels",
+        "car/context_pixels",
+        "no_car/context_pixels",
+    ]
+    assert _names(data["test"], "challenge") == _names(turned["test"], "challenge")
+
+
 def test_a_class_without_context_is_an_error_that_says_so(tmp_path):
     folder = _planted(tmp_path / "raw")
     with pytest.raises(oochub.OochubError, match=r"grass has no context at alpha = 0.05: over 4 training images"):

@@ -27,24 +27,23 @@ def verify(
 ) -> None:
     """Recomputes a benchmark's hard examples and compares them with the released; exit 3 where they disagree."""
     from oochub.benchmark import data_folder
+    from oochub.studies.nooch.verification import verify_nooch
 
-    declared = catalog.get("benchmark", benchmark)
-    if declared.verify is None:
-        able = [name for name in catalog.names("benchmark") if catalog.get("benchmark", name).verify]
-        raise OochubError(f"{benchmark} has no published sets to compare with; {', '.join(able)} has.")
-    found = declared.verify(
-        data_folder(declared, coco), official_ids, encoder=encoder, contexts=contexts, splits=splits
-    )
+    if benchmark != "nooch":
+        catalog.get("benchmark", benchmark)  # an unknown name is said to be one
+        raise OochubError(f"{benchmark} has no published sets to compare with; nooch has.")
+    folder = data_folder(catalog.get("benchmark", benchmark), coco)
+    verification = verify_nooch(folder, official_ids, encoder=encoder, contexts=contexts, splits=splits)
     if as_json:
-        fields = asdict(found) | {"agrees": found.agrees}
+        fields = asdict(verification) | {"agrees": verification.agrees}
         fields["sets"] = [
-            asdict(one) | {"precision": _number(one.precision), "recall": _number(one.recall), "agrees": one.agrees}
-            for one in found.sets
+            asdict(each) | {"precision": _number(each.precision), "recall": _number(each.recall), "agrees": each.agrees}
+            for each in verification.sets
         ]
         out_console.print_json(json.dumps(fields))
     else:
-        _show(found)
-    if not found.agrees:
+        _show(verification)
+    if not verification.agrees:
         raise typer.Exit(_DISAGREES)
 
 
@@ -52,40 +51,44 @@ def _number(value: float) -> float | None:
     return None if value != value else value
 
 
-def _show(found: Any) -> None:
+def _show(verification: Any) -> None:
     table = _table("task", "split", "side", "published", "computed", "precision", "recall", "only one of them")
-    for one in found.sets:
+    for each in verification.sets:
         row = (
-            one.task,
-            one.split,
-            one.side,
-            f"{one.published:,}",
-            f"{one.computed:,}",
-            _share(one.precision),
-            _share(one.recall),
-            _differing(one),
+            each.task,
+            each.split,
+            each.side,
+            f"{each.published:,}",
+            f"{each.computed:,}",
+            _share(each.precision),
+            _share(each.recall),
+            _differing(each),
         )
-        table.add_row(*row, style=None if one.agrees else "bold")
-        if one.misplaced:
-            out_console.print(f"{one.task} {one.split} {one.side}: in another split here: {_ids(one.misplaced)}")
+        table.add_row(*row, style=None if each.agrees else "bold")
+        if each.misplaced:
+            out_console.print(f"{each.task} {each.split} {each.side}: in another split here: {_ids(each.misplaced)}")
     out_console.print(table)
-    for title, rows in (("Table 2", found.table_2), ("Contexts", found.contexts), ("Figure 10", found.figure_10)):
+    for title, rows in (
+        ("Table 2", verification.table_2),
+        ("Contexts", verification.contexts),
+        ("Figure 10", verification.figure_10),
+    ):
         counts = _table(title, "paper", "here", "")
-        for one in rows:
-            counts.add_row(one.what, _words(one.paper), _words(one.ours), _verdict(one.agrees))
+        for each in rows:
+            counts.add_row(each.what, _words(each.paper), _words(each.ours), _verdict(each.agrees))
         out_console.print()
         out_console.print(counts)
-    absent = sum(one.absent for one in found.sets)
-    notes = [*found.notes, *([f"{absent:,} published ids have no image here"] if absent else [])]
-    other = [one for one in found.sets if not one.counted]
+    absent = sum(each.absent for each in verification.sets)
+    notes = [*verification.notes, *([f"{absent:,} published ids have no image here"] if absent else [])]
+    other = [each for each in verification.sets if not each.counted]
     if other:
-        notes.append(f"gist by {found.encoder}, not the paper's encoder: its {len(other)} sets do not count")
+        notes.append(f"gist by {verification.encoder}, not the paper's encoder: its {len(other)} sets do not count")
     for note in notes:
         out_console.print(f"Note: {note}.")
-    counted = [one for one in found.sets if one.counted]
-    agreeing = sum(one.agrees for one in counted)
-    ending = "Everything compared agrees." if found.agrees else "Not all agrees."
-    out_console.print(f"{agreeing} of {len(counted)} sets agree, over {found.images:,} images. {ending}")
+    counted = [each for each in verification.sets if each.counted]
+    agreeing = sum(each.agrees for each in counted)
+    ending = "Everything compared agrees." if verification.agrees else "Not all agrees."
+    out_console.print(f"{agreeing} of {len(counted)} sets agree, over {verification.images:,} images. {ending}")
 
 
 def _table(*columns: str) -> Table:
@@ -95,8 +98,8 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _differing(one: Any) -> str:
-    sides = (("published", one.only_published), ("computed", one.only_computed))
+def _differing(compared: Any) -> str:
+    sides = (("published", compared.only_published), ("computed", compared.only_computed))
     return "; ".join(f"{name}: {_ids(ids)}" for name, ids in sides if len(ids))
 
 
