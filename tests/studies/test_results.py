@@ -194,7 +194,7 @@ def test_who_is_not_given_the_groups_beats_erm_only_where_the_oracle_does(runs):
     here = (changed["task"] == "spawrious/m2m_hard") & (changed["method"] == "Focal")
     assert here.sum() == 3 and set(changed.loc[here, "given"]) == {"labels"}
     changed.loc[here, ["out_of_context", "out_of_context.low", "out_of_context.high"]] = 1.0
-    with pytest.raises(AssertionError, match="only methods without the groups beat ERM: .'Focal'"):
+    with pytest.raises(AssertionError, match=r"only methods without the groups beat ERM: .'Focal'"):
         check_findings(changed)
 
 
