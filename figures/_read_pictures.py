@@ -22,7 +22,7 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
     """
     import datasets
 
-    from oochub.models.preprocessing import decode
+    from oochub.inputs.pictures.preprocessing import decode
 
     if isinstance(dataset, Mapping) and split not in dataset:
         raise unknown_name("split of the data set", split, dataset)

@@ -21,8 +21,8 @@ from datasets import Image as ImageFeature
 from PIL import Image, ImageDraw
 from torch.utils.data import DataLoader
 
-from oochub.models.images import Preprocessing, batches, uint8_cache
-from oochub.models.preprocessing import Normalizer
+from oochub.inputs.pictures.picture_batches import batches, uint8_cache
+from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing
 
 ROUNDS, PICTURES, BATCH = 5, 600, 64
 WORKERS = min(2, os.cpu_count() or 1)

@@ -21,7 +21,8 @@ from datasets import Image as ImageFeature
 from PIL import Image
 
 import oochub
-from oochub.models.preprocessing import Preprocessing, normalize
+from oochub.inputs.pictures import Pictures
+from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.sweep.runs import stages
 from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -34,7 +35,6 @@ from oochub.trainers.learner import Outputs
 from oochub.trainers.linear_probe import linear_probe
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.inputs import PictureInputs
 from oochub.trainers.rows.labels import task_of
 
 ROUNDS, ROWS, BATCH, SIZE, BOUND = 5, 1280, 64, 48, 1.05
@@ -147,7 +147,7 @@ def ratio(first: Any, second: Any) -> list[float]:
 def heads(data: Dataset) -> float:
     """Seconds of CPU of the 96 runs of one task of the suite, every objective of its grid, without early stopping."""
     _, processor = backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
-    names, inputs = task_of(data).names or [], PictureInputs(processor)
+    names, inputs = task_of(data).names or [], Pictures(processor)
     column = {"environment_column": "environment"}
     train = Examples(data, inputs, split="train", task=task_of(data), names=names, **column)
     probes = []

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, unknown_name
-from oochub.trainers.rows.augmentation import parts_of
+from oochub.inputs.pictures.augmentation import parts_of
 from oochub.trainers.samplers import SAMPLERS
 
 _CHOICES = {

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oochub.errors import OochubError
+from oochub.input import Input
 from oochub.trainers.fine_tuning.auxiliary import Auxiliary, second_head
 from oochub.trainers.fine_tuning.schedule import forget
-from oochub.trainers.rows.inputs import Inputs
 
 
 class Outputs(NamedTuple):
@@ -93,7 +93,7 @@ class Learner:
         )
         return Outputs(logits, features)
 
-    def outputs_of_all(self, batches: Any, inputs: Inputs) -> Outputs:
+    def outputs_of_all(self, batches: Any, inputs: Input) -> Outputs:
         """What the model says of all rows of a loader, in evaluation mode, from all processes, on the CPU.
 
         Args:

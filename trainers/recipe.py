@@ -10,14 +10,14 @@ import torch
 
 from oochub.build_record import BuildRecord
 from oochub.data.fingerprint import fingerprint
+from oochub.input import Input
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.objective import Objective
-from oochub.trainers.rows.inputs import Inputs
 
 
 def settings(
-    model: Any, inputs: Inputs, objective: Objective, args: RobustTrainingArguments, splits: Mapping[str, Any]
+    model: Any, inputs: Input, objective: Objective, args: RobustTrainingArguments, splits: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What two runs must have in common to be the same run; JSON types only.
 

@@ -1,13 +1,14 @@
 """RobustTrainer: trains a classifier of transformers with an objective that sees the environments."""
 
-import copy
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
+from oochub import catalog
 from oochub.errors import OochubError, unknown_name
+from oochub.input import Input, check_changes, kind_of_processor
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
 from oochub.trainers.fine_tuning.fitting import check_objective, head_of
@@ -18,7 +19,6 @@ from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import recipe, settings
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.inputs import Inputs, PictureInputs, TextInputs
 from oochub.trainers.rows.labels import CLASSES, task_of
 
 
@@ -43,7 +43,7 @@ class TrainResult(NamedTuple):
 
 
 class RobustTrainer:
-    """Trains a classifier of transformers, of pictures or texts, with an objective of the hub.
+    """Trains a classifier of transformers, of pictures, texts or arrays, with an objective of the hub.
 
     Devices, mixed precision, several processes and trackers are Accelerate's; start several processes with `torchrun`.
     The order of rows, augmentation and dropout are functions of (seed, epoch, step), so a run that was killed goes on,
@@ -55,11 +55,13 @@ class RobustTrainer:
     Args:
         model: A classifier; `backbone` makes one.
         args: The settings.
-        train_dataset: A `datasets.Dataset` with `image` or `text`, labels and the environment column.
+        train_dataset: A `datasets.Dataset` with `image`, `text` or `array`, labels and the environment column.
         eval_dataset: The validation split; without one the last epoch is kept.
         objective: An Objective of the catalogue, made with its hyperparameters.
         image_processor: The processor of the model, for pictures.
         tokenizer: The tokenizer of the model, for texts.
+        processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an
+            `oochub.models.array_processor.ArrayProcessor`.
         environment_column: As in the arguments, over which it wins.
         metrics: Names of metrics computed on the validation split after each epoch.
 
@@ -80,6 +82,7 @@ class RobustTrainer:
         objective: Objective,
         image_processor: Any = None,
         tokenizer: Any = None,
+        processor: Any = None,
         environment_column: str | None = None,
         metrics: Iterable[str] = (),
     ) -> None:
@@ -89,7 +92,7 @@ class RobustTrainer:
 
             model = with_affine(model)
         self.model, self.args, self.objective = model, args, objective
-        self._inputs = _inputs(image_processor, tokenizer, args)
+        self._inputs = _inputs(args, image_processor=image_processor, tokenizer=tokenizer, processor=processor)
         self._column = environment_column or args.environment_column or _environment_column(train_dataset)
         self._splits = {"train": train_dataset} | ({} if eval_dataset is None else {"validation": eval_dataset})
         self._task = task_of(train_dataset)
@@ -215,17 +218,18 @@ class RobustTrainer:
         return None
 
 
-def _inputs(image_processor: Any, tokenizer: Any, args: RobustTrainingArguments) -> Inputs:
-    if (image_processor is None) == (tokenizer is None):
-        raise OochubError("Pass image_processor=, for a model of pictures, or tokenizer=, for a model of texts.")
-    if tokenizer is not None:
-        if args.augment != "none":
-            raise OochubError(f"augment={args.augment!r} is for pictures. Leave it out for texts.")
-        return TextInputs(tokenizer)
-    if not args.normalize:
-        image_processor = copy.deepcopy(image_processor)
-        image_processor.do_normalize = False
-    return PictureInputs(image_processor)
+def _inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
+    given = {name: each for name, each in processors.items() if each is not None}
+    if len(given) != 1:
+        raise OochubError(
+            "Pass image_processor=, for a model of pictures, or tokenizer=, for a model of texts, or processor=."
+        )
+    ((name, own),) = given.items()
+    usual = {"image_processor": "pictures", "tokenizer": "texts"}
+    kind = catalog.get("input", usual[name]) if name in usual else kind_of_processor(own)
+    check_changes(kind, augment=args.augment)
+    inputs: Input = kind.of(own, normalize=args.normalize)
+    return inputs
 
 
 def _environment_column(dataset: Any) -> str | None:

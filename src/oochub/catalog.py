@@ -20,6 +20,7 @@ _PACKAGES = {
     "detector": "eval_modules.detectors",
     "objective": "trainers.objectives",
     "criterion": "builders.criteria",
+    "input": "inputs",
     "output": "outputs",
     "figure": "figures",
     "command": "commands",
@@ -33,7 +34,7 @@ def kinds() -> list[str]:
     """The kinds of things in the catalogue.
 
     >>> kinds()
-    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'output', 'figure', 'command']
+    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -42,7 +43,7 @@ def names(kind: str) -> list[str]:
     """The names of one kind, sorted; nothing is imported to find them.
 
     Args:
-        kind: "benchmark", "metric", "detector", "objective", "criterion", "output", "figure" or "command".
+        kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -85,8 +86,8 @@ def get(kind: str, name: str) -> Any:
         name: One of `names(kind)`.
 
     Returns:
-        metric, criterion, figure, command: the function named like the file. detector, objective, output: the class.
-        benchmark: its `Benchmark` declaration.
+        metric, criterion, figure, command: the function named like the file. detector, objective, input, output: the
+        class. benchmark: its `Benchmark` declaration.
 
     Raises:
         OochubError: An unknown kind or name; near names are given.
@@ -180,7 +181,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
         candidates: list[Any] = [
             value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
         ]
-    elif kind in ("detector", "objective", "output"):
+    elif kind in ("detector", "objective", "input", "output"):
         candidates = [
             value
             for key, value in vars(module).items()

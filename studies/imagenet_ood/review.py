@@ -152,7 +152,7 @@ def _pictures(data: Any, ids: Sequence[str], what: str) -> dict[str, str]:
     import datasets
     from tqdm import tqdm
 
-    from oochub.models.preprocessing import decode
+    from oochub.inputs.pictures.preprocessing import decode
 
     parts = list(data.values()) if isinstance(data, Mapping) else [data]
     row_of = {

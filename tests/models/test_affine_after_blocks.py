@@ -28,8 +28,8 @@ from transformers import AutoModelForImageClassification, ResNetConfig, ResNetFo
 
 from oochub.cli import main
 from oochub.errors import OochubError
+from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.models.affine_resnet import AffineResNetForImageClassification, with_affine
-from oochub.models.preprocessing import Preprocessing, normalize
 from oochub.prediction.predict import predict
 from oochub.trainers.backbone import backbone
 from oochub.trainers.samplers import UniformSampler

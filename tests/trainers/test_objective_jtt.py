@@ -10,7 +10,7 @@ from objective_references import agrees, erm, made, refuses, row_losses, some_ba
 from trainings import made_split, trainer_of, with_dropout
 
 import oochub
-from oochub.models.preprocessing import Preprocessing, normalize
+from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.trainers.objective import CleanPass
 from oochub.trainers.samplers import UniformSampler
 

@@ -32,7 +32,7 @@ from transformers import AutoImageProcessor, AutoModelForImageClassification
 
 import oochub
 from oochub.errors import OochubError
-from oochub.models.preprocessing import Preprocessing, normalize
+from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.fine_tuning.loop import Loop

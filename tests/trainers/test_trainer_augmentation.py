@@ -9,8 +9,8 @@ import torch
 from PIL import Image, ImageEnhance
 
 from oochub.errors import OochubError
+from oochub.inputs.pictures.augmentation import augmentation, parts_of
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.rows.augmentation import augmentation, parts_of
 
 PICTURES = np.random.default_rng(0).integers(0, 256, (60, 14, 18, 3), np.uint8)
 

@@ -13,7 +13,7 @@ from transformers import AutoImageProcessor, ConvNextImageProcessorPil, ResNetCo
 
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.models.preprocessing import Preprocessing
+from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.fine_tuning.schedule import Schedule, forget, optimizer_of

@@ -12,9 +12,9 @@ from trainings import CLASSES, ENVIRONMENTS, made_split, trainer_of, with_group_
 
 import oochub
 from oochub.errors import OochubError
+from oochub.inputs.pictures import Pictures
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.inputs import PictureInputs
 from oochub.trainers.rows.labels import task_of
 
 CHALLENGES = ["easy", "hard_positive", "hard_negative"]
@@ -27,7 +27,7 @@ def split(**columns: Any) -> Dataset:
 
 def validation(dataset: Dataset, **options: Any) -> Validation:
     examples = Examples(
-        dataset, PictureInputs(with_group_norm()[1]), split="validation", task=task_of(dataset), names=CLASSES
+        dataset, Pictures(with_group_norm()[1]), split="validation", task=task_of(dataset), names=CLASSES
     )
     return Validation(examples, classes=2, **{"environment_column": "environment", **options})
 

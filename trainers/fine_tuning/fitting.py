@@ -35,7 +35,7 @@ def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
     training = model.training
     model.eval()
     try:
-        return find_head(_Called(model, probe), probe[next(iter(probe))]).layers
+        return find_head(model, probe).layers
     finally:
         model.train(training)
 
@@ -60,17 +60,6 @@ def sampler_of(args: RobustTrainingArguments, train: Examples, *, processes: int
         power=args.sampler_power,
         environments_per_batch=args.environments_per_batch,
     )
-
-
-class _Called(nn.Module):  # type: ignore[misc]
-    """A model that takes its inputs from the probe, whatever they are called."""
-
-    def __init__(self, model: Any, probe: Mapping[str, Tensor]) -> None:
-        super().__init__()
-        self.model, self._probe = model, probe
-
-    def forward(self, pixel_values: Tensor) -> Any:
-        return self.model(**self._probe)
 
 
 def check_objective(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from oochub.errors import OochubError
-from oochub.trainers.rows.inputs import Fetch, Inputs
+from oochub.input import Fetch, Input
 from oochub.trainers.rows.labels import Task, targets
 
 
@@ -38,7 +38,7 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
     def __init__(
         self,
         dataset: Any,
-        inputs: Inputs,
+        inputs: Input,
         *,
         split: str,
         task: Task,

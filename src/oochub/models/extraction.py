@@ -1,12 +1,12 @@
 """Everything that is stored of what a model says: logits, features, and both of changed pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
+from oochub.input import InputBatch
 from oochub.models.heads import Head, features_of, recorded
-from oochub.models.inputs import Input
 from oochub.models.perturbation import Perturbation
 
 VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
@@ -30,25 +30,25 @@ class Extraction:
     ) -> None:
         self._model, self._order, self._head, self._perturbation = model, list(order), head, perturbation
 
-    def __call__(self, batch: Input) -> dict[str, torch.Tensor]:
+    def __call__(self, batch: InputBatch) -> dict[str, torch.Tensor]:
         """float32 (b, ...) on the CPU, by the name of the column, in the order of `VECTORS`."""
-        found = self._columns(batch.pixel_values)
+        columns = self._columns(batch.inputs)
         if batch.zoomed is not None:
-            found |= {f"zoom_{name}": values for name, values in self._columns(batch.zoomed).items()}
-        return {name: found[name] for name in VECTORS if name in found}
+            columns |= {f"zoom_{name}": values for name, values in self._columns(batch.zoomed).items()}
+        return {name: columns[name] for name in VECTORS if name in columns}
 
-    def _columns(self, pixel_values: torch.Tensor) -> dict[str, torch.Tensor]:
-        found = {}
+    def _columns(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        columns = {}
         with torch.inference_mode(), recorded(self._model, self._head.layers if self._head else ()) as calls:
-            found["logits"] = self._logits(pixel_values)
+            columns["logits"] = self._logits(inputs)
             if self._head:
-                found["features"] = features_of(self._head, calls).float().cpu()
+                columns["features"] = features_of(self._head, calls).float().cpu()
         if self._perturbation is not None:
-            perturbed = self._perturbation(self._model, pixel_values)
+            perturbed = self._perturbation(self._model, inputs["pixel_values"])
             with torch.inference_mode():
-                found["odin_logits"] = self._logits(perturbed)
-        return found
+                columns["odin_logits"] = self._logits({**inputs, "pixel_values": perturbed})
+        return columns
 
-    def _logits(self, pixel_values: torch.Tensor) -> torch.Tensor:
-        logits: torch.Tensor = self._model(pixel_values=pixel_values).logits[:, self._order]
+    def _logits(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        logits: torch.Tensor = self._model(**inputs).logits[:, self._order]
         return logits.float().cpu()

@@ -1,5 +1,6 @@
-"""Finds a classifier's last linear layer by what it computes, never by what it is called."""
+"""Finds a model's last linear layer by what it computes, never by what it is called."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -20,8 +21,8 @@ class Head(NamedTuple):
     bias: torch.Tensor
 
 
-def find_head(model: Any, pixel_values: torch.Tensor) -> Head:
-    """The head of a Hugging Face image classifier, found with one probe batch in evaluation mode.
+def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
+    """The head of a Hugging Face classifier or regressor, found with one probe batch in evaluation mode.
 
     Hooks on every linear layer and 1x1 convolution record what goes in and out. The head is the last layer whose
     output equals the logits; else the linear layers with one output a class whose mean equals them (a classifier
@@ -29,19 +30,19 @@ def find_head(model: Any, pixel_values: torch.Tensor) -> Head:
 
     Args:
         model: A model whose output has `logits` (n, c).
-        pixel_values: A probe batch (n, 3, h, w), at least two pictures that differ.
+        probe: What the model is called with, of at least two rows that differ: `pixel_values` (n, 3, h, w), ...
 
     Raises:
         OochubError: No such layer; features cannot be stored for this model.
 
     >>> from transformers import ResNetConfig, ResNetForImageClassification
     >>> config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=3)
-    >>> head = find_head(ResNetForImageClassification(config).eval(), torch.randn(2, 3, 32, 32))
+    >>> head = find_head(ResNetForImageClassification(config).eval(), {"pixel_values": torch.randn(2, 3, 32, 32)})
     >>> tuple(head.weight.shape)
     (3, 16)
     """
     with recorded(model, _linear_layers(model)) as calls, torch.inference_mode():
-        logits = model(pixel_values=pixel_values).logits
+        logits = model(**probe).logits
     n = len(logits)
     for layer, (_, output) in reversed(calls.items()):
         if output.reshape(n, -1).shape == logits.shape and torch.equal(output.reshape(n, -1), logits):

@@ -1,10 +1,10 @@
-"""Runs an image classifier over the splits of a data set, once; everything after works on the file it leaves."""
+"""Runs a model over the splits of a data set, once; everything after works on the file it leaves."""
 
 import hashlib
-import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,17 @@ from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.mistakes import worst_of_each
 from oochub.files import check_writable, written_whole
-from oochub.models.classifier import Classifier, class_order, load_classifier
+from oochub.input import Input, InputBatch
+from oochub.inputs.pictures.zoom import check_zoom
 from oochub.models.extraction import VECTORS, Extraction
 from oochub.models.heads import find_head
-from oochub.models.images import decode
-from oochub.models.inputs import Inputs, picture_bytes
+from oochub.models.loaded_model import LoadedModel, class_order, load_model
 from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
-from oochub.models.zoom import check_zoom
 from oochub.prediction.metadata import Metadata, ZoomSettings, row_counts
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 
 _MODES = ("auto", "head")
-_THUMBNAIL = 224
 
 
 def predict(
@@ -45,26 +43,29 @@ def predict(
     out: str | Path | None = None,
     splits: Iterable[str] | None = None,
     image_processor: Any = None,
+    processor: Any = None,
     preprocessing: str = "fused",
     images: bool = True,
     odin: float | None = None,
     odin_temperature: float = TEMPERATURE,
     zoom: float | None = None,
 ) -> Predictions:
-    """Predicts every example of the splits with a classifier's own head.
+    """Predicts every example of the splits with a model's own head.
 
     Args:
-        model: Folder or Hub id of a Hugging Face image classifier, or the model itself.
-        dataset: A Dataset, IterableDataset or DatasetDict with a column `image`; `label`, `example_id` and any other
-            columns are carried into the predictions.
-        mode: "head", the classifier's own head; "auto" is the same here.
+        model: Folder or Hub id of a model of transformers for pictures, texts or arrays, or the model itself.
+        dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
+            `example_id` and any other columns are carried into the predictions, texts too.
+        mode: "head", the model's own head; "auto" is the same here.
         features: Store what the head sees (`features`), and the head itself in `<out>.head.safetensors`.
-        batch_size: Pictures a forward pass; None takes 32 on the CPU, 128 on a GPU.
+        batch_size: Rows a forward pass; None takes 32 on the CPU, 128 on a GPU.
         out: Parquet file to write, whole or not at all.
         splits: Splits of a DatasetDict; None takes all but "train".
-        image_processor: Only with a model object: the processor of its pictures.
+        image_processor: The same as `processor`, for pictures.
+        processor: With a model object: its image processor, its tokenizer, or its
+            `oochub.models.array_processor.ArrayProcessor`; without that, arrays are taken as they are.
         preprocessing: "fused" decodes and resizes in one pass, within one grey level of the processor; "processor"
-            is the model's own.
+            is the model's own. For pictures alone.
         images: Keep a small JPEG of the worst mistakes of each group, for the report.
         odin: Epsilon of ODIN, such as 0.0014: store `odin_logits` too, of pictures perturbed by it. A step of the
             scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.perturbation`.
@@ -78,8 +79,8 @@ def predict(
 
     Raises:
         OochubError: An unknown split or mode, a model whose classes are not those of the data set, an output that
-            cannot be written, a picture that cannot be read (its split and id are named), an odin or zoom out of
-            range.
+            cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range or
+            for a model that does not read pictures.
     """
     if mode not in _MODES:
         raise unknown_name("mode", mode, _MODES)
@@ -93,23 +94,30 @@ def predict(
     if features and out is None:
         raise OochubError("features=True also stores the head, beside the predictions: give out=FILE.parquet.")
     parts = _splits(dataset, splits)
-    classifier = load_classifier(model, image_processor)
-    order, class_names = class_order(classifier.model, next(iter(parts.values())))
+    some = next(iter(parts.values()))
+    processor = image_processor if processor is None else processor
+    loaded = load_model(model, some, processor=processor, preprocessing=preprocessing, odin=odin, zoom=zoom)
+    for name, part in parts.items():
+        if loaded.inputs.column not in (part.column_names or ()):
+            raise OochubError(f"The split {name} has no column {loaded.inputs.column!r}, only {part.column_names}.")
+    order, class_names = class_order(loaded.model, some)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    classifier.model.to(device).eval()
+    loaded.model.to(device).eval()
     size = batch_size or (128 if device.type == "cuda" else 32)
-    inputs = Inputs(classifier.processor, preprocessing, size, device, factor)
-    head = find_head(classifier.model, _probe(inputs, parts)) if features else None
-    perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=inputs.std)
-    extraction = Extraction(classifier.model, order, head=head, perturbation=perturbation)
-    table = pa.concat_tables([_predict_split(name, part, inputs, extraction) for name, part in parts.items()])
+    read = partial(loaded.inputs.batches, batch_size=size, device=device, zoom=factor)
+    head = find_head(loaded.model, next(read(_few(some))).inputs) if features else None
+    perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=loaded.inputs.std)
+    extraction = Extraction(loaded.model, order, head=head, perturbation=perturbation)
+    table = pa.concat_tables(
+        [_predict_split(name, part, read, extraction, unit=loaded.inputs.unit) for name, part in parts.items()]
+    )
     metadata = replace(
-        _metadata(table, classifier, class_names, next(iter(parts.values())), size, preprocessing),
+        _metadata(table, loaded, class_names, some, size),
         odin=None if perturbation is None else perturbation.settings,
         zoom=None if factor is None else ZoomSettings(factor=factor),
     )
     if images:
-        table = table.append_column("thumbnail", _thumbnails(table, parts))
+        table = table.append_column("thumbnail", _thumbnails(table, parts, loaded.inputs))
     if out is not None and head is not None:
         with written_whole(head_file(out)) as draft:
             weight, bias = head.weight[order].contiguous().cpu(), head.bias[order].contiguous().cpu()
@@ -139,30 +147,27 @@ def _splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
     for name in names:
         if name not in dataset:
             raise unknown_name("split", name, dataset)
-    parts = {name: dataset[name] for name in dict.fromkeys(names)}
-    for name, part in parts.items():
-        if "image" not in (part.column_names or []):
-            raise OochubError(f"The split {name} has no column 'image', only {part.column_names}.")
-    return parts
+    return {name: dataset[name] for name in dict.fromkeys(names)}
 
 
-def _probe(inputs: Inputs, parts: Mapping[str, Any]) -> torch.Tensor:
-    part = next(iter(parts.values()))
-    few = part.select(range(min(3, len(part)))) if isinstance(part, datasets.Dataset) else part.take(3)
-    return next(inputs.batches(few)).pixel_values
+def _few(part: Any) -> Any:
+    return part.select(range(min(3, len(part)))) if isinstance(part, datasets.Dataset) else part.take(3)
 
 
-def _predict_split(name: str, part: Any, inputs: Inputs, extraction: Extraction) -> pa.Table:
+def _predict_split(
+    name: str, part: Any, read: Callable[[Any], Iterator[InputBatch]], extraction: Extraction, *, unit: str
+) -> pa.Table:
     columns: dict[str, list[Any]] = {}
     found: dict[str, list[torch.Tensor]] = {}
     total = len(part) if isinstance(part, datasets.Dataset) else None
-    with tqdm(total=total, desc=f"Predicting {name}", unit="image", disable=None) as bar:
-        for batch in inputs.batches(part):
-            for key, vectors in extraction(batch).items():
+    with tqdm(total=total, desc=f"Predicting {name}", unit=unit, disable=None) as bar:
+        for batch in read(part):
+            outputs = extraction(batch)
+            for key, vectors in outputs.items():
                 found.setdefault(key, []).append(vectors)
             for key, values in batch.columns.items():
                 columns.setdefault(key, []).extend(values)
-            bar.update(len(batch.pixel_values))
+            bar.update(len(outputs["logits"]))
     if not found:
         raise OochubError(f"The split {name} has no example.")
     return _table(name, part, columns, {key: torch.cat(batches).numpy() for key, batches in found.items()})
@@ -195,7 +200,7 @@ def _vectors(matrix: np.ndarray[Any, Any]) -> pa.Array:
     return pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int32), flat)
 
 
-def _thumbnails(table: pa.Table, parts: Mapping[str, Any]) -> pa.Array:
+def _thumbnails(table: pa.Table, parts: Mapping[str, Any], inputs: Input) -> pa.Array:
     """A small JPEG for the worst mistakes of each split and group, null elsewhere."""
     logits = np.stack(table.column("logits").to_numpy())
     label, split = table.column("label").to_numpy(), np.array(table.column("split").to_pylist())
@@ -211,21 +216,11 @@ def _thumbnails(table: pa.Table, parts: Mapping[str, Any]) -> pa.Array:
     for row in chosen.tolist():
         part = parts[split[row]]
         if isinstance(part, datasets.Dataset):
-            found[row] = _thumbnail(part, row - first[split[row]])
+            found[row] = inputs.thumbnail(part, row - first[split[row]])
     return pa.array(found, pa.binary())
 
 
-def _thumbnail(part: datasets.Dataset, row: int) -> bytes:
-    picture = decode(picture_bytes(part.cast_column("image", datasets.Image(decode=False))[row]["image"]), f"row {row}")
-    picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
-    file = io.BytesIO()
-    picture.save(file, "JPEG", quality=80)  # a new file: what the original carried besides pixels stays behind
-    return file.getvalue()
-
-
-def _metadata(
-    table: pa.Table, classifier: Classifier, class_names: list[str], part: Any, batch_size: int, preprocessing: str
-) -> Metadata:
+def _metadata(table: pa.Table, loaded: LoadedModel, class_names: list[str], part: Any, batch_size: int) -> Metadata:
     info = part.info
     record = BuildRecord.of(info.description)
     rows = table.drop_columns([name for name in VECTORS if name in table.column_names])
@@ -237,13 +232,11 @@ def _metadata(
         notes=record.notes if record else (),
         facts=record.facts if record else BuildFacts(),
         fingerprint=digest,
-        model=classifier.about,
-        training=classifier.training,
+        model=loaded.about,
+        training=loaded.training,
         class_names=tuple(class_names),
         rows=row_counts(table.column("split").to_pylist()),
-        provenance=provenance(
-            preprocessing=preprocessing, processor=type(classifier.processor).__name__, batch_size=batch_size
-        ),
+        provenance=provenance(**loaded.inputs.provenance(), batch_size=batch_size),
     )
 
 

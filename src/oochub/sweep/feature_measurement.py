@@ -21,6 +21,7 @@ from oochub.data.load import load, split_name
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import written_whole
+from oochub.inputs.pictures import Pictures
 from oochub.prediction.metadata import Metadata, PredictedBy, Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
@@ -34,7 +35,6 @@ from oochub.trainers.heads.fitted_head import FittedHead, Probe
 from oochub.trainers.heads.head_stack import grouped
 from oochub.trainers.linear_probe import linear_probe
 from oochub.trainers.rows.examples import Examples, column
-from oochub.trainers.rows.inputs import PictureInputs
 from oochub.trainers.rows.labels import CLASSES, task_of
 from oochub.training import DEFAULTS
 
@@ -58,7 +58,7 @@ class _Prepared:
             rows = np.flatnonzero(column(part, self.environments) != left_out)
             part, features = part.select(rows), features[rows]
         task = task_of(part)
-        inputs, names = PictureInputs(self.processor), task.names or []
+        inputs, names = Pictures(self.processor), task.names or []
         environments = self.environments if split == "train" else None
         return Examples(part, inputs, split=split, task=task, names=names, environment_column=environments), features
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
-from oochub.models.preprocessing import Preprocessing, decode, normalize
+from oochub.inputs.pictures.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batch", "Pictures", "Preprocessing", "batches", "decode", "normalize", "uint8_cache"]
 _DECODED_ALONE = 512  # fewer pictures than this are decoded before worker processes have started
 
 
@@ -33,7 +32,7 @@ class Fitting(Protocol):
         """uint8 (height, width, 3) of the bytes of a picture that errors call `where`."""
 
 
-class Batch(NamedTuple):
+class PictureBatch(NamedTuple):
     """Preprocessed pictures: `pixels` uint8 (b, height, width, 3); `rows` (b,) their numbers; `columns` the others."""
 
     pixels: "torch.Tensor"
@@ -66,7 +65,6 @@ def uint8_cache(
 
     target = check_writable(Path(cache_dir) / f"{dataset._fingerprint}-{preprocessing.key}.npy")
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):
         if not target.exists():
             pictures = dataset.select_columns(
@@ -86,7 +84,7 @@ def uint8_cache(
 
 def batches(
     dataset: Any, preprocessing: Fitting, *, batch_size: int, num_workers: int | None = None
-) -> Iterator[Batch]:
+) -> Iterator[PictureBatch]:
     """Preprocessed pictures in row order, decoded in worker processes.
 
     Args:
@@ -102,7 +100,7 @@ def batches(
     from datasets import IterableDataset
     from torch.utils.data import DataLoader
 
-    pictures = Pictures(dataset, preprocessing)
+    pictures = PictureRows(dataset, preprocessing)
     if not isinstance(pictures.dataset, IterableDataset):
         count = len(pictures.dataset)
         if num_workers is None:
@@ -117,7 +115,7 @@ def batches(
         yield batch
 
 
-class Pictures:
+class PictureRows:
     """The pictures of a data set, read by row numbers: what a DataLoader of torch takes as its data set.
 
     An item is a batch, or the OochubError of a picture that cannot be read: an error raised in a worker process would
@@ -137,10 +135,10 @@ class Pictures:
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, rows: Sequence[int]) -> Batch | OochubError:
+    def __getitem__(self, rows: Sequence[int]) -> PictureBatch | OochubError:
         return self._batch(self.dataset[rows], rows)
 
-    def stream(self, batch_size: int) -> Iterator[Batch | OochubError]:
+    def stream(self, batch_size: int) -> Iterator[PictureBatch | OochubError]:
         """Batches in order, also of an IterableDataset."""
         start = 0
         for columns in self.dataset.iter(batch_size):
@@ -148,7 +146,7 @@ class Pictures:
             yield self._batch(columns, range(start, start + count))
             start += count
 
-    def _batch(self, columns: dict[str, Any], rows: Sequence[int]) -> Batch | OochubError:
+    def _batch(self, columns: dict[str, Any], rows: Sequence[int]) -> PictureBatch | OochubError:
         import torch
 
         together = torch.empty((len(rows), *self.preprocessing.size, 3), dtype=torch.uint8)
@@ -161,13 +159,25 @@ class Pictures:
         for position, (picture, example) in enumerate(zip(pictures, ids, strict=True)):
             where = f"split {split}, example {example}" if split else f"example {example}"
             try:
-                pixels[position] = self.preprocessing.pixels(_source(picture, where), where)
+                pixels[position] = self.preprocessing.pixels(picture_bytes(picture, where), where)
             except OochubError as error:
                 return error
-        return Batch(together, np.asarray(rows, np.int64), columns)
+        return PictureBatch(together, np.asarray(rows, np.int64), columns)
 
 
-def _source(picture: Mapping[str, Any] | None, where: str) -> bytes:
+def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
+    """The file of a picture that is not decoded: its bytes, or what stands at its path.
+
+    Args:
+        picture: Its `bytes` and `path`; None for a row without one.
+        where: What an error calls the picture.
+
+    Raises:
+        OochubError: There is no picture, or its path cannot be read.
+
+    >>> picture_bytes({"bytes": b"abc", "path": None}, "row 0")
+    b'abc'
+    """
     if picture is None:
         raise OochubError(f"{where}: there is no picture. Drop the row or build the data again.")
     if picture["bytes"] is not None:

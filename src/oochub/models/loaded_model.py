@@ -1,8 +1,8 @@
-"""Opens an image classifier with its processor, and matches its outputs to the classes of a data set."""
+"""Opens a model with its processor, and matches its outputs to the classes of a data set."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,34 +10,49 @@ import datasets
 import torch
 
 from oochub.errors import OochubError
+from oochub.input import Input, check_changes, kind_of_processor, kinds_of
 from oochub.prediction.metadata import PredictedBy, Training
 
 
-class Classifier(NamedTuple):
-    """A model in evaluation mode with its image processor and what is known of its origin."""
+class LoadedModel(NamedTuple):
+    """A model with how its inputs are made, and what is known of its origin."""
 
     model: Any
-    processor: Any
+    inputs: Input
     about: PredictedBy
     training: Training | None
 
 
-def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
-    """The classifier of a folder, a Hub id or an object, with its image processor.
+def load_model(
+    model: Any, dataset: Any, *, processor: Any = None, preprocessing: str = "fused", **changes: Any
+) -> LoadedModel:
+    """The model of a folder, a Hub id or an object, with how it reads the rows of a data set.
+
+    The kind of input is that of the processor, where one is given; else the data set has a column of it, and where it
+    has columns of several, the model's architecture tells which.
+
+    Args:
+        model: Folder, Hub id, or a model of transformers.
+        dataset: A split that the model is to read.
+        processor: Its image processor, tokenizer or ArrayProcessor; None takes the one beside the model.
+        preprocessing: See `Input.of`.
+        changes: Settings that not every kind of input knows, see `oochub.input.check_changes`.
 
     Raises:
-        OochubError: The folder or id holds no image classifier, or a model object comes without its processor.
+        OochubError: The folder or id holds no model of such inputs, a model object comes without its processor, or a
+            change is for inputs of another kind.
     """
-    from transformers import AutoImageProcessor, AutoModelForImageClassification
+    import transformers
 
     import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
 
+    kinds = kinds_of(dataset) if processor is None else [kind_of_processor(processor)]
     if not isinstance(model, str | Path):
-        if image_processor is None:
-            raise OochubError("A model object needs image_processor=, the processor of its pictures.")
-        revision = _weights_digest(model.state_dict())
-        about = PredictedBy(id=type(model).__name__, revision=revision, mode="head")
-        return Classifier(model, image_processor, about, None)
+        check_changes(kinds[0], **changes)
+        if processor is None:
+            processor = kinds[0].load_processor(None, dataset)
+        about = PredictedBy(id=type(model).__name__, revision=_weights_digest(model.state_dict()), mode="head")
+        return LoadedModel(model, kinds[0].of(processor, preprocessing=preprocessing), about, None)
     folder = Path(model).expanduser()
     local = folder.is_dir()
     if not local and (folder.is_absolute() or len(folder.parts) > 2):
@@ -49,19 +64,32 @@ def load_classifier(model: Any, image_processor: Any = None) -> Classifier:
         )
     source = str(folder) if local else str(model)
     try:
-        loaded = AutoModelForImageClassification.from_pretrained(source, trust_remote_code=False)
-        processor = image_processor or AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+        kind = kinds[0] if len(kinds) == 1 else _kind_of_model(kinds, source)
+        check_changes(kind, **changes)
+        auto = getattr(transformers, kind.auto_model)
+        loaded = auto.from_pretrained(source, trust_remote_code=False)
+        own = kind.load_processor(source, dataset) if processor is None else processor
     except (OSError, ValueError) as error:
         raise OochubError(
-            f"{model} is neither a folder nor a Hub id of an image classifier that can be loaded: "
+            f"{model} is neither a folder nor a Hub id of a model of {kinds[0].words()} that can be loaded: "
             f"{str(error).splitlines()[0]}"
         ) from error
     weights = folder / "model.safetensors"
     local_revision = hashlib.sha256(weights.read_bytes()).hexdigest()[:40] if weights.is_file() else None
-    found_revision = local_revision if local else getattr(loaded.config, "_commit_hash", None)
+    revision = local_revision if local else getattr(loaded.config, "_commit_hash", None)
     name = folder.name if folder.is_absolute() else str(model)  # a report holds no path of a machine
-    about = PredictedBy(id=name, revision=found_revision, mode="head")
-    return Classifier(loaded, processor, about, _training(folder / "recipe.json"))
+    about = PredictedBy(id=name, revision=revision, mode="head")
+    inputs = kind.of(own, preprocessing=preprocessing)
+    return LoadedModel(loaded, inputs, about, _training(folder / "recipe.json"))
+
+
+def _kind_of_model(kinds: Sequence[type[Input]], source: str) -> type[Input]:
+    """The first kind whose Auto class knows the architecture."""
+    import transformers
+
+    config = type(transformers.AutoConfig.from_pretrained(source, trust_remote_code=False))
+    suitable = [kind for kind in kinds if config in getattr(transformers, kind.auto_model)._model_mapping]
+    return suitable[0] if suitable else kinds[0]
 
 
 def _training(recipe: Path) -> Training | None:
@@ -85,7 +113,7 @@ def class_order(model: Any, part: Any) -> tuple[list[int], list[str]]:
     """For each class of the data set its output of the model, and the classes' names.
 
     Args:
-        model: An image classifier; its `config.id2label` names its outputs.
+        model: A classifier; its `config.id2label` names its outputs.
         part: A data set; its `label`, or the items of its `labels`, where they are a ClassLabel, name the classes.
 
     Returns:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.models.preprocessing import Preprocessing, decode
+from oochub.inputs.pictures.preprocessing import Preprocessing, decode
 
 if TYPE_CHECKING:
     import torch
@@ -68,7 +68,7 @@ class BesideZoomed:
         """uint8 (2 height, width, 3) of one picture; see `Preprocessing.pixels`."""
         picture = decode(data, where)
         both = (picture, zoomed(picture, self.factor))
-        return np.concatenate([self.preprocessing.fitted(one) for one in both])
+        return np.concatenate([self.preprocessing.fitted(each) for each in both])
 
     def parts(self, pixels: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
         """A batch uint8 (b, 2 height, width, 3) as the pictures and their zoomed selves, (b, height, width, 3) each."""

@@ -1,6 +1,5 @@
 """Pictures: the pixels against transformers' own processors and a literal resize and crop; errors name the picture."""
 
-import io
 import os
 import subprocess
 import sys
@@ -12,27 +11,14 @@ import torch
 import transformers
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
+from input_rows import encoded, photograph
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.models.images import Preprocessing, batches, decode, normalize, uint8_cache
-from oochub.models.preprocessing import Normalizer
+from oochub.inputs.pictures.picture_batches import batches, uint8_cache
+from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
 
 SHAPES = [(500, 375), (375, 500), (333, 251), (301, 1200), (64, 48), (97, 101), (640, 427), (224, 224)]
-
-
-def photograph(width: int, height: int, seed: int = 0) -> Image.Image:
-    """Noise over soft shapes: the noise shows a shift of half a pixel, the shapes a wrong crop."""
-    rng = np.random.default_rng(seed)
-    coarse = Image.fromarray(rng.integers(0, 256, (6, 8, 3), np.uint8)).resize((width, height), 2)
-    noise = rng.normal(0, 25, (height, width, 3))
-    return Image.fromarray((np.asarray(coarse) + noise).clip(0, 255).astype(np.uint8))
-
-
-def encoded(picture: Image.Image, form: str = "PNG", **options: object) -> bytes:
-    file = io.BytesIO()
-    picture.save(file, form, **options)
-    return file.getvalue()
 
 
 PROCESSORS = {
@@ -269,13 +255,14 @@ def test_cache_of_a_killed_process_is_written_anew(pictures: list[bytes], tmp_pa
     """The process kills itself after its first batch; what it leaves is never taken for the cache."""
     dataset_of(pictures).save_to_disk(tmp_path / "data")
     script = (
-        "import os, signal, sys, oochub.models.images as images\nfrom datasets import load_from_disk\n"
+        "import os, signal, sys\nimport oochub.inputs.pictures.picture_batches as images\n"
+        "from datasets import load_from_disk\nfrom oochub.inputs.pictures.preprocessing import Preprocessing\n"
         "real = images.batches\n"
         "def dying(*a, **k):\n"
         "    yield next(real(*a, **k | {'batch_size': 4}))\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "images.batches = dying\n"
-        "p = images.Preprocessing(resize=20, crop=(16, 16))\n"
+        "p = Preprocessing(resize=20, crop=(16, 16))\n"
         "images.uint8_cache(load_from_disk(sys.argv[1] + '/data'), p, cache_dir=sys.argv[1] + '/cache')\n"
     )
     run = subprocess.run(

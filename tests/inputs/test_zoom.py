@@ -14,9 +14,9 @@ from transformers import AutoModelForImageClassification, BitImageProcessor, Res
 
 import oochub
 from oochub.cli import main
-from oochub.models.images import batches
-from oochub.models.preprocessing import Preprocessing
-from oochub.models.zoom import BesideZoomed, zoomed
+from oochub.inputs.pictures.picture_batches import batches
+from oochub.inputs.pictures.preprocessing import Preprocessing
+from oochub.inputs.pictures.zoom import BesideZoomed, zoomed
 from oochub.prediction.predict import head_file
 
 _CONFIG = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=4)

@@ -1,0 +1,216 @@
+"""The form of a kind of input: from the rows of a data set to what a model is called with."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from oochub import catalog
+from oochub.errors import OochubError
+
+if TYPE_CHECKING:
+    import torch
+
+Fetch = Callable[[list[int]], "dict[str, torch.Tensor] | OochubError"]
+"""Rows by their numbers, as a batch that travels to the device, or what is wrong with one of them."""
+
+CHANGES = ("augment", "odin", "zoom")
+"""The settings that change what a model sees; pictures know all of them."""
+
+
+class InputBatch(NamedTuple):
+    """Rows in their order, ready for the model.
+
+    Attributes:
+        inputs: What the model is called with, each (b, ...), on its device.
+        columns: The other columns of the rows, by name.
+        zoomed: What it is called with to see the rows zoomed; None unless asked for.
+    """
+
+    inputs: Mapping[str, "torch.Tensor"]
+    columns: Mapping[str, Sequence[Any]]
+    zoomed: Mapping[str, "torch.Tensor"] | None = None
+
+
+class Input(ABC):
+    """How the rows of a data set become the inputs of a model; training and prediction ask the same object.
+
+    A subclass is one file of `oochub/inputs/` and its public object; nothing else names it. An object of it has the
+    column that it reads, and the processor that stands beside the model.
+
+    Attributes:
+        auto_model: The class of transformers that opens a model of such inputs.
+        unit: What a progress bar calls a row.
+        changes: Which of `CHANGES` make sense.
+        rank: Which kind is meant where a data set has columns of several and the model does not say: the lowest.
+        column: The column that it reads; of the class, its usual name.
+        processor: What is saved beside the model by `save_pretrained`: an image processor, a tokenizer, ...
+    """
+
+    auto_model: ClassVar[str] = "AutoModelForImageClassification"
+    unit: ClassVar[str] = "row"
+    changes: ClassVar[frozenset[str]] = frozenset()
+    rank: ClassVar[int] = 9
+    column: str
+    processor: Any
+
+    @classmethod
+    def words(cls) -> str:
+        """What the inputs are called, the name of the file: "pictures", "texts", ..."""
+        return cls.__module__.rpartition(".")[2]
+
+    @classmethod
+    @abstractmethod
+    def column_in(cls, dataset: Any) -> str | None:
+        """The column of a data set that this kind reads; None where there is none."""
+
+    @classmethod
+    @abstractmethod
+    def takes(cls, processor: Any) -> bool:
+        """Whether an object is a processor of this kind."""
+
+    @classmethod
+    @abstractmethod
+    def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> Any:
+        """The processor of a model.
+
+        Args:
+            source: Folder or Hub id of the model; None for a model that is an object.
+            dataset: A split that it is to read.
+            training: Whether the model is to be trained on the split: what no folder says may then be learned from it.
+
+        Raises:
+            OochubError: It must be given.
+            OSError: The folder or id has none.
+            ValueError: The folder or id has another one.
+        """
+
+    @classmethod
+    @abstractmethod
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Input":
+        """The inputs by a processor.
+
+        Args:
+            processor: See `takes`.
+            normalize: Subtract the processor's mean and divide by its deviation, where it has them.
+            preprocessing: "fused" or "processor", see `oochub.predict`; the same for a kind with one way only.
+
+        Raises:
+            OochubError: A processor that cannot be used.
+        """
+
+    @classmethod
+    def config(cls, processor: Any) -> dict[str, Any]:
+        """What the config of a new model must say of such inputs."""
+        return {}
+
+    @abstractmethod
+    def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
+        """What reads the rows of a data set in any order; with a folder, what is slow is done once and kept there."""
+
+    @abstractmethod
+    def ready(
+        self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
+    ) -> dict[str, "torch.Tensor"]:
+        """The inputs of the model from a fetched batch, on its device."""
+
+    @abstractmethod
+    def batches(
+        self, part: Any, *, batch_size: int, device: "torch.device", zoom: float | None = None
+    ) -> Iterator[InputBatch]:
+        """The rows of a Dataset or IterableDataset in order.
+
+        Args:
+            part: A split.
+            batch_size: Rows of a batch; the last may have fewer.
+            device: Where the inputs go.
+            zoom: Also the inputs zoomed by this factor; None for none.
+
+        Raises:
+            OochubError: A row that cannot be read; its split and example are named.
+        """
+
+    @abstractmethod
+    def probe(self) -> dict[str, "torch.Tensor"]:
+        """Inputs of two rows of noise, to look at a model with."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """What the inputs depend on, JSON types only: equal exactly where two runs see the same."""
+
+    @property
+    def std(self) -> Sequence[float]:
+        """What the values of each channel are divided by, for `odin`; none where that cannot be."""
+        return ()
+
+    def provenance(self) -> dict[str, Any]:
+        """What predictions say of how their rows were read."""
+        return {"processor": type(self.processor).__name__}
+
+    def thumbnail(self, part: Any, row: int) -> bytes | None:
+        """A small JPEG of a row of a `datasets.Dataset`, for a report; None where there is nothing to look at."""
+        return None
+
+
+def kinds_of(dataset: Any) -> list[type[Input]]:
+    """The kinds of input that a data set has a column of, by rank.
+
+    Args:
+        dataset: A Dataset or IterableDataset.
+
+    Raises:
+        OochubError: No column of any kind.
+
+    >>> import datasets
+    >>> rows = datasets.Dataset.from_dict({"text": ["a book"], "label": [0]})
+    >>> [kind.__name__ for kind in kinds_of(rows)]
+    ['Texts']
+    """
+    kinds: list[type[Input]] = [catalog.get("input", name) for name in catalog.names("input")]
+    present = [kind for kind in kinds if kind.column_in(dataset) is not None]
+    if not present:
+        names = ", ".join(f"{kind.column!r} ({kind.words()})" for kind in kinds)
+        raise OochubError(
+            f"The data set has no column of a kind of input: {names}; only {', '.join(dataset.column_names or ())}. "
+            "Rename a column with dataset.rename_column."
+        )
+    return sorted(present, key=lambda kind: kind.rank)
+
+
+def kind_of_processor(processor: Any) -> type[Input]:
+    """The kind of input that a processor is of.
+
+    Raises:
+        OochubError: It is of none.
+
+    >>> kind_of_processor(3)
+    Traceback (most recent call last):
+    oochub.errors.OochubError: A processor is that of arrays, pictures or texts, got int. Pass the model's own.
+    """
+    names = catalog.names("input")
+    for name in names:
+        kind: type[Input] = catalog.get("input", name)
+        if kind.takes(processor):
+            return kind
+    several = f"{', '.join(names[:-1])} or {names[-1]}"
+    raise OochubError(f"A processor is that of {several}, got {type(processor).__name__}. Pass the model's own.")
+
+
+def check_changes(kind: type[Input], **settings: Any) -> None:
+    """Refuses what changes the inputs of other kinds only.
+
+    Args:
+        kind: Of the inputs.
+        settings: Those of `CHANGES` that the user set; None and "none" are not set.
+
+    Raises:
+        OochubError: A setting that the kind does not know.
+
+    >>> check_changes(catalog.get("input", "texts"), augment="none", zoom=1.2)
+    Traceback (most recent call last):
+    oochub.errors.OochubError: zoom=1.2 is for pictures. Leave it out for texts.
+    """
+    for name, value in settings.items():
+        if value not in (None, "none") and name not in kind.changes:
+            known = [each for each in catalog.names("input") if name in catalog.get("input", each).changes]
+            raise OochubError(f"{name}={value!r} is for {' and '.join(known)}. Leave it out for {kind.words()}.")

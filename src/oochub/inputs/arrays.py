@@ -1,0 +1,141 @@
+"""Arrays of numbers with any number of bands, or vectors, normalized band by band as `arrays.json` says."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import datasets
+import numpy as np
+import pyarrow as pa
+
+from oochub.errors import OochubError
+from oochub.input import Fetch, Input, InputBatch
+from oochub.models.array_processor import ArrayProcessor, array_values
+from oochub.schema import to_json
+
+if TYPE_CHECKING:
+    import torch
+
+_TYPES = (datasets.Array2D, datasets.Array3D)
+
+
+class Arrays(Input):
+    """Arrays float32 (n, bands, height, width), or vectors (n, d), less the mean of each band, over its deviation.
+
+    Args:
+        processor: Of the model: which column, its shape, mean and deviation of each band.
+
+    >>> from datasets import Dataset
+    >>> rows = Dataset.from_dict({"array": [[1.0, 5.0], [3.0, 5.0]]})
+    >>> arrays = Arrays(ArrayProcessor.of(rows, normalize=True))
+    >>> batch = arrays.fetch(rows, None)([1, 0])
+    >>> arrays.ready(batch, augment="none", generator=None)["pixel_values"].tolist()
+    [[1.0, 0.0], [-1.0, 0.0]]
+    """
+
+    unit: ClassVar[str] = "array"
+    rank: ClassVar[int] = 2
+    column = "array"
+
+    def __init__(self, processor: ArrayProcessor) -> None:
+        self.processor, self.column = processor, processor.column
+
+    @classmethod
+    def column_in(cls, dataset: Any) -> str | None:
+        """See `Input.column_in`: "array", else the only column of the type Array2D or Array3D."""
+        if "array" in (dataset.column_names or ()):
+            return "array"
+        names = [name for name, feature in (dataset.features or {}).items() if isinstance(feature, _TYPES)]
+        return names[0] if len(names) == 1 else None
+
+    @classmethod
+    def takes(cls, processor: Any) -> bool:
+        """See `Input.takes`: an ArrayProcessor."""
+        return isinstance(processor, ArrayProcessor)
+
+    @classmethod
+    def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> ArrayProcessor:
+        """See `Input.load_processor`; of a model without `arrays.json`, one that leaves the values as they are."""
+        if source is not None:
+            try:
+                return ArrayProcessor.from_pretrained(source)
+            except OSError:
+                pass  # a model that was trained elsewhere
+        column = cls.column_in(dataset)
+        assert column is not None  # noqa: S101  the kind was found by its column
+        return ArrayProcessor.of(dataset, column, normalize=training)
+
+    @classmethod
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Arrays":
+        """See `Input.of`."""
+        if normalize:
+            return cls(processor)
+        plain = {"column": processor.column, "shape": processor.shape, "argument": processor.argument}
+        return cls(ArrayProcessor(**plain))
+
+    @classmethod
+    def config(cls, processor: ArrayProcessor) -> dict[str, Any]:
+        """See `Input.config`: `num_channels`."""
+        return {"num_channels": processor.bands}
+
+    def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
+        """See `Input.fetch`; Arrow's files are mapped into memory as they are, so there is no cache."""
+        return _Read(dataset.select_columns([self.column]).with_format("arrow"), self.processor)
+
+    def ready(
+        self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
+    ) -> dict[str, "torch.Tensor"]:
+        """See `Input.ready`."""
+        return {self.processor.argument: self._normalized(batch["array"])}
+
+    def batches(
+        self, part: Any, *, batch_size: int, device: "torch.device", zoom: float | None = None
+    ) -> Iterator[InputBatch]:
+        """See `Input.batches`."""
+        if self.column not in (part.column_names or ()):
+            raise OochubError(f"The model reads the column {self.column!r}; the split has {part.column_names}.")
+        first = 0
+        for table in part.with_format("arrow").iter(batch_size):
+            values = _tensor(table, self.processor, f"split {part.split}, row {{}}", first)
+            columns = table.drop_columns([self.column]).to_pydict()
+            yield InputBatch({self.processor.argument: self._normalized(values.to(device))}, columns)
+            first += len(table)
+
+    def probe(self) -> dict[str, "torch.Tensor"]:
+        """See `Input.probe`."""
+        import torch
+
+        generator = torch.Generator().manual_seed(0)
+        return {self.processor.argument: torch.randn(2, *self.processor.shape, generator=generator)}
+
+    def settings(self) -> dict[str, Any]:
+        """See `Input.settings`: the record of `arrays.json`."""
+        return {"array_processor": to_json(self.processor)}
+
+    def _normalized(self, values: "torch.Tensor") -> "torch.Tensor":
+        """(values - mean) / std of float32 (n, bands, ...), on their device."""
+        for name, each in (("mean", self.processor.mean), ("std", self.processor.std)):
+            if each:
+                of_bands = values.new_tensor(each).view(-1, *[1] * (values.ndim - 2))
+                values = values - of_bands if name == "mean" else values / of_bands
+        return values
+
+
+class _Read:
+    """Rows of a column of arrays by their numbers."""
+
+    def __init__(self, dataset: Any, processor: ArrayProcessor) -> None:
+        self._dataset, self._processor = dataset, processor
+
+    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
+        try:
+            return {"array": _tensor(self._dataset[rows], self._processor, f"one of the rows {rows[:8]}", 0)}
+        except OochubError as error:  # raised in a worker process it would arrive with that process's traceback
+            return error
+
+
+def _tensor(table: pa.Table, processor: ArrayProcessor, where: str, first: int) -> "torch.Tensor":
+    import torch
+
+    values = array_values(table, processor.column, processor.shape, where=where, first=first)
+    return torch.from_numpy(np.array(values, np.float32))  # a copy: the file is mapped read-only

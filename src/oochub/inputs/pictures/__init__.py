@@ -1,0 +1,181 @@
+"""Pictures of the column `image`: decoded, resized, scaled and normalized as the model's image processor says."""
+
+import copy
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from oochub.errors import OochubError
+from oochub.input import CHANGES, Fetch, Input, InputBatch
+from oochub.inputs.pictures.picture_batches import PictureRows, batches, picture_bytes, uint8_cache
+from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
+from oochub.inputs.pictures.zoom import BesideZoomed, zoomed
+
+if TYPE_CHECKING:
+    import torch
+
+_THUMBNAIL = 224  # pixels of the longer side
+
+
+class Pictures(Input):
+    """Pictures as `pixel_values` float32 (n, 3, height, width); in training they are augmented as uint8 before.
+
+    Args:
+        image_processor: Of the model.
+        preprocessing: "fused" decodes and resizes in one pass, within one grey level of the processor; "processor" is
+            the processor itself, which is for prediction alone.
+
+    Raises:
+        OochubError: "fused" with a processor that does more than resize, center crop, scale and normalize.
+
+    >>> from transformers import ViTImageProcessorPil
+    >>> Pictures(ViTImageProcessorPil(size={"height": 48, "width": 48})).probe()["pixel_values"].shape
+    torch.Size([2, 3, 48, 48])
+    """
+
+    unit: ClassVar[str] = "image"
+    changes: ClassVar[frozenset[str]] = frozenset(CHANGES)
+    rank: ClassVar[int] = 0
+    column = "image"
+
+    def __init__(self, image_processor: Any, *, preprocessing: str = "fused") -> None:
+        self.processor = image_processor
+        self._fused = Preprocessing.from_processor(image_processor) if preprocessing == "fused" else None
+        self._normalize = None if self._fused is None else Normalizer(self._fused)
+
+    @classmethod
+    def column_in(cls, dataset: Any) -> str | None:
+        """See `Input.column_in`: "image"."""
+        return "image" if "image" in (dataset.column_names or ()) else None
+
+    @classmethod
+    def takes(cls, processor: Any) -> bool:
+        """See `Input.takes`: an image processor of transformers."""
+        from transformers.image_processing_base import ImageProcessingMixin
+
+        return isinstance(processor, ImageProcessingMixin)
+
+    @classmethod
+    def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> Any:
+        """See `Input.load_processor`."""
+        from transformers import AutoImageProcessor
+
+        if source is None:
+            raise OochubError("A model object needs image_processor=, the processor of its pictures.")
+        return AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+
+    @classmethod
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Pictures":
+        """See `Input.of`."""
+        if not normalize:
+            processor = copy.deepcopy(processor)
+            processor.do_normalize = False
+        return cls(processor, preprocessing=preprocessing)
+
+    def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
+        """See `Input.fetch`; with a folder, all pictures are decoded once into a memory-mapped file in it."""
+        fused = self._trained_on()
+        if cache_dir is not None:
+            return _Cached(uint8_cache(dataset, fused, cache_dir=cache_dir))
+        present = [name for name in ("example_id", "image") if name in dataset.column_names]
+        return _Decoded(PictureRows(dataset.select_columns(present), fused))
+
+    def ready(
+        self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
+    ) -> dict[str, "torch.Tensor"]:
+        """See `Input.ready`; the values are in memory that the next call uses again."""
+        from oochub.inputs.pictures.augmentation import augmentation
+
+        assert self._normalize is not None  # noqa: S101  fetch() comes first
+        return {"pixel_values": self._normalize(augmentation(batch["pixels"], augment, generator=generator))}
+
+    def batches(
+        self, part: Any, *, batch_size: int, device: "torch.device", zoom: float | None = None
+    ) -> Iterator[InputBatch]:
+        """See `Input.batches`; decoded in worker processes, a stream in this one."""
+        if self._fused is None:
+            yield from self._by_processor(part, batch_size, device, zoom)
+            return
+        fused, both = self._fused, None if zoom is None else BesideZoomed(self._fused, zoom)
+        for batch in batches(part, both or fused, batch_size=batch_size):
+            kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
+            plain, *large = ({"pixel_values": normalize(pixels.to(device), fused)} for pixels in kinds)
+            yield InputBatch(plain, batch.columns, large[0] if large else None)
+
+    def probe(self) -> dict[str, "torch.Tensor"]:
+        """See `Input.probe`."""
+        import torch
+
+        size = self._trained_on().size
+        return {"pixel_values": torch.randn(2, 3, *size, generator=torch.Generator().manual_seed(0))}
+
+    def settings(self) -> dict[str, Any]:
+        """See `Input.settings`: the image processor's own record."""
+        return {"image_processor": json.loads(self.processor.to_json_string())}
+
+    @property
+    def std(self) -> tuple[float, float, float]:
+        """See `Input.std`: of red, green and blue."""
+        if self._fused is not None:
+            return self._fused.std
+        if not getattr(self.processor, "do_normalize", False):
+            return 1.0, 1.0, 1.0
+        std = self.processor.image_std
+        red, green, blue = [std] * 3 if isinstance(std, int | float) else std
+        return float(red), float(green), float(blue)
+
+    def provenance(self) -> dict[str, Any]:
+        """See `Input.provenance`."""
+        return {"preprocessing": "processor" if self._fused is None else "fused", **super().provenance()}
+
+    def thumbnail(self, part: Any, row: int) -> bytes | None:
+        """See `Input.thumbnail`: at most 224 pixels wide and high."""
+        from datasets import Image
+
+        stored = part.cast_column("image", Image(decode=False))[row]["image"]
+        picture = decode(picture_bytes(stored, f"row {row}"), f"row {row}")
+        picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
+        file = io.BytesIO()
+        picture.save(file, "JPEG", quality=80)  # a new file: what the original carried besides pixels stays behind
+        return file.getvalue()
+
+    def _trained_on(self) -> Preprocessing:
+        if self._fused is None:
+            raise OochubError('preprocessing="processor" is for prediction alone. Train with "fused".')
+        return self._fused
+
+    def _by_processor(
+        self, part: Any, batch_size: int, device: "torch.device", zoom: float | None
+    ) -> Iterator[InputBatch]:
+        from datasets import Image
+
+        for columns in part.cast_column("image", Image(decode=False)).iter(batch_size):
+            stored = columns.pop("image")
+            places = [f"split {part.split}, example {name}" for name in columns.get("example_id", [""] * len(stored))]
+            pictures = [decode(picture_bytes(each, where), where) for each, where in zip(stored, places, strict=True)]
+            large = None if zoom is None else self._processed([zoomed(each, zoom) for each in pictures], device)
+            yield InputBatch(self._processed(pictures, device), columns, large)
+
+    def _processed(self, pictures: list[Any], device: "torch.device") -> dict[str, "torch.Tensor"]:
+        return {"pixel_values": self.processor(pictures, return_tensors="pt")["pixel_values"].to(device)}
+
+
+class _Cached:
+    def __init__(self, pixels: Any) -> None:
+        self._pixels = pixels
+
+    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor]":
+        import torch
+
+        return {"pixels": torch.from_numpy(self._pixels[rows])}
+
+
+class _Decoded:
+    def __init__(self, pictures: PictureRows) -> None:
+        self._pictures = pictures
+
+    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
+        batch = self._pictures[rows]
+        return batch if isinstance(batch, OochubError) else {"pixels": batch.pixels}
