@@ -25,6 +25,7 @@ class MetricFacts:
         maximum: The largest possible value, or None.
         unit: "fraction" (of 1) or "nats".
         ranking: Whether only the order of the scores counts: a monotone rescaling changes nothing.
+        outputs: The kinds of output that it scores, of `oochub.names("output")`.
         keys: Where the result is a dict: the facts of each number in it by its key, the headline first.
         interval: Makes the intervals from (columns, sampling, **options), see `oochub.stats.estimation.estimate`; None
             is the percentile bootstrap of the metric itself.
@@ -36,6 +37,7 @@ class MetricFacts:
     maximum: float | None = 1.0
     unit: Literal["fraction", "nats"] = "fraction"
     ranking: bool = False
+    outputs: tuple[str, ...] = ("classes",)
     keys: Mapping[str, "MetricFacts"] = field(default_factory=dict)
     interval: Callable[..., Any] | None = None
 

@@ -111,6 +111,10 @@ class Output(ABC):
         """Which rows the model got wrong (n,), of what `arrays` gives; a number is wrong to a degree: all are."""
 
     @abstractmethod
+    def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """What tells one kind of mistake from another (n,): of each, only a few of the worst rows are shown."""
+
+    @abstractmethod
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """A row in words, of what `arrays` gives."""
 

@@ -16,6 +16,7 @@ from oochub.evaluation.detector_differences import BASELINE, GOALS
 from oochub.evaluation.detector_scores import ScoredSet, detector_scores, read_head
 from oochub.evaluation.present_classes import Classes
 from oochub.prediction.predictions import Predictions
+from oochub.report.records import DetectionRow
 from oochub.stats.arrays import Array
 from oochub.stats.delong import PairedDifference, delong
 from oochub.stats.estimate import Estimate
@@ -50,11 +51,11 @@ class Measured(NamedTuple):
 
     Attributes:
         rows: One dict a number, with the keys `COLUMNS` but for model, seed and classes.
-        detection: The field `detection` of its report; empty for random copies.
+        detection: What its report says of detectors; empty for random copies.
     """
 
     rows: list[dict[str, Any]]
-    detection: list[dict[str, Any]]
+    detection: tuple[DetectionRow, ...]
 
 
 def scores_of(
@@ -139,9 +140,9 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
     """
     detection = detection_rows(list(sets.values()), pairs, classes=classes, without=_SLOW)
     rows = [
-        _row(one["detector"], (one["id_set"], one["ood_set"]), metric, Estimate.from_dict(found))
-        for one in detection
-        for metric, found in one["metrics"].items()
+        _row(row.detector, (row.id_set, row.ood_set), metric, estimate)
+        for row in detection
+        for metric, estimate in row.metrics.items()
     ]
     for pair in pairs:
         scores, is_ood, correct = pair_columns(sets[pair[0]], sets[pair[1]])
@@ -180,7 +181,7 @@ def random_measures(sets: Mapping[str, SetScores], detectors: Sequence[str], pai
             failure = Estimate(math.nan, n=len(right), method="delong", reason=reason)
         rows.append(_row(key, (inside, outside), "auroc_new_class", delong(against, score)))
         rows.append(_row(key, (inside, outside), "auroc_failure", failure))
-    return Measured(rows, [])
+    return Measured(rows, ())
 
 
 def _row(detector: str, pair: Pair, metric: str, found: Estimate | PairedDifference) -> dict[str, Any]:

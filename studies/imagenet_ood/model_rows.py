@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.evaluation.present_classes import Classes
 from oochub.files import written_whole
+from oochub.report.records import DetectionRow
 from oochub.studies.imagenet_ood.extraction import TRAINING, Extractor, Wanted
 from oochub.studies.imagenet_ood.model_list import StudiedModel
 from oochub.studies.imagenet_ood.plan import Plan
@@ -109,10 +111,7 @@ def _covers(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     )
 
 
-def _report(predictions: Path, detection: list[dict[str, Any]], classes: Classes, file: Path) -> None:
+def _report(predictions: Path, detection: tuple[DetectionRow, ...], classes: Classes, file: Path) -> None:
     from oochub.evaluation.evaluate import evaluate
-    from oochub.report.report import Report
-    from oochub.schema import from_json, to_json
 
-    content = {**to_json(evaluate(predictions, classes=classes)), "detection": detection}
-    from_json(Report, content, what="the report").save(file)
+    replace(evaluate(predictions, classes=classes), detection=detection).save(file)

@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 import oochub
 from oochub.build_record import BuildFacts
 from oochub.prediction.predictions import Predictions, row_counts
+from oochub.report.records import Slice
 from oochub.report.report import Report
 from oochub.schema import from_json, to_json
 
@@ -129,13 +130,18 @@ def test_rows_of_a_slice_have_a_name(predictions, report):
     assert changed.slice("validation").examples == report.slice("validation").examples
 
 
+EMPTY = Slice(name="", role="all", title="", split="test", n=0, n_positive=None, metrics={})
+
+
 def test_gap_resamples_by_cluster():
     """Every row four times, named as clusters: the gap's interval is that of the single rows, not half of it."""
     import dataclasses
 
-    from oochub.evaluation import gaps
+    from oochub.evaluation.gaps import gap_of
+    from oochub.evaluation.row_sets import Evaluated, RowSet
 
     nooch = dataclasses.replace(oochub.get("benchmark", "nooch"), cluster="of")
+    predictions = oochub.Predictions.from_arrays(logits=np.zeros((1600, 2)), label=np.zeros(1600, int))
     rng = np.random.default_rng(0)
     n = 400
     columns = {"label": rng.integers(0, 2, n), "of": np.arange(n)}
@@ -143,10 +149,16 @@ def test_gap_resamples_by_cluster():
     masks = {"in": np.arange(n) < 250, "out": np.arange(n) >= 250}
     fourfold = {name: np.repeat(array, 4) for name, array in columns.items()}
     wide = {side: np.repeat(mask, 4) for side, mask in masks.items()}
-    single = gaps.gap_fields(nooch, masks, columns, {})
-    clustered = gaps.gap_fields(nooch, wide, fourfold, {})
-    assert clustered["value"] == pytest.approx(single["value"])
-    widths = [one["high"] - one["low"] for one in (single, clustered)]
+
+    def gap(arrays, sides):
+        evaluated = Evaluated(predictions=predictions, benchmark=nooch, columns=arrays, known=sides["in"])
+        sets = {role: RowSet(role, role, role, "test", mask) for role, mask in sides.items()}
+        no_metrics = {role: dataclasses.replace(EMPTY, role=role) for role in sides}
+        return gap_of(sets, no_metrics, evaluated).estimate
+
+    single, clustered = gap(columns, masks), gap(fourfold, wide)
+    assert clustered == pytest.approx(single)
+    widths = [estimate.high - estimate.low for estimate in (single, clustered)]
     assert widths[1] / widths[0] == pytest.approx(1, abs=0.1)
 
 

@@ -14,6 +14,7 @@ from oochub.evaluation.weighted_metric import weighted_metric, weighted_names
 from oochub.prediction.predictions import Predictions
 from oochub.report.matched_words import matched_words
 from oochub.report.report import Report
+from oochub.schema import to_json
 from oochub.stats.estimation import gap
 
 
@@ -81,8 +82,12 @@ def test_value_and_raw_gap_against_scikit_learn(metric):
     """Planted faults seen: weights over all labels at once; the share in context on top."""
     inside, outside = sides(context=0.5, size=0.7)
     found = matched_gap(metric, inside, outside, column="area", resamples=100)
-    assert found.gap == pytest.approx(by_hand(metric, inside, outside), abs=1e-12)
-    assert found.gap.low < found.gap < found.gap.high and found.gap.n == 4200 and found.gap.reason is None
+    assert found.estimate == pytest.approx(by_hand(metric, inside, outside), abs=1e-12)
+    assert (
+        found.estimate.low < found.estimate < found.estimate.high
+        and found.estimate.n == 4200
+        and found.estimate.reason is None
+    )
     assert found.share_out == 1
 
 
@@ -112,7 +117,7 @@ def test_size_alone_leaves_no_gap_and_context_alone_leaves_all_of_it():
             wrong = rng.random(n) < 0.1 + size * (area < 0.1) + context * out
             made.append({"label": np.ones(n, int), "prediction": 1 - wrong.astype(int), "area": area})
         raw = gap(oochub.get("metric", "accuracy"), *({k: s[k] for k in ("label", "prediction")} for s in made))
-        found = matched_gap("accuracy", *made, column="area").gap
+        found = matched_gap("accuracy", *made, column="area").estimate
         if context:
             assert abs(found - raw) < 0.02 and found.low < -0.25 < found.high
         else:
@@ -131,7 +136,7 @@ def test_interval_covers_the_gap_that_arithmetic_gives():
             is_small = (rng.random(n) < small[out]).astype(int)
             error = rng.random(n) < np.where(is_small, wrong[out, 1], wrong[out, 0])
             made.append({"label": np.ones(n, int), "prediction": 1 - error, "area": 1.0 - 0.9 * is_small})
-        found = matched_gap("accuracy", *made, column="area", resamples=300, seed=seed).gap
+        found = matched_gap("accuracy", *made, column="area", resamples=300, seed=seed).estimate
         covered += found.low <= truth <= found.high
     assert 0.91 <= covered / 150 <= 0.985, covered
 
@@ -153,7 +158,7 @@ def test_interval_against_a_slow_bootstrap():
         weights = [share[1][k] / share[0][k] for k in strata[0]]
         drawn.append(by_scikit_learn("auc", parts[1], None) - by_scikit_learn("auc", parts[0], weights))
     low, high = np.quantile(drawn, [0.025, 0.975])
-    assert [found.gap.low, found.gap.high] == pytest.approx([low, high], abs=0.15 * (high - low))
+    assert [found.estimate.low, found.estimate.high] == pytest.approx([low, high], abs=0.15 * (high - low))
 
 
 def test_rows_of_a_cluster_are_drawn_together():
@@ -161,9 +166,9 @@ def test_rows_of_a_cluster_are_drawn_together():
     inside, outside = sides(context=0.5, size=0.7, n=(400, 300))
     fourfold = [{name: np.repeat(array, 4) for name, array in side.items()} for side in (inside, outside)]
     names = [np.repeat(np.arange(len(side["label"])), 4) for side in (inside, outside)]
-    single = matched_gap("auc", inside, outside, column="area").gap
-    clustered = matched_gap("auc", *fourfold, column="area", in_cluster=names[0], out_cluster=names[1]).gap
-    alone = matched_gap("auc", *fourfold, column="area").gap
+    single = matched_gap("auc", inside, outside, column="area").estimate
+    clustered = matched_gap("auc", *fourfold, column="area", in_cluster=names[0], out_cluster=names[1]).estimate
+    alone = matched_gap("auc", *fourfold, column="area").estimate
     assert clustered == pytest.approx(single, abs=1e-12)
     assert (clustered.high - clustered.low) / (single.high - single.low) == pytest.approx(1, abs=0.12)
     assert (alone.high - alone.low) / (single.high - single.low) == pytest.approx(0.5, abs=0.08)
@@ -185,8 +190,8 @@ def test_a_stratum_of_one_side_is_left_out_and_said():
     of_row = np.searchsorted(edges, inside["area"], side="right")
     weights = np.where(inside["label"] == 1, (share[:, 1] / share[:, 0])[of_row], 1.0)
     expected = by_scikit_learn("auc", rest, None) - by_scikit_learn("auc", inside, weights)
-    assert found.gap == pytest.approx(expected, abs=1e-12)
-    fields = found.to_dict()
+    assert found.estimate == pytest.approx(expected, abs=1e-12)
+    fields = to_json(found)
     assert fields["share_out"] < 1 and fields["strata"][-1]["mean_in"] is None
     said = matched_words({"gap": {"value": -0.3}, "matched_gap": fields, "benchmark": {"object": "car"}})
     assert f"covers the {100 * found.share_out:.1f}% of the out-of-context examples that have a counterpart" in said
@@ -197,7 +202,7 @@ def test_rows_without_a_value_are_left_out_and_count_as_unmatched():
     blank = outside | {"area": np.where(np.arange(1200) % 4 == 0, np.nan, outside["area"])}
     found = matched_gap("auc", inside, blank, column="area")
     rest = {name: array[np.arange(1200) % 4 != 0] for name, array in outside.items()}
-    assert found.share_out == 0.75 and found.gap == matched_gap("auc", inside, rest, column="area").gap
+    assert found.share_out == 0.75 and found.estimate == matched_gap("auc", inside, rest, column="area").estimate
 
 
 def test_undefined_is_nan_with_a_reason():
@@ -210,9 +215,9 @@ def test_undefined_is_nan_with_a_reason():
     }
     for reason, (metric, one, other) in cases.items():
         found = matched_gap(metric, one, other, column="area")
-        assert np.isnan(found.gap) and np.isnan(found.gap.low) and reason in found.gap.reason
+        assert np.isnan(found.estimate) and np.isnan(found.estimate.low) and reason in found.estimate.reason
     perfect = [side | {"prediction": side["label"]} for side in (inside, outside)]
-    found = matched_gap("accuracy", *perfect, column="area").gap
+    found = matched_gap("accuracy", *perfect, column="area").estimate
     assert found == 0 and np.isnan(found.low) and "no interval" in found.reason
 
 
@@ -221,7 +226,7 @@ def test_few_errors_are_said():
     inside, outside = sides(context=0.5, size=0.7)
     for wrong in (9, 10):
         inside["prediction"] = np.where(np.arange(3000) < wrong, 1 - inside["label"], inside["label"])
-        reason = matched_gap("error_rate", inside, outside, column="area", resamples=100).gap.reason
+        reason = matched_gap("error_rate", inside, outside, column="area", resamples=100).estimate.reason
         assert reason == ("a side has 9 errors or right answers: it may be too narrow" if wrong == 9 else None)
 
 
@@ -233,10 +238,10 @@ def test_few_rows_have_no_interval():
     kept[np.flatnonzero((inside["label"] == 1) & ~large)[:3]] = True
     few = {name: array[kept] for name, array in inside.items()}
     found = matched_gap("auc", few, outside, column="area")
-    assert np.isfinite(found.gap) and np.isnan(found.gap.low)
+    assert np.isfinite(found.estimate) and np.isnan(found.estimate.low)
     weights = np.concatenate([[one.n_out / one.n_in] * one.n_in for one in found.strata[1:] if one.kept])
-    assert f"count as {weights.sum() ** 2 / (weights**2).sum():.1f} equal ones, too few" in found.gap.reason
-    assert np.isfinite(matched_gap("accuracy", few, outside, column="area").gap.low)
+    assert f"count as {weights.sum() ** 2 / (weights**2).sum():.1f} equal ones, too few" in found.estimate.reason
+    assert np.isfinite(matched_gap("accuracy", few, outside, column="area").estimate.low)
 
 
 def with_area(predictions, rng=None):

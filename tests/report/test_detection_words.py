@@ -9,12 +9,19 @@ from parsed_page import ParsedPage
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from oochub.evaluation.detector_differences import detector_differences
+from oochub.evaluation import detector_differences as differences_of_records
 from oochub.report import detector_words as said
 from oochub.report.page import render_page
 from oochub.report.tables import to_frame, to_markdown
+from oochub.schema import to_json
 
 _N = 400
+
+
+def detector_differences(*arrays):
+    """The differences as JSON."""
+    records = differences_of_records.detector_differences(*arrays)
+    return {key: to_json(each._asdict()) for key, each in records.items()}
 
 
 def _rows(strengths, *, n=_N, seed=0):

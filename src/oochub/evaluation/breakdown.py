@@ -1,86 +1,77 @@
 """Where the errors sit: by group, by confidence."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.stats.estimation import Estimate, estimate, wilson
-
-if TYPE_CHECKING:
-    from oochub.benchmark import Benchmark
-    from oochub.prediction.predictions import Predictions
+from oochub.evaluation.row_sets import Evaluated
+from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstGroup
+from oochub.sides import WorstOfGroups
+from oochub.stats.estimation import estimate
+from oochub.stats.proportion import wilson
 
 _BINS = 10
+_NAMED = ("accuracy", "error_rate", "nll")  # fields of a GroupRow; other metrics stand in its `metrics`
 
 
-def groups(
-    columns: Mapping[str, NDArray[Any]],
-    predictions: "Predictions",
-    benchmark: "Benchmark",
-    sides: Mapping[str, NDArray[np.bool_]],
-    split: str,
-) -> dict[str, Any] | None:
-    """Accuracy, error and NLL of each group on each side of the comparison; None without a column `group`.
+def groups(evaluated: Evaluated, sides: Mapping[Side, NDArray[np.bool_]], split: str) -> Groups | None:
+    """The metrics of each group on each side of the comparison; None without a column of groups.
 
     Args:
-        columns: The predictions' columns by name, with `loss` and `prediction`.
-        predictions: Where the benchmark's facts stand.
-        benchmark: Names a group's context.
+        evaluated: The rows; `group` holds a name a row, `groups` a list of them.
         sides: "in" and "out" to the rows (n,) of that side; without them all rows of `split`.
         split: The evaluation split.
-
-    Returns:
-        The field `groups` of a report.
     """
-    if "group" not in columns:
+    column = evaluated.benchmark.group_column
+    if column not in evaluated.columns:
         return None
-    facts = predictions.metadata.facts
-    trained = facts.trained_groups
+    facts = evaluated.predictions.metadata.facts
+    trained = facts.get("trained_groups")
+    metrics = {name: catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics}
     rows = []
-    for side, mask in (sides or {"": columns["split"] == split}).items():
-        for name in sorted(set(columns["group"][mask].tolist())):
-            chosen = mask & (columns["group"] == name)
-            label = name.partition("/")[0]
+    every: list[tuple[Side | None, NDArray[np.bool_]]] = [*sides.items()]
+    for side, mask in every or [(None, evaluated.columns["split"] == split)]:
+        for group, members in _members(evaluated, mask).items():
+            values = {name: estimate(metric, _arrays(evaluated, name, members)) for name, metric in metrics.items()}
             rows.append(
-                {
-                    "group": name,
-                    "label": label,
-                    "context": benchmark.describe_context({"group": name}, facts),
-                    "split": str(columns["split"][chosen][0]),
-                    "role": side or None,
-                    "trained": None if trained is None else name in trained,
-                    "n": int(chosen.sum()),
-                    **_errors(columns, chosen),
-                }
+                GroupRow(
+                    group=group,
+                    label=group.partition("/")[0],
+                    context=evaluated.benchmark.describe_context({"group": group}, facts),
+                    split=str(evaluated.columns["split"][members[0]]),
+                    role=side,
+                    trained=None if trained is None else group in trained,
+                    n=len(members),
+                    metrics={name: value for name, value in values.items() if name not in _NAMED} or None,
+                    **{name: value for name, value in values.items() if name in _NAMED},
+                )
             )
-    return {"columns": ["label", "context"], "split": split, "rows": rows}
+    return Groups(columns=("label", "context"), split=split, rows=tuple(rows))
 
 
-def worst_groups(columns: Mapping[str, NDArray[Any]], split: str) -> dict[str, Any] | None:
+def worst_groups(evaluated: Evaluated, split: str) -> dict[str, WorstGroup] | None:
     """The worst accuracy, error and NLL over the groups of the evaluation split, each with its group.
 
-    The interval is simultaneous over the groups, so it covers the minimum, whichever group attains it.
+    The interval is simultaneous over the groups, so it covers the minimum, whichever group attains it. None without
+    groups, or for a kind of output without accuracy.
     """
-    if "group" not in columns:
+    if "group" not in evaluated.columns or not evaluated.predictions.output.one_answer:
         return None
-    chosen = (columns["split"] == split) & (columns["label"] >= 0)
+    rows = (evaluated.columns["split"] == split) & evaluated.known
     metric = catalog.get("metric", "worst_group")
-    arrays = {key: columns[key][chosen] for key in ("label", "prediction", "group", "probability")}
+    arrays = {key: evaluated.columns[key][rows] for key in ("label", "prediction", "group", "probability")}
     intervals, values = estimate(metric, arrays), metric(**arrays)
-    return {key: {**one.to_dict(), "group": str(values[f"{key}_group"])} for key, one in intervals.items()}
+    return {key: WorstGroup(estimate=each, group=str(values[f"{key}_group"])) for key, each in intervals.items()}
 
 
-def calibration(
-    columns: Mapping[str, NDArray[Any]], mask: NDArray[np.bool_], sampling: Mapping[str, Any]
-) -> dict[str, Any]:
+def calibration(evaluated: Evaluated, mask: NDArray[np.bool_]) -> Calibration:
     """Confidence against accuracy in ten equal bins (lo, hi], with Wilson intervals, of the rows in `mask`."""
-    probability = columns["probability"][mask]
-    label = columns["label"][mask]
+    probability, label = evaluated.columns["probability"][mask], evaluated.columns["label"][mask]
     confidence = probability.max(axis=1)
-    correct = columns["prediction"][mask] == label
+    correct = evaluated.columns["prediction"][mask] == label
     number = np.ceil(confidence * _BINS).astype(int).clip(1, _BINS) - 1
     bins = []
     for k in np.unique(number):
@@ -88,35 +79,38 @@ def calibration(
         n, right = int(inside.sum()), int(correct[inside].sum())
         share = wilson(right, n)
         bins.append(
-            {
-                "low": k / _BINS,
-                "high": (k + 1) / _BINS,
-                "n": n,
-                "confidence": float(confidence[inside].mean()),
-                "accuracy": float(share),
-                "accuracy_low": share.low,
-                "accuracy_high": share.high,
-            }
+            ConfidenceBin(
+                low=k / _BINS,
+                high=(k + 1) / _BINS,
+                n=n,
+                confidence=float(confidence[inside].mean()),
+                accuracy=float(share),
+                accuracy_low=share.low,
+                accuracy_high=share.high,
+            )
         )
-    ece = estimate(catalog.get("metric", "ece"), {"label": label, "probability": probability}, **sampling)
-    excess = estimate(_overconfidence, {"confidence": confidence, "correct": correct}, **sampling)
-    return {
-        "bins": bins,
-        "ece": ece.to_dict(),
-        "mean_confidence": float(confidence.mean()),
-        "accuracy": float(correct.mean()),
-        "overconfidence": excess.to_dict(),
-    }
+    arrays = {"label": label, "probability": probability}
+    excess = {"confidence": confidence, "correct": correct}
+    return Calibration(
+        bins=tuple(bins),
+        ece=estimate(catalog.get("metric", "ece"), arrays, **evaluated.sampling),
+        mean_confidence=float(confidence.mean()),
+        accuracy=float(correct.mean()),
+        overconfidence=estimate(_overconfidence, excess, **evaluated.sampling),
+    )
+
+
+def _members(evaluated: Evaluated, mask: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
+    """The row numbers of each group among some rows, sorted by name."""
+    every = WorstOfGroups(split="", column=evaluated.benchmark.group_column)
+    split = np.where(mask, "", " ")  # of the rows looked at, whatever their own split
+    return every.rows_of_groups({**evaluated.columns, "split": split})
+
+
+def _arrays(evaluated: Evaluated, metric: str, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    other = "probability" if metric == "nll" else "prediction"
+    return {name: evaluated.columns[name][rows] for name in ("label", other)}
 
 
 def _overconfidence(confidence: NDArray[Any], correct: NDArray[Any]) -> float:
     return float(np.mean(confidence) - np.mean(correct))
-
-
-def _errors(columns: Mapping[str, NDArray[Any]], chosen: NDArray[np.bool_]) -> dict[str, Any]:
-    arrays = {key: columns[key][chosen] for key in ("label", "prediction", "probability")}
-    found: dict[str, Estimate] = {}
-    for name in ("accuracy", "error_rate", "nll"):
-        other = "probability" if name == "nll" else "prediction"
-        found[name] = estimate(catalog.get("metric", name), {"label": arrays["label"], other: arrays[other]})
-    return {name: one.to_dict() for name, one in found.items()}

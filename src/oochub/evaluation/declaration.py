@@ -1,14 +1,12 @@
 """The benchmark that predictions are of, and what a report says of it."""
 
-from typing import Any
-
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
 from oochub.report.records import EvaluatedBenchmark, License, SideRows
-from oochub.schema import to_json
-from oochub.sides import Rows
+from oochub.sides import Rows, WorstOfGroups
+from oochub.vocabulary import Vocabulary
 
 
 def declaration(predictions: Predictions) -> Benchmark:
@@ -21,7 +19,22 @@ def declaration(predictions: Predictions) -> Benchmark:
     last = "test" if "test" in split else str(split[-1])
     hard = {"challenge": ("hard_positive", "hard_negative", "hard")}
     challenged = "challenge" in predictions.table.column_names
-    binary = len(predictions.class_names) == 2
+    column = next((name for name in ("group", "groups") if name in predictions.table.column_names), None)
+    output = predictions.output
+    binary = output.one_answer and len(predictions.class_names) == 2
+    in_context = Rows(name="easy", split=last, where={"challenge": ("easy",)} if challenged else {})
+    out_of_context = Rows(name="hard", split=last, where=hard if challenged else {"split": ()})
+    words = Vocabulary()
+    if column is not None and not challenged:
+        in_context, out_of_context = Rows(name="all rows", split=last), WorstOfGroups(split=last, column=column)
+        words = Vocabulary(
+            inside="over all rows",
+            outside="in the worst group",
+            inside_title="all rows",
+            outside_title="worst group",
+        )
+    # A group of one label and one context has no AUC, so groups are compared by accuracy.
+    primary = "auc" if binary and (challenged or column is None) else output.primary_metric
     return Benchmark(
         name=name,
         title=name,
@@ -30,21 +43,24 @@ def declaration(predictions: Predictions) -> Benchmark:
         homepage="",
         citation="",
         raw_files=(),
-        in_context=Rows(name="easy", split=last, where={"challenge": ("easy",)} if challenged else {}),
-        out_of_context=Rows(name="hard", split=last, where=hard if challenged else {"split": ()}),
-        primary_metric="auc" if binary else "accuracy",
-        metrics=("accuracy", "error_rate", "nll", "ece", *(("auc",) if binary else ())),
-        chance=1 / len(predictions.class_names) if not binary else 0.5,
+        in_context=in_context,
+        out_of_context=out_of_context,
+        primary_metric=primary,
+        metrics=(*output.metrics, *(("auc",) if binary else ())),
+        chance=0.5 if binary else output.chance(predictions),
+        output=predictions.metadata.kind,
+        group_column=column or "group",
+        words=words,
         images_license="",
         annotations_license="",
     )
 
 
-def benchmark_fields(predictions: Predictions, benchmark: Benchmark) -> dict[str, Any]:
-    """The field `benchmark` of a report."""
+def evaluated_benchmark(predictions: Predictions, benchmark: Benchmark) -> EvaluatedBenchmark:
+    """What a report says of the benchmark."""
     facts = predictions.metadata.facts
     facts_of_metric = facts_of(catalog.get("metric", benchmark.primary_metric))
-    record = EvaluatedBenchmark(
+    return EvaluatedBenchmark(
         name=benchmark.name,
         config=str(predictions.metadata.config),
         title=benchmark.title,
@@ -68,8 +84,6 @@ def benchmark_fields(predictions: Predictions, benchmark: Benchmark) -> dict[str
         out_of_context=_side(benchmark.out_of_context),
         words=benchmark.words,
     )
-    content: dict[str, Any] = to_json(record)
-    return content
 
 
 def _side(rows: Rows) -> SideRows:

@@ -16,6 +16,8 @@ from oochub.evaluation.detector_scores import ScoredSet, detector_scores, ood_ro
 from oochub.evaluation.present_classes import Classes
 from oochub.evaluation.zoom_probe import zoom_probe
 from oochub.prediction.predictions import Predictions
+from oochub.report.records import AllowedClasses, DetectionRow, ProbeRow
+from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
 
 _METRICS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -30,78 +32,45 @@ _METRICS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def detection(
+def detect(
     parts: Sequence[Predictions],
     detectors: Iterable[str | Any],
-    *,
-    reference: Predictions | None = None,
-    head: Mapping[str, NDArray[Any]] | None = None,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    classes: Classes = "all",
-    resamples: int = 1000,
-    seed: int = 0,
-) -> list[dict[str, Any]]:
-    """Every detector on every pair of a set in distribution and one out of it.
+    sources: Sequence[Any],
+    pairs: Sequence[tuple[str, str]],
+    probes: Sequence[str],
+    classes: Classes,
+    **sampling: Any,
+) -> tuple[tuple[DetectionRow, ...], tuple[ProbeRow, ...] | None]:
+    """Every detector on every pair of a set in distribution and one out of it, and every probe of them.
+
+    A higher score is more in-distribution; "correct" is the classifier's own answer.
 
     Args:
         parts: Predictions of one model, one config each. Rows are out of distribution where the column `is_ood` says
             so, or where their label is -1.
         detectors: Names of the catalogue ("msp", or "odin:epsilon=0.0014"), or detectors, fitted or not.
-        reference: Predictions of the training split, to fit detectors on.
-        head: "weight" (c, d) and "bias" (c,) of the model's last layer, for detectors that need them.
-        pairs: Configs to set against each other, (in distribution, out of it); None takes every pair of a config with
-            rows in distribution and one with rows out of it. Sets are never pooled.
+        sources: The reference or None, then `parts`, as given to `evaluate`: Predictions or paths. The head lies
+            beside the first path that has one.
+        pairs: Of `chosen_pairs`; sets are never pooled.
+        probes: Names of probes: "zoom".
         classes: What is "correct": the largest logit of "all" classes, or of those "present" in the set in
             distribution, such as the 200 of ImageNet-R. The detectors' scores are of all classes either way.
-        resamples: Bootstrap replicates of the intervals that are bootstraps.
-        seed: Of the bootstrap.
+        sampling: resamples and seed.
 
     Returns:
-        One dict a detector and pair: detector, hyperparameters, id_set, ood_set, n_id, n_ood, n_incorrect; classes,
-        the rule and how many an answer may be; metrics, each an estimate with interval; against_best and against_msp,
-        see `detector_differences`. A higher score is more in-distribution; "correct" is the classifier's own.
+        The rows of the detectors, and those of the probes; None without probes.
 
     Raises:
-        OochubError: An unknown detector, config or rule, a config twice, a detector that lacks the reference, features
-            or head or has other settings than its stored logits, no pair.
+        OochubError: An unknown detector or rule, a detector that lacks the reference, features or head or has other
+            settings than its stored logits; as `zoom_probe`.
 
     Source: ImageNet-OOD, Sections 2 and 4: new-class detection and failure detection.
     """
-    chosen = chosen_pairs(parts, pairs)
-    sets = detector_scores(parts, detectors, reference=reference, head=head, classes=classes)
-    return detection_rows(sets, chosen, classes=classes, resamples=resamples, seed=seed)
-
-
-def detection_fields(
-    parts: Sequence[Predictions],
-    detectors: Iterable[str | Any],
-    sources: Sequence[Any],
-    pairs: Sequence[tuple[str, str]] | None,
-    probes: Sequence[str],
-    classes: Classes,
-    **sampling: Any,
-) -> dict[str, Any]:
-    """The fields `detection` and, with probes, `probes` of a report.
-
-    Args:
-        parts: See `detection`.
-        detectors: See `detection`.
-        sources: The reference or None, then `parts`, as given to `evaluate`: Predictions or paths. The head lies
-            beside the first path that has one.
-        pairs: See `detection`.
-        probes: Names of probes: "zoom".
-        classes: See `detection`.
-        sampling: resamples and seed.
-
-    Raises:
-        OochubError: As `detection` and `zoom_probe`.
-    """
-    head = next((one for one in (read_head(p) for p in sources if isinstance(p, str | Path)) if one is not None), None)
+    head = next(filter(None, (read_head(each) for each in sources if isinstance(each, str | Path))), None)
     reference = Predictions.load(sources[0]) if isinstance(sources[0], str | Path) else sources[0]
-    chosen = chosen_pairs(parts, pairs)
     sets = detector_scores(parts, detectors, reference=reference, head=head, classes=classes)
-    probed = {"probes": zoom_probe(sets, chosen, **sampling)} if probes else {}
-    return {"detection": detection_rows(sets, chosen, classes=classes, **sampling), **probed}
+    rows = detection_rows(sets, pairs, classes=classes, **sampling)
+    return rows, zoom_probe(sets, pairs, **sampling) if probes else None
 
 
 def detection_rows(
@@ -112,7 +81,7 @@ def detection_rows(
     resamples: int = 1000,
     seed: int = 0,
     without: Collection[str] = (),
-) -> list[dict[str, Any]]:
+) -> tuple[DetectionRow, ...]:
     """The rows of `detection` of sets that are scored already.
 
     Args:
@@ -132,20 +101,21 @@ def detection_rows(
             columns = pair_columns(named[inside], named[outside])
             against = detector_differences(columns.scores, columns.is_ood, columns.correct)
             for key in keys:
-                rows[key, inside, outside] = {
-                    "detector": key,
-                    "hyperparameters": sets[0].detectors[key].hyperparameters,
-                    "id_set": inside,
-                    "ood_set": outside,
-                    "n_id": int((~columns.is_ood).sum()),
-                    "n_ood": int(columns.is_ood.sum()),
-                    "n_incorrect": int((~columns.correct & ~columns.is_ood).sum()),
-                    "classes": {"rule": classes, "n": len(named[inside].allowed)},
-                    "metrics": pair_metrics(columns.scores[key], columns.is_ood, columns.correct, **sampling),
-                    **against[key],
-                }
+                rows[key, inside, outside] = DetectionRow(
+                    detector=key,
+                    hyperparameters=sets[0].detectors[key].hyperparameters,
+                    id_set=inside,
+                    ood_set=outside,
+                    n_id=int((~columns.is_ood).sum()),
+                    n_ood=int(columns.is_ood.sum()),
+                    n_incorrect=int((~columns.correct & ~columns.is_ood).sum()),
+                    classes=AllowedClasses(rule=classes, n=len(named[inside].allowed)),
+                    metrics=pair_metrics(columns.scores[key], columns.is_ood, columns.correct, **sampling),
+                    against_best=against[key].against_best,
+                    against_msp=against[key].against_msp,
+                )
                 bar.update()
-    return [rows[key, inside, outside] for key in keys for inside, outside in pairs]
+    return tuple(rows[key, inside, outside] for key in keys for inside, outside in pairs)
 
 
 class PairColumns(NamedTuple):
@@ -175,7 +145,7 @@ def pair_metrics(
     resamples: int = 1000,
     seed: int = 0,
     without: Collection[str] = (),
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Estimate]:
     """Every metric of detection on the rows of one pair of sets.
 
     Args:
@@ -187,22 +157,22 @@ def pair_metrics(
         without: Metrics to leave out: average_precision takes a hundred times as long as all others, for its bootstrap.
 
     Returns:
-        Estimates as dicts, by name: auroc_new_class, auroc_failure, the three of ood_breakdown, and the others of a
+        Estimates by name: auroc_new_class, auroc_failure, the three of ood_breakdown, and the others of a
         report's `detection`.
 
-    >>> pair_metrics([3, 2, 1], [False, False, True], [True, False, False])["auroc_new_class"]["value"]
+    >>> pair_metrics([3, 2, 1], [False, False, True], [True, False, False])["auroc_new_class"].value
     1.0
     """
     columns = {"score": score, "is_ood": is_ood, "correct": correct}
-    metrics: dict[str, dict[str, Any]] = {}
+    metrics: dict[str, Estimate] = {}
     for title, (name, options) in _METRICS.items():
         if name in without:
             continue
         metric = catalog.get("metric", name)
         arrays = {each: columns[each] for each in signature(metric).parameters if each in columns}
-        found = estimate(metric, arrays, options=options, resamples=resamples, seed=seed)
-        named_numbers = found.items() if isinstance(found, Mapping) else [("", found)]
-        metrics |= {f"{title}.{part}" if part else title: one.to_dict() for part, one in named_numbers}
+        value = estimate(metric, arrays, options=options, resamples=resamples, seed=seed)
+        parts = value.items() if isinstance(value, Mapping) else [("", value)]
+        metrics |= {f"{title}.{part}" if part else title: each for part, each in parts}
     return metrics
 
 

@@ -1,12 +1,13 @@
 """Every detector of a pair of sets against the best one and against MSP, for both goals, by paired tests."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from oochub.report.records import DetectorDifference
 from oochub.stats.delong import Covariance, PairedDifference, delong_covariance, paired_delong
 from oochub.stats.estimate import Estimate
 
@@ -19,9 +20,16 @@ BASELINE = "msp"
 """What every detector is compared with: the softmax probability, with its defaults."""
 
 
+class Differences(NamedTuple):
+    """The AUROC of one detector minus that of the best and of MSP, by goal."""
+
+    against_best: dict[str, DetectorDifference]
+    against_msp: dict[str, DetectorDifference]
+
+
 def detector_differences(
     scores: Mapping[str, Any], is_ood: NDArray[np.bool_], correct: NDArray[np.bool_]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Differences]:
     """The AUROC of each detector minus that of the best and that of MSP, on the same rows (DeLong, paired).
 
     Args:
@@ -30,7 +38,7 @@ def detector_differences(
         correct: Whether the classifier is right (n,), not looked at where `is_ood`.
 
     Returns:
-        By detector: `against_best` and `against_msp`, each by goal (`auroc_new_class`, `auroc_failure`) an estimate
+        By detector: `against_best` and `against_msp`, each by goal (`auroc_new_class`, `auroc_failure`) the difference
         with `p_value` (two-sided, not corrected for their number) and `other`, the key compared with. The best of a
         goal, the first of equals, has no comparison with itself; neither has MSP. A goal without rows on one side has
         none, and without the detector "msp" `against_msp` is empty.
@@ -38,11 +46,11 @@ def detector_differences(
     >>> score = {"msp": [1, 3, 2, 4, 0, 5], "vim": [5, 4, 3, 2, 1, 0]}
     >>> is_ood = np.array([False, False, False, True, True, True])
     >>> found = detector_differences(score, is_ood, ~is_ood)
-    >>> found["vim"]["against_best"], round(found["vim"]["against_msp"]["auroc_new_class"]["value"], 3)
+    >>> found["vim"].against_best, round(found["vim"].against_msp["auroc_new_class"].estimate, 3)
     ({}, 0.667)
     """
     keys = list(scores)
-    found: dict[str, dict[str, Any]] = {key: {"against_best": {}, "against_msp": {}} for key in scores}
+    differences = {key: Differences(against_best={}, against_msp={}) for key in scores}
     sides = {"auroc_new_class": ~is_ood, "auroc_failure": correct & ~is_ood}
     for goal, ahead in sides.items():
         if ahead.all() or not ahead.any():
@@ -55,9 +63,10 @@ def detector_differences(
                     compared = _compared(covariance, keys.index(key), keys.index(other), len(ahead))
                     # Scores that order all rows alike, and sides of one row, are not decided by the variance.
                     compared = compared or paired_delong(ahead, scores[key], scores[other])
-                    p_value = None if np.isnan(compared.p_value) else compared.p_value
-                    found[key][field][goal] = {**compared.difference.to_dict(), "p_value": p_value, "other": other}
-    return found
+                    getattr(differences[key], field)[goal] = DetectorDifference(
+                        estimate=compared.difference, p_value=compared.p_value, other=other
+                    )
+    return differences
 
 
 def _compared(covariance: Covariance, first: int, second: int, n: int) -> PairedDifference | None:

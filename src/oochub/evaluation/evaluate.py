@@ -1,48 +1,35 @@
 """Scores predictions: every metric on every slice with its interval, the gap, the groups, the worst mistakes."""
 
-import hashlib
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
-from oochub.evaluation.declaration import benchmark_fields, declaration
-from oochub.evaluation.detection_rows import detection_fields
+from oochub.evaluation.declaration import declaration, evaluated_benchmark
+from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
-from oochub.evaluation.gaps import gap_fields, matched_gap_fields
+from oochub.evaluation.gaps import gap_at_equal, gap_of
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import mistakes
-from oochub.evaluation.present_classes import Classes, allowed_classes, answers, check_classes, probabilities
+from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
+from oochub.evaluation.row_sets import Evaluated, check_metric, row_sets, slice_of
 from oochub.metric import MetricFacts, facts_of
 from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions, concatenate
 from oochub.provenance import provenance
-from oochub.report.report import SCHEMA_VERSION, Report
-from oochub.schema import from_json, to_json
-from oochub.stats.estimation import estimate
+from oochub.report.records import EvaluatedModel, MetricDescription, PredictionsSource, Provenance, Side
+from oochub.report.report import Report
 
+_SIDES: tuple[Side, ...] = ("in", "out")
 _PROBES = ("zoom",)
-_NOT_ASKED_FOR = {"thumbnail", "example_id", "features", "logits"} | {
+_NOT_ASKED_FOR = {"thumbnail", "example_id", "features"} | {
     f"{before}{name}" for before in ("zoom_", "odin_", "zoom_odin_") for name in ("features", "logits")
 }
-_ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
-
-
-class Slice(NamedTuple):
-    """Some rows of one split and what they are to the comparison."""
-
-    name: str
-    role: str
-    title: str
-    split: str
-    mask: NDArray[np.bool_]
 
 
 def evaluate(
@@ -101,161 +88,95 @@ def evaluate(
         if isinstance(name, str):
             made_detector(name)
     parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
-    files = [Path(one).name for one in parts if not isinstance(one, Predictions)]
-    opened = [p if isinstance(p, Predictions) else Predictions.load(p) for p in parts]
-    found: dict[str, Any] = {}
-    if detectors:
-        sources = (reference, *parts)
-        found = detection_fields(opened, detectors, sources, pairs, probes, classes, resamples=resamples, seed=seed)
-    if found:  # sets stand beside each other; the classifier itself is scored on the first
-        opened = [one for one in opened if one.metadata.config == opened[0].metadata.config]
-    loaded = concatenate(opened)
-    benchmark = declaration(loaded)
-    if "labels" in loaded.table.column_names and benchmark.task is not None:
+    files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
+    opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in parts]
+    compared = chosen_pairs(opened, pairs) if detectors else []
+    # With detectors sets stand beside each other; the classifier itself is scored on the first.
+    first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]
+    predictions = concatenate(first)
+    benchmark, kind = declaration(predictions), predictions.output
+    if "labels" in predictions.table.column_names and benchmark.task is not None:
         raise OochubError(
-            f"{benchmark.name}/{loaded.metadata.config} holds many tasks. Evaluate one: "
+            f"{benchmark.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
             "oochub.evaluate(oochub.task(predictions, 'ce_car')), or `oochub evaluate ... --task ce_car` (or every)."
         )
     chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
-    allowed = allowed_classes(loaded, classes)
-    columns = _columns(loaded, allowed)
-    for name, metric in chosen.items():
-        _check_columns(name, metric, columns)
-    if match is not None:
-        check_match(match, columns)
-    slices = _slices(loaded, benchmark, columns)
+    allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    scored = [
-        _score(one, chosen, columns, benchmark.cluster, sampling) | {"examples": _examples(loaded, one.mask)}
-        for one in slices
-    ]
-    masks = {one.role: one.mask for one in slices}
-    both: dict[str, NDArray[np.bool_]] = {side: masks[side] for side in ("in", "out") if side in masks}
-    main_split = next(one.split for one in slices if one.role == "all")
-    data = {
-        "schema_version": SCHEMA_VERSION,
-        "benchmark": benchmark_fields(loaded, benchmark),
-        "model": {**to_json(loaded.metadata.model), "class_names": loaded.class_names, **_training_fields(loaded)},
-        "notes": _notes(loaded, columns, allowed),
-        "slices": scored,
-        "metrics": _metric_fields(chosen),
-        "gap": gap_fields(benchmark, masks, columns, sampling),
-        **({"matched_gap": matched_gap_fields(benchmark, masks, columns, match, sampling)} if match else {}),
-        "groups": groups(columns, loaded, benchmark, both, main_split),
-        "worst_group": worst_groups(columns, main_split),
-        **found,
-        "calibration": {side: calibration(columns, mask, sampling) for side, mask in both.items()},
-        "mistakes": mistakes(loaded, benchmark, columns, both.get("out", masks["all"]), masks["all"]),
-        "provenance": provenance(
+    evaluated = Evaluated(
+        predictions=predictions,
+        benchmark=benchmark,
+        columns=_auxiliary(predictions) | kind.arrays(predictions, allowed),
+        known=kind.known(predictions.label),
+        sampling=sampling,
+    )
+    for name, metric in chosen.items():
+        check_metric(name, metric, evaluated)
+    if match is not None:
+        check_match(match, evaluated.columns)
+    sets = row_sets(evaluated)
+    detection, probed = None, None
+    if detectors:
+        detection, probed = detect(opened, detectors, (reference, *parts), compared, probes, classes, **sampling)
+    slices = [slice_of(rows, chosen, evaluated) for rows in sets]
+    by_role = {rows.role: rows for rows in sets}
+    sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}
+    everything = sets[0]
+    return Report(
+        benchmark=evaluated_benchmark(predictions, benchmark),
+        model=_model(predictions),
+        notes=_notes(evaluated, allowed),
+        slices=tuple(slices),
+        metrics=_descriptions(chosen),
+        gap=gap_of(by_role, {part.role: part for part in slices}, evaluated),
+        matched_gap=gap_at_equal(match, by_role, evaluated) if match else None,
+        groups=groups(evaluated, sides, everything.split),
+        worst_group=worst_groups(evaluated, everything.split),
+        detection=detection,
+        probes=probed,
+        calibration={side: calibration(evaluated, mask) for side, mask in sides.items()} if kind.one_answer else None,
+        mistakes=mistakes(evaluated, sides.get("out", everything.mask), everything.mask),
+        provenance=Provenance(
+            **provenance(),
             seed=seed,
             resamples=resamples,
-            predictions={
-                "file": " ".join(files) or "in memory",
-                "rows": len(loaded),
-                "fingerprint": loaded.metadata.fingerprint,
-                "sha256": loaded.digest,
-            },
+            predictions=PredictionsSource(
+                file=" ".join(files) or "in memory",
+                rows=len(predictions),
+                fingerprint=predictions.metadata.fingerprint,
+                sha256=predictions.digest,
+            ),
             command=_command(
                 files,
                 match=[match] if match else [],
                 classes=[classes] if classes != "all" else [],
-                detector=[one if isinstance(one, str) else detector_key(one) for one in detectors],
+                detector=[each if isinstance(each, str) else detector_key(each) for each in detectors],
                 reference=[Path(reference).name] if isinstance(reference, str | Path) else [],
                 pair=[":".join(pair) for pair in pairs or ()],
                 probe=probes,
             ),
-            training=to_json(loaded.metadata.training),
-            prediction=dict(loaded.metadata.provenance),
+            training=predictions.metadata.training,
+            prediction=dict(predictions.metadata.provenance),
         ),
-    }
-    return from_json(Report, data, what="the report")
-
-
-def _columns(predictions: Predictions, allowed: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Every column a metric may ask for by name; rows outside the label set are left out by `_known`."""
-    columns = {n: predictions.column(n) for n in predictions.table.column_names if n not in _NOT_ASKED_FOR}
-    columns["label"] = predictions.label
-    columns["probability"] = probability = probabilities(predictions, allowed)
-    columns["prediction"] = answers(predictions.logits, allowed)
-    columns["loss"] = -np.log(
-        np.maximum(probability[np.arange(len(predictions)), predictions.label], np.finfo(float).tiny)
     )
-    if len(predictions.class_names) == 2:
-        logits = predictions.logits.astype(np.float64)
-        columns["score"] = logits[:, 1] - logits[:, 0]
-    return columns
 
 
-def _check_columns(name: str, metric: Callable[..., Any], columns: Mapping[str, Any]) -> None:
-    missing = [argument for argument in _arguments(metric, required=True) if argument not in columns]
-    if missing:
+def _allowed(predictions: Predictions, classes: Classes, match: str | None) -> NDArray[np.int64] | None:
+    """The classes that an answer may be; None where the kind of output has no classes to choose among."""
+    if predictions.output.one_answer:
+        return allowed_classes(predictions, classes)
+    if classes != "all" or match is not None:
+        what = "match=" if match is not None else "classes="
         raise OochubError(
-            f"The metric {name} needs {', '.join(missing)}, which these predictions lack "
-            f"({'two classes make a score' if 'score' in missing else 'columns: ' + ', '.join(sorted(columns))}). "
-            "Name other metrics with metrics=[...] (--metric on the command line)."
+            f"{what} is read by predictions of one class a row; these are of the kind {predictions.metadata.kind}."
         )
+    return None
 
 
-def _arguments(metric: Callable[..., Any], *, required: bool) -> list[str]:
-    parameters = inspect.signature(metric).parameters.values()
-    return [one.name for one in parameters if not required or one.default is one.empty]
-
-
-def _slices(predictions: Predictions, benchmark: Benchmark, columns: Mapping[str, NDArray[Any]]) -> list[Slice]:
-    split, known = columns["split"], columns["label"] >= 0
-    present = list(dict.fromkeys(split.tolist()))
-    main = benchmark.evaluation_split if benchmark.evaluation_split in present else present[-1]
-    made = [Slice("all", "all", f"All of {main}", main, known & (split == main))]
-    sides = (("in", "in_context", benchmark.in_context), ("out", "out_of_context", benchmark.out_of_context))
-    for role, name, selection in sides:
-        if set(selection.where) <= set(columns):
-            made.append(Slice(name, role, selection.name, selection.split, known & selection.mask(columns)))
-    if "challenge" in columns:
-        for part, title in (("hard_positive", "object, no context"), ("hard_negative", "context, no object")):
-            rows = known & (split == main) & (columns["challenge"] == part)
-            made.append(Slice(part, part, title, main, rows))
-    shown = {one.split for one in made}
-    made += [Slice(n, "split", f"Split {n}", n, known & (split == n)) for n in present if n not in shown]
-    made = [one for one in made if one.role == "all" or one.mask.any()]
-    if not made[0].mask.any():
-        raise OochubError(f"The split {main} of these predictions has no row with a label.")
-    return made
-
-
-def _score(
-    one: Slice,
-    metrics: Mapping[str, Callable[..., Any]],
-    columns: Mapping[str, NDArray[Any]],
-    cluster: str | None,
-    sampling: Mapping[str, Any],
-) -> dict[str, Any]:
-    label = columns["label"][one.mask]
-    values: dict[str, Any] = {}
-    for name, metric in metrics.items():
-        if name in _ON_ALL_ROWS and one.role != "all":
-            continue
-        taken = {key: columns[key][one.mask] for key in _arguments(metric, required=False) if key in columns}
-        result = estimate(metric, taken, cluster=columns[cluster][one.mask] if cluster else None, **sampling)
-        named = (
-            {f"{name}.{key}": value for key, value in result.items()} if isinstance(result, dict) else {name: result}
-        )
-        values |= {key: value.to_dict() for key, value in named.items()}
-    binary = columns["probability"].shape[1] == 2
-    return {
-        "name": one.name,
-        "role": one.role,
-        "title": one.title,
-        "split": one.split,
-        "n": int(one.mask.sum()),
-        "n_positive": int((label == 1).sum()) if binary else None,
-        "metrics": values,
-    }
-
-
-def _examples(predictions: Predictions, mask: NDArray[np.bool_]) -> str:
-    """A name for the rows of a slice, whatever their order: equal where the same examples have the same labels."""
-    rows = zip(predictions.column("example_id")[mask].tolist(), predictions.label[mask].tolist(), strict=True)
-    return hashlib.sha256("\n".join(sorted(f"{label} {example}" for example, label in rows)).encode()).hexdigest()[:16]
+def _auxiliary(predictions: Predictions) -> dict[str, NDArray[Any]]:
+    """The auxiliary columns, by name."""
+    left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, predictions.output.label_column}
+    return {name: predictions.column(name) for name in predictions.table.column_names if name not in left_out}
 
 
 def _command(files: Sequence[str], **options: Sequence[str]) -> str:
@@ -265,32 +186,40 @@ def _command(files: Sequence[str], **options: Sequence[str]) -> str:
     return f"oochub evaluate {' '.join(files)} --out report.json{given}"
 
 
-def _training_fields(predictions: Predictions) -> dict[str, Any]:
-    training = predictions.metadata.training or Training()
-    return {"objective": training.objective, "seeds": [] if training.seed is None else [training.seed]}
+def _model(predictions: Predictions) -> EvaluatedModel:
+    model, training = predictions.metadata.model, predictions.metadata.training or Training()
+    return EvaluatedModel(
+        id=model.id,
+        revision=model.revision,
+        mode=model.mode,
+        class_names=tuple(predictions.class_names),
+        objective=training.objective,
+        seeds=() if training.seed is None else (training.seed,),
+    )
 
 
-def _notes(predictions: Predictions, columns: Mapping[str, NDArray[Any]], allowed: NDArray[np.int64]) -> list[str]:
-    notes = list(predictions.metadata.notes)
-    if len(allowed) < len(predictions.class_names):
-        notes.append(f"answers are among the {len(allowed)} classes present, not all {len(predictions.class_names):,}")
-    outside = int((columns["label"] < 0).sum())
+def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None) -> tuple[str, ...]:
+    notes, classes = list(evaluated.predictions.metadata.notes), evaluated.predictions.class_names
+    if allowed is not None and len(allowed) < len(classes):
+        notes.append(f"answers are among the {len(allowed)} classes present, not all {len(classes):,}")
+    outside = int((~evaluated.known).sum())
     if outside:
-        notes.append(f"{outside:,} rows outside the label set are left out")
-    return notes
+        where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"
+        notes.append(f"{outside:,} rows {where} are left out")
+    return tuple(notes)
 
 
-def _metric_fields(metrics: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
-    fields = {}
+def _descriptions(metrics: Mapping[str, Callable[..., Any]]) -> dict[str, MetricDescription]:
+    descriptions = {}
     for name, metric in metrics.items():
         facts = facts_of(metric) or MetricFacts(title=name, direction="none", maximum=None)
-        parts = {f"{name}.{key}": one for key, one in facts.keys.items()} if facts.keys else {name: facts}
-        for key, one in parts.items():
-            fields[key] = {
-                "title": one.title,
-                "direction": one.direction,
-                "unit": one.unit,
-                "minimum": one.minimum,
-                "maximum": one.maximum,
-            }
-    return fields
+        parts = {f"{name}.{key}": each for key, each in facts.keys.items()} if facts.keys else {name: facts}
+        for key, each in parts.items():
+            descriptions[key] = MetricDescription(
+                title=each.title,
+                direction=each.direction,
+                unit=each.unit,
+                minimum=each.minimum,
+                maximum=each.maximum,
+            )
+    return descriptions

@@ -1,91 +1,66 @@
-"""The fields `gap` and `matched_gap` of a report: the primary metric out of context minus in context."""
+"""The gap: the primary metric out of context minus in context, plain and at equal values of a column."""
 
-import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oochub import catalog
 from oochub.evaluation.matching import matched_gap
-from oochub.stats.estimation import Estimate, gap
+from oochub.evaluation.row_sets import Evaluated, RowSet, primary_metric, side_estimate
+from oochub.report.records import Gap, MatchedGap, Role, Side, Slice
+from oochub.stats.estimate import Estimate
+from oochub.stats.estimation import difference
 
-if TYPE_CHECKING:
-    from oochub.benchmark import Benchmark
-
-_SIDES = ("in", "out")
+_SIDES: tuple[Side, ...] = ("in", "out")
 
 
-def gap_fields(
-    benchmark: "Benchmark",
-    masks: Mapping[str, NDArray[np.bool_]],
-    columns: Mapping[str, NDArray[Any]],
-    sampling: Mapping[str, Any],
-) -> dict[str, Any]:
+def gap_of(sets: Mapping[Role, RowSet], slices: Mapping[Role, Slice], evaluated: Evaluated) -> Gap:
     """The gap with the interval of the difference, and how many rows stand behind it.
 
     Args:
-        benchmark: Names the primary metric and the column of clusters.
-        masks: The rows (n,) of "in", "out", "hard_positive" and "hard_negative", where there are any.
-        columns: The predictions' columns by name.
-        sampling: resamples and seed of the intervals.
+        sets: The rows of the slices by role.
+        slices: The slices by role; the primary metric is taken from them where they have it.
+        evaluated: What they are rows of.
 
     Returns:
-        The field `gap` of a report; undefined, with the reason, where a side has no rows.
+        The Gap; undefined, with the reason, where a side has no rows.
     """
-    sizes = {role: int(mask.sum()) for role, mask in masks.items()}
-    smallest = min((sizes[part] for part in ("hard_positive", "hard_negative") if part in sizes), default=None)
-    found: Estimate = Estimate(
+    name = evaluated.benchmark.primary_metric
+    sizes = {role: int(rows.mask.sum()) for role, rows in sets.items()}
+    smallest = min((n for role, n in sizes.items() if role in ("hard_positive", "hard_negative")), default=None)
+    estimate = Estimate(
         np.nan, n=0, method="none", reason="the predictions lack rows in context, out of context, or both"
     )
-    if set(_SIDES) <= set(masks):
-        metric = catalog.get("metric", benchmark.primary_metric)
-        inside, outside = _columns_of_sides(columns, masks, set(inspect.signature(metric).parameters))
-        found = gap(metric, inside, outside, **_clusters(benchmark, masks, columns), **sampling)
-    return {
-        "metric": benchmark.primary_metric,
-        **found.to_dict(),
-        "n_in": sizes.get("in", 0),
-        "n_out": sizes.get("out", 0),
-        "n_out_smallest": sizes.get("out", 0) if smallest is None else smallest,
-    }
+    if set(_SIDES) <= set(sets):
+        metric = primary_metric(evaluated)
+        inside, outside = (
+            slices[side].metrics.get(name) or side_estimate(sets[side], metric, evaluated) for side in _SIDES
+        )
+        estimate = difference(outside, inside)
+    return Gap(
+        metric=name,
+        estimate=estimate,
+        n_in=sizes.get("in", 0),
+        n_out=sizes.get("out", 0),
+        n_out_smallest=sizes.get("out", 0) if smallest is None else smallest,
+    )
 
 
-def matched_gap_fields(
-    benchmark: "Benchmark",
-    masks: Mapping[str, NDArray[np.bool_]],
-    columns: Mapping[str, NDArray[Any]],
-    match: str,
-    sampling: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The gap at equal values of the column `match`; see `oochub.evaluation.matching.matched_gap`.
+def gap_at_equal(column: str, sets: Mapping[Role, RowSet], evaluated: Evaluated) -> MatchedGap:
+    """The gap at equal values of a column; see `oochub.evaluation.matching.matched_gap`.
 
     Args:
-        benchmark: See `gap_fields`.
-        masks: See `gap_fields`.
-        columns: See `gap_fields`; with `loss` and `prediction`.
-        match: A numeric auxiliary column.
-        sampling: See `gap_fields`.
-
-    Returns:
-        The field `matched_gap` of a report.
+        column: A numeric auxiliary column.
+        sets: See `gap_of`.
+        evaluated: See `gap_of`.
     """
-    both = {side: masks.get(side, np.zeros(len(columns["label"]), bool)) for side in _SIDES}
-    inside, outside = _columns_of_sides(columns, both, {"label", "prediction", "score", "loss", match})
-    clusters = _clusters(benchmark, both, columns)
-    return matched_gap(benchmark.primary_metric, inside, outside, column=match, **clusters, **sampling).to_dict()
-
-
-def _columns_of_sides(
-    columns: Mapping[str, NDArray[Any]], masks: Mapping[str, NDArray[np.bool_]], wanted: set[str]
-) -> list[dict[str, NDArray[Any]]]:
-    return [{name: array[masks[side]] for name, array in columns.items() if name in wanted} for side in _SIDES]
-
-
-def _clusters(
-    benchmark: "Benchmark", masks: Mapping[str, NDArray[np.bool_]], columns: Mapping[str, NDArray[Any]]
-) -> dict[str, Any]:
-    if benchmark.cluster is None:
-        return {}
-    return {f"{side}_cluster": columns[benchmark.cluster][masks[side]] for side in _SIDES}
+    nothing = np.zeros(len(evaluated.known), bool)
+    masks = {side: sets[side].mask if side in sets else nothing for side in _SIDES}
+    wanted = {"label", "prediction", "score", "loss", column} & set(evaluated.columns)
+    inside, outside = ({name: evaluated.columns[name][mask] for name in wanted} for mask in masks.values())
+    cluster = evaluated.benchmark.cluster
+    clusters: dict[str, Any] = {}
+    if cluster is not None:
+        clusters = {f"{side}_cluster": evaluated.columns[cluster][mask] for side, mask in masks.items()}
+    primary = evaluated.benchmark.primary_metric
+    return matched_gap(primary, inside, outside, column=column, **clusters, **evaluated.sampling)

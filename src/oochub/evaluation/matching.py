@@ -13,81 +13,28 @@ Source: Holt and Smith 1979, Post Stratification (J. R. Statist. Soc. A 142:33-4
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.weighted_metric import weighted_form, weighted_names
 from oochub.report import wording
+from oochub.report.records import MatchedGap, Stratum
 from oochub.stats.arrays import Array
 from oochub.stats.estimate import Estimate, Sampling
 
-_OF_THE_MODEL = {"label", "prediction", "probability", "score", "loss"}  # columns of a report that are no cause
+_OF_THE_MODEL = {
+    "label",
+    "prediction",
+    "probability",
+    "score",
+    "loss",
+    "correct",
+}  # columns of a report that are no cause
 _QUARTILES = (0.25, 0.5, 0.75)
 _FEW = 10  # a bootstrap of rows that count as fewer is too narrow
 _ROUNDING = 1e-12  # sums of weights are exact to about 1e-16: a smaller difference is none
 _BLOCK = 1 << 18  # weights held at once
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stratum:
-    """The rows of one label between two values of the column.
-
-    Attributes:
-        label: The class number.
-        low: Smallest value in it.
-        high: Largest value in it.
-        n_in: Rows in context.
-        n_out: Rows out of context.
-        mean_in: Mean of the column in context, nan without rows.
-        mean_out: Mean of the column out of context, nan without rows.
-    """
-
-    label: int
-    low: float
-    high: float
-    n_in: int
-    n_out: int
-    mean_in: float
-    mean_out: float
-
-    @property
-    def kept(self) -> bool:
-        """True where both sides have rows."""
-        return self.n_in > 0 and self.n_out > 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatchedGap:
-    """A metric out of context minus in context, at equal values of a column.
-
-    Attributes:
-        column: The column.
-        metric: Name of the metric.
-        gap: The difference with its interval.
-        share_out: Share of the rows out of context that have a counterpart in context, in [0, 1].
-        strata: The strata, by label and value.
-    """
-
-    column: str
-    metric: str
-    gap: Estimate
-    share_out: float
-    strata: tuple[Stratum, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The field `matched_gap` of a report; nan becomes None."""
-        fields = {
-            "column": self.column,
-            "metric": self.metric,
-            "n_in": sum(one.n_in for one in self.strata),
-            "n_out": sum(one.n_out for one in self.strata),
-            "share_out": self.share_out,
-        }
-        strata = [_without_nan(asdict(one)) for one in self.strata]
-        return {**_without_nan(fields), **self.gap.to_dict(), "strata": strata}
 
 
 def check_match(column: str, columns: Mapping[str, Array]) -> None:
@@ -146,7 +93,7 @@ def matched_gap(
     >>> small, large = {"label": [1] * 40, "prediction": [0] * 40}, {"label": [1] * 40, "prediction": [1] * 40}
     >>> both = {name: np.array(small[name] + large[name]) for name in small} | {"area": np.repeat([0.1, 0.9], 40)}
     >>> few = {name: array[:50] for name, array in both.items()}
-    >>> round(matched_gap("accuracy", both, few, column="area").gap, 12)  # the plain gap is 0.2 - 0.5
+    >>> round(matched_gap("accuracy", both, few, column="area").estimate, 12)  # the plain gap is 0.2 - 0.5
     0.0
     """
     check_match(column, in_columns)
@@ -157,15 +104,16 @@ def matched_gap(
         shared = None if cluster is None else cluster[known]
         samplings.append(Sampling(cluster=shared, resamples=resamples, seed=own, confidence=confidence))
     codes, strata = _strata(*(side["label"] for side in sides), *(side[column] for side in sides))
-    n_out, n_kept = len(out_columns["label"]), sum(one.n_out for one in strata if one.kept)
-    found = _gap(metric, sides, codes, np.array([one.label for one in strata]), samplings)
+    n_out, n_kept = len(out_columns["label"]), sum(each.n_out for each in strata if each.kept)
     return MatchedGap(
-        column=column, metric=metric, gap=found, share_out=n_kept / n_out if n_out else np.nan, strata=strata
+        column=column,
+        metric=metric,
+        n_in=sum(each.n_in for each in strata),
+        n_out=sum(each.n_out for each in strata),
+        share_out=n_kept / n_out if n_out else np.nan,
+        estimate=_gap(metric, sides, codes, np.array([each.label for each in strata]), samplings),
+        strata=strata,
     )
-
-
-def _without_nan(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: None if value != value else value for name, value in fields.items()}
 
 
 def _strata(

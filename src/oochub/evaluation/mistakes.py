@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub.report.records import Mistake
+
 if TYPE_CHECKING:
-    from oochub.benchmark import Benchmark
-    from oochub.prediction.predictions import Predictions
+    from oochub.evaluation.row_sets import Evaluated
 
 _SHOWN = 12
 _PER_KIND = 6  # of two kinds, so that one kind of mistake never hides the other
@@ -35,53 +36,54 @@ def worst_of_each(loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_
     return np.sort(np.array(rows, dtype=np.int64))
 
 
-def mistakes(
-    predictions: "Predictions",
-    benchmark: "Benchmark",
-    columns: Mapping[str, NDArray[Any]],
-    out: NDArray[np.bool_],
-    evaluated: NDArray[np.bool_],
-) -> list[dict[str, Any]]:
-    """The wrong answers with the highest loss out of context, at most six of a kind.
+def mistakes(evaluated: "Evaluated", out: NDArray[np.bool_], shown: NDArray[np.bool_]) -> tuple[Mistake, ...]:
+    """The rows with the highest loss out of context, at most six of a kind of mistake.
 
-    Where there are fewer than twelve, those of the other evaluated rows follow, said by `role`.
+    Where there are fewer than twelve, those of the other rows follow, told by `role`.
 
-    Kinds: "missed" (a binary task's object was there), "false_alarm" (it was not), "confused" (one class for another).
+    Args:
+        evaluated: The rows; the kind of output says which are wrong, and how.
+        out: The rows (n,) out of context.
+        shown: All rows (n,) that a mistake may be of.
 
     Returns:
-        The field `mistakes` of a report, worst first within each side.
+        Worst first within each side.
     """
-    names = predictions.class_names
-    binary = len(names) == 2
-    label, said, loss = columns["label"], columns["prediction"], columns["loss"]
-    kind = np.where(label == 1, "missed", "false_alarm") if binary else np.array(names)[label]
+    predictions, columns = evaluated.predictions, evaluated.columns
+    output, names, loss = predictions.output, predictions.class_names, columns["loss"]
+    is_wrong, keys = output.wrong(columns), output.mistake_keys(columns)
     rows: list[int] = []
-    for mask in (out, evaluated & ~out):
-        wrong = np.flatnonzero(mask & (label != said))
-        worst = wrong[worst_of_each(loss[wrong], kind[wrong], most=_PER_KIND)]
+    for mask in (out, shown & ~out):
+        wrong = np.flatnonzero(mask & is_wrong)
+        worst = wrong[worst_of_each(loss[wrong], keys[wrong], most=_PER_KIND)]
         rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
-    facts = predictions.metadata.facts
-    shown = []
+    records = []
     for row in rows[:_SHOWN]:
         record = predictions.table.slice(row, 1).to_pylist()[0]
-        shown.append(
-            {
-                "example_id": record["example_id"],
-                "split": record["split"],
-                "role": "out" if out[row] else "in",
-                "label": names[label[row]],
-                "predicted": names[said[row]],
-                "probability": float(columns["probability"][row, said[row]]),
-                "loss": float(loss[row]),
-                "kind": str(kind[row]) if binary else "confused",
-                "context": benchmark.describe_context(record, facts),
-                "group": record.get("group"),
-                "challenge": record.get("challenge"),
-                "image": _base64(record.get("thumbnail")),
-                "attribution": _attribution(record),
-            }
+        answer = output.answer(columns, row, names)
+        records.append(
+            Mistake(
+                example_id=record["example_id"],
+                split=record["split"],
+                role="out" if out[row] else "in",
+                label=answer.label,
+                predicted=answer.predicted,
+                probability=answer.probability,
+                loss=float(loss[row]),
+                kind=answer.mistake,
+                context=evaluated.benchmark.describe_context(record, predictions.metadata.facts),
+                group=_text(record.get("group")),
+                challenge=_text(record.get("challenge")),
+                image=_base64(record.get("thumbnail")),
+                attribution=_attribution(record),
+                text=_text(record.get("text")),
+            )
         )
-    return shown
+    return tuple(records)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _base64(data: bytes | None) -> str | None:

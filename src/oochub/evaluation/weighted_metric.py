@@ -52,6 +52,19 @@ def weighted_names() -> list[str]:
     return list(_FORMS)
 
 
+def row_values(metric: Callable[..., object], columns: Mapping[str, Array]) -> Array | None:
+    """The value of each row (n,) whose mean the metric is; None for a metric that is no mean over rows.
+
+    >>> from oochub import get
+    >>> row_values(get("metric", "accuracy"), {"label": np.array([0, 1]), "prediction": np.array([0, 0])})
+    array([1., 0.])
+    >>> row_values(get("metric", "auc"), {}) is None
+    True
+    """
+    values = _ROW_VALUES.get(getattr(metric, "__name__", ""))
+    return None if values is None else values(columns)
+
+
 def _auc(columns: Mapping[str, Array]) -> Callable[[Array], Array]:
     order = np.argsort(columns["score"], kind="stable")
     score, positive = columns["score"][order], columns["label"][order] == 1
@@ -78,9 +91,16 @@ def _ratio(above: Array, below: Array) -> Array:
     return ratio
 
 
+_ROW_VALUES: Mapping[str, Callable[[Mapping[str, Array]], Array]] = {
+    "accuracy": lambda columns: (columns["label"] == columns["prediction"]).astype(np.float64),
+    "error_rate": lambda columns: (columns["label"] != columns["prediction"]).astype(np.float64),
+    "nll": lambda columns: np.asarray(columns["loss"], dtype=np.float64),
+    "mean_squared_error": lambda columns: np.asarray(columns["label"] - columns["prediction"], dtype=np.float64) ** 2,
+    "mean_absolute_error": lambda columns: np.abs(columns["label"] - columns["prediction"]).astype(np.float64),
+}
 _FORMS: Mapping[str, Callable[[Mapping[str, Array]], Callable[[Array], Array]]] = {
     "auc": _auc,
-    "accuracy": lambda columns: _mean((columns["label"] == columns["prediction"]).astype(np.float64)),
-    "error_rate": lambda columns: _mean((columns["label"] != columns["prediction"]).astype(np.float64)),
-    "nll": lambda columns: _mean(np.asarray(columns["loss"], dtype=np.float64)),
+    "accuracy": lambda columns: _mean(_ROW_VALUES["accuracy"](columns)),
+    "error_rate": lambda columns: _mean(_ROW_VALUES["error_rate"](columns)),
+    "nll": lambda columns: _mean(_ROW_VALUES["nll"](columns)),
 }

@@ -23,6 +23,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.detector_differences import BASELINE
 from oochub.evaluation.detector_scores import ScoredSet, detector_key
 from oochub.evaluation.present_classes import answers
+from oochub.report.records import ProbeRow
 from oochub.stats.estimate import Estimate
 
 _TAIL = 0.025  # outside the interval on either side
@@ -34,7 +35,7 @@ def zoom_probe(
     *,
     resamples: int = 1000,
     seed: int = 0,
-) -> list[dict[str, Any]]:
+) -> tuple[ProbeRow, ...]:
     """The change of every detector's rank on every pair whose set in distribution was predicted with zoom=.
 
     Args:
@@ -45,10 +46,9 @@ def zoom_probe(
         seed: Of the bootstrap.
 
     Returns:
-        One dict a detector and pair: probe ("zoom"), factor, detector, id_set, ood_set, n_correct (pictures classified
-        correctly), n_kept (of these, whose answer the zoom leaves), n_ood; estimates, in [0, 1] and [-1, 1], `before`,
-        `after` and `change` of the mean rank, and `beyond_msp`, the change less that of "msp" (None for "msp" itself
-        and without it).
+        One row a detector and pair: how many pictures are classified correctly (`n_correct`), and of these, whose
+        answer the zoom leaves (`n_kept`); estimates, in [0, 1] and [-1, 1], `before`, `after` and `change` of the mean
+        rank, and `beyond_msp`, the change less that of "msp" (None for "msp" itself and without it).
 
     Raises:
         OochubError: No set with zoomed pictures, or one that lacks what a detector reads of them.
@@ -62,11 +62,11 @@ def zoom_probe(
         )
     for name in dict.fromkeys(inside for inside, _ in probed):
         _check_stored(named[name])
-    rows = []
+    rows: list[ProbeRow] = []
     with tqdm(total=len(probed) * resamples, desc="Zoom probe", unit="resample", disable=None) as bar:
         for inside, outside in probed:
             rows += _rows(named[inside], named[outside], resamples, seed, bar)
-    return rows
+    return tuple(rows)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class _Ranked:
         return float(ranks @ of / of.sum())
 
 
-def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar: Any) -> list[dict[str, Any]]:
+def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar: Any) -> list[ProbeRow]:
     part = inside.predictions
     kept = inside.correct & (answers(part.vectors("zoom_logits"), inside.allowed) == inside.answer)
     ranked = {
@@ -114,7 +114,7 @@ def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar:
             drawn[k] = means(*counts)
         bar.update()
 
-    def estimate(of: Any) -> dict[str, Any]:
+    def estimate(of: Any) -> Estimate:
         return _estimate(of(values), of(drawn), m, n)
 
     rows, keys = [], list(ranked)
@@ -123,33 +123,33 @@ def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar:
         if BASELINE in keys and key != BASELINE:
             j = keys.index(BASELINE)
             beyond = estimate(lambda a, i=i, j=j: a[..., i, 2] - a[..., j, 2])
+        before, after, change = (estimate(lambda a, i=i, c=c: a[..., i, c]) for c in range(3))
         rows.append(
-            {
-                "probe": "zoom",
-                "factor": part.metadata.zoom.factor if part.metadata.zoom else None,
-                "detector": key,
-                "id_set": inside.name,
-                "ood_set": outside.name,
-                "n_correct": int(inside.correct.sum()),
-                "n_kept": m,
-                "n_ood": n,
-                **{
-                    name: estimate(lambda a, i=i, c=c: a[..., i, c])
-                    for c, name in enumerate(("before", "after", "change"))
-                },
-                "beyond_msp": beyond,
-            }
+            ProbeRow(
+                probe="zoom",
+                factor=part.metadata.zoom.factor if part.metadata.zoom else None,
+                detector=key,
+                id_set=inside.name,
+                ood_set=outside.name,
+                n_correct=int(inside.correct.sum()),
+                n_kept=m,
+                n_ood=n,
+                before=before,
+                after=after,
+                change=change,
+                beyond_msp=beyond,
+            )
         )
     return rows
 
 
-def _estimate(value: Any, drawn: NDArray[np.float64], m: int, n: int) -> dict[str, Any]:
+def _estimate(value: Any, drawn: NDArray[np.float64], m: int, n: int) -> Estimate:
     method = f"percentile bootstrap of both sets, {len(drawn)} resamples"
     if min(m, n) > 1:
         low, high = np.quantile(drawn, (_TAIL, 1 - _TAIL))
-        return Estimate(float(value), low=low, high=high, n=m, method=method).to_dict()
+        return Estimate(float(value), low=low, high=high, n=m, method=method)
     reason = "no correctly classified picture keeps its answer" if m == 0 else f"{m} and {n} pictures: too few"
-    return Estimate(float(value) if m else math.nan, n=m, method=method, reason=reason).to_dict()
+    return Estimate(float(value) if m else math.nan, n=m, method=method, reason=reason)
 
 
 def _zoomed_scores(detector: Any, inside: ScoredSet) -> NDArray[np.float64]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Classes(Output):
     """One class a row: `label` is its number, -1 outside the label set; `logits` (c,).
 
-    Metrics get label (n,), probability (n, c), prediction (n,), loss (n,) in nats, and of two classes score (n,), the
-    second logit minus the first.
+    Metrics get label (n,), probability (n, c), prediction (n,), correct (n,), loss (n,) in nats, and of two classes
+    score (n,), the second logit minus the first.
     """
 
     columns = ("logits",)
@@ -71,6 +71,7 @@ class Classes(Output):
             probability[:, allowed] = _softmax(logits[:, allowed])
         loss = -np.log(np.maximum(probability[np.arange(len(label)), label], np.finfo(float).tiny))
         arrays: Arrays = {"label": label, "probability": probability, "prediction": prediction, "loss": loss}
+        arrays["correct"] = label == prediction
         if every == 2:
             pair = logits.astype(np.float64)
             arrays["score"] = pair[:, 1] - pair[:, 0]
@@ -80,6 +81,10 @@ class Classes(Output):
         """Rows whose answer is another class (n,)."""
         wrong: NDArray[np.bool_] = arrays["label"] != arrays["prediction"]
         return wrong
+
+    def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """The true class (n,)."""
+        return arrays["label"]
 
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """Both classes by name; of two classes, "missed" where the second was there, else "false_alarm"."""

@@ -96,6 +96,12 @@ class Labels(Output):
         wrong: NDArray[np.bool_] = ((arrays["prediction"] != label) & ~np.isnan(label)).any(axis=1)
         return wrong
 
+    def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """The first label that is answered wrong (n,)."""
+        label = arrays["label"]
+        first: NDArray[np.int64] = ((arrays["prediction"] != label) & ~np.isnan(label)).argmax(axis=1)
+        return first
+
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """The labels that hold, and those that the model says hold, a few by name."""
         return Answer(

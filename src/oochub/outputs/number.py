@@ -73,6 +73,11 @@ class Number(Output):
         """Every row with a known number (n,): the worst of them are those with the largest error."""
         return self.known(arrays["label"])
 
+    def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """Whether the answer is too high (n,)."""
+        too_high: NDArray[np.bool_] = arrays["prediction"] > arrays["label"]
+        return too_high
+
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """Both numbers with four digits."""
         label, prediction = float(arrays["label"][row]), float(arrays["prediction"][row])

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from oochub.prediction.metadata import Training
 from oochub.schema import optional
 from oochub.sides import Form
 from oochub.stats.estimate import Estimate
@@ -86,31 +87,6 @@ class EvaluatedBenchmark:
     in_context: SideRows
     out_of_context: SideRows
     words: Vocabulary = optional(Vocabulary())
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """How a model was trained, as its recipe says; None is unknown.
-
-    Attributes:
-        objective: Name of the training objective.
-        hyperparameters: Its hyperparameters.
-        environments: Column of the training environments.
-        seed: Of the run.
-        epochs: How many.
-        selection: How the weights were chosen among the epochs.
-        arguments: The training arguments.
-        data: benchmark, config, version and rows of the training data.
-    """
-
-    objective: str | None = optional()
-    hyperparameters: Mapping[str, Any] | None = optional()
-    environments: str | None = optional()
-    seed: int | None = optional()
-    epochs: float | None = optional()
-    selection: str | None = optional()
-    arguments: Mapping[str, Any] | None = optional()
-    data: Mapping[str, Any] | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +231,7 @@ class GroupRow:
         accuracy: Share of right answers.
         error_rate: Share of wrong answers.
         nll: Mean negative log likelihood, in nats.
+        metrics: Metrics of other kinds of output, by name; None without them.
     """
 
     group: str
@@ -267,6 +244,7 @@ class GroupRow:
     accuracy: Estimate | None = optional()
     error_rate: Estimate | None = optional()
     nll: Estimate | None = optional()
+    metrics: Mapping[str, Estimate] | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

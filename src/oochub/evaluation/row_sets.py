@@ -1,0 +1,186 @@
+"""The slices of a report: which rows each one takes, and every metric on them."""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.benchmark import Benchmark
+from oochub.errors import OochubError
+from oochub.evaluation.group_sides import group_side
+from oochub.metric import facts_of
+from oochub.prediction.predictions import Predictions
+from oochub.report.records import Role, Slice
+from oochub.sides import GroupsOfRows, Rows
+from oochub.stats.estimate import Estimate
+from oochub.stats.estimation import estimate
+
+_ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
+
+
+class RowSet(NamedTuple):
+    """Some rows of one split and what they are to the comparison."""
+
+    name: str
+    role: Role
+    title: str
+    split: str
+    mask: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """What every part of an evaluation works on.
+
+    Attributes:
+        predictions: The rows.
+        benchmark: The declaration of their config.
+        columns: Every array that a metric may ask for by name, and the auxiliary columns; each (n, ...).
+        known: Which rows have a truth to compare with (n,).
+        sampling: resamples and seed of the intervals.
+    """
+
+    predictions: Predictions
+    benchmark: Benchmark
+    columns: Mapping[str, NDArray[Any]]
+    known: NDArray[np.bool_]
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
+        """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
+        taken = {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
+        cluster = self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
+        return estimate(metric, taken, cluster=cluster, **{**self.sampling, **sampling})
+
+
+def arguments(metric: Callable[..., Any], *, required: bool = False) -> list[str]:
+    """The names of the arrays that a metric takes.
+
+    >>> from oochub import get
+    >>> arguments(get("metric", "ece"), required=True)
+    ['label', 'probability']
+    """
+    parameters = inspect.signature(metric).parameters.values()
+    return [each.name for each in parameters if not required or each.default is each.empty]
+
+
+def check_metric(name: str, metric: Callable[..., Any], evaluated: Evaluated) -> None:
+    """Checks that a metric can be computed, before anything is.
+
+    Raises:
+        OochubError: A column that the predictions lack, or a metric of another kind of output.
+    """
+    facts, kind, columns = facts_of(metric), evaluated.predictions.metadata.kind, evaluated.columns
+    if facts is not None and kind not in facts.outputs:
+        raise OochubError(
+            f"The metric {name} scores {' or '.join(facts.outputs)}, and these predictions are of the kind {kind}, "
+            f"for which there are {', '.join(evaluated.benchmark.metrics)}. Name such metrics with metrics=[...] "
+            "(--metric on the command line)."
+        )
+    missing = [argument for argument in arguments(metric, required=True) if argument not in columns]
+    if missing:
+        why = "two classes make a score" if "score" in missing else f"columns: {', '.join(sorted(columns))}"
+        raise OochubError(
+            f"The metric {name} needs {', '.join(missing)}, which these predictions lack ({why}). "
+            "Name other metrics with metrics=[...] (--metric on the command line)."
+        )
+
+
+def row_sets(evaluated: Evaluated) -> list[RowSet]:
+    """The rows of each slice, all of the evaluation split first; slices without a row are left out.
+
+    Raises:
+        OochubError: The evaluation split has no row with a label.
+    """
+    benchmark, columns, known = evaluated.benchmark, evaluated.columns, evaluated.known
+    split = columns["split"]
+    present = list(dict.fromkeys(split.tolist()))
+    main = benchmark.evaluation_split if benchmark.evaluation_split in present else present[-1]
+    sets = [RowSet("all", "all", f"All of {main}", main, known & (split == main))]
+    sides: tuple[tuple[Role, str, Any], ...] = (
+        ("in", "in_context", benchmark.in_context),
+        ("out", "out_of_context", benchmark.out_of_context),
+    )
+    for role, name, rows in sides:
+        needed = {*rows.where, *([rows.column] if isinstance(rows, GroupsOfRows) else [])}
+        if needed <= set(columns):
+            sets.append(RowSet(name, role, rows.name, rows.split, known & rows.mask(columns)))
+    if "challenge" in columns:
+        parts: tuple[tuple[Role, str], ...] = (
+            ("hard_positive", "object, no context"),
+            ("hard_negative", "context, no object"),
+        )
+        for part, title in parts:
+            rows_of_part = known & (split == main) & (columns["challenge"] == part)
+            sets.append(RowSet(part, part, title, main, rows_of_part))
+    shown = {each.split for each in sets}
+    sets += [
+        RowSet(name, "split", f"Split {name}", name, known & (split == name)) for name in present if name not in shown
+    ]
+    sets = [each for each in sets if each.role == "all" or each.mask.any()]
+    if not sets[0].mask.any():
+        raise OochubError(f"The split {main} of these predictions has no row with a label.")
+    return sets
+
+
+def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated: Evaluated) -> Slice:
+    """Every metric on the rows of a slice; of a side that is a statistic over groups, that of the primary metric.
+
+    Args:
+        rows: The rows.
+        metrics: By name.
+        evaluated: What they are rows of.
+    """
+    label = evaluated.columns["label"][rows.mask]
+    estimates: dict[str, Estimate] = {}
+    if isinstance(_side(rows, evaluated), GroupsOfRows):
+        estimates[evaluated.benchmark.primary_metric] = side_estimate(rows, primary_metric(evaluated), evaluated)
+    else:
+        for name, metric in metrics.items():
+            if name in _ON_ALL_ROWS and rows.role != "all":
+                continue
+            value = evaluated.of(metric, rows.mask)
+            named = value if isinstance(value, dict) else {"": value}
+            estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
+    binary = evaluated.predictions.output.one_answer and len(evaluated.predictions.class_names) == 2
+    return Slice(
+        name=rows.name,
+        role=rows.role,
+        title=rows.title,
+        split=rows.split,
+        n=int(rows.mask.sum()),
+        n_positive=int((label == 1).sum()) if binary else None,
+        metrics=estimates,
+        examples=_examples(evaluated.predictions, rows.mask),
+    )
+
+
+def side_estimate(rows: RowSet, metric: Callable[..., Any], evaluated: Evaluated) -> Estimate:
+    """The number of a side: a metric on its rows, or its statistic over their groups."""
+    side = _side(rows, evaluated)
+    if isinstance(side, GroupsOfRows):
+        return group_side(side, metric, rows.mask, evaluated)
+    estimate_of_rows: Estimate = evaluated.of(metric, rows.mask)
+    return estimate_of_rows
+
+
+def _side(rows: RowSet, evaluated: Evaluated) -> Rows | None:
+    sides = {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}
+    return sides.get(rows.role)
+
+
+def primary_metric(evaluated: Evaluated) -> Callable[..., Any]:
+    """The metric of the gap."""
+    metric: Callable[..., Any] = catalog.get("metric", evaluated.benchmark.primary_metric)
+    return metric
+
+
+def _examples(predictions: Predictions, mask: NDArray[np.bool_]) -> str:
+    """A name for the rows of a slice, whatever their order: equal where the same examples have the same labels."""
+    rows = zip(predictions.column("example_id")[mask].tolist(), predictions.label[mask].tolist(), strict=True)
+    return hashlib.sha256("\n".join(sorted(f"{label} {example}" for example, label in rows)).encode()).hexdigest()[:16]
