@@ -29,7 +29,7 @@ def groups(evaluated: Evaluated, sides: Mapping[Side, NDArray[np.bool_]], split:
     if column not in evaluated.columns:
         return None
     facts = evaluated.predictions.metadata.facts
-    trained = facts.get("trained_groups")
+    trained = facts.trained_groups
     metrics = {name: catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics}
     rows = []
     every: list[tuple[Side | None, NDArray[np.bool_]]] = [*sides.items()]
