@@ -33,7 +33,7 @@ bench: $(READY)  ## speed as ratios, side by side in one run
 figures: $(READY)  ## the pictures in docs/figures
 	$(BIN)/python docs/figures.py
 
-cards: $(READY)  ## the cards in dataset_cards
+cards: $(READY)  ## the cards in dataset_cards and the READMEs of the metrics
 	$(BIN)/python -m oochub.dataset_cards.write_cards
 
 effect: $(READY)  ## the whole table of docs/effect.md: three seeds, two controls

@@ -53,6 +53,16 @@ def facts_of(metric: Callable[..., Any]) -> MetricFacts | None:
     return facts if isinstance(facts, MetricFacts) else None
 
 
+def paragraph(docstring: str | None, label: str) -> str:
+    r"""The paragraph of a docstring that begins with a label, on one line and without it; "" where there is none.
+
+    >>> paragraph("NLL: what a surprise costs.\n\nSource: Good 1952,\nRational decisions.", "Source")
+    'Good 1952, Rational decisions.'
+    """
+    texts = (text for text in (docstring or "").split("\n\n") if text.startswith(f"{label}: "))
+    return " ".join(next(texts, "").removeprefix(f"{label}: ").split())
+
+
 _UNSET = object()
 _TYPES = {
     "label": "int64",
@@ -66,13 +76,34 @@ _TYPES = {
 }
 
 
-class MetricShell:
+class _JoinsEvaluate(type):
+    """Makes a metric's class an `evaluate.Metric` where `evaluate` is imported, as it is when it loads the file.
+
+    Elsewhere the class stands alone, so that a metric is imported without `evaluate`, which takes torch, transformers
+    and five seconds with it.
+    """
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> "_JoinsEvaluate":
+        base = _metric_of_evaluate()
+        if base is not None and bases and not any(issubclass(parent, base) for parent in bases):
+            bases = (*bases, base)
+        return super().__new__(mcs, name, bases, namespace)
+
+
+def _metric_of_evaluate() -> Any:
+    module = sys.modules.get("evaluate.module")  # not "evaluate": scripts of that name are common
+    return module.Metric if module else None
+
+
+class MetricShell(metaclass=_JoinsEvaluate):
     """The part that every `evaluate.Metric` of the hub shares: arrays go to a state, never through lists.
 
-    It is not itself an `evaluate.Metric`: `evaluate` would take the first such class of a file for the
-    metric. A metric file writes `class Auc(MetricShell, evaluate.Metric)` and sets `state` to a class with
-    `__init__(options)`, `update(arrays)` that changes nothing if it raises, `merge(other)` and `compute()`, and
-    `citation`. What `evaluate` shows of it are the docstrings of the file and of the function of its name.
+    A metric file writes `class Auc(MetricShell)` and sets `state` to a class with `__init__(options)`,
+    `update(arrays)` that changes nothing if it raises, `merge(other)` and `compute()`. The class becomes an
+    `evaluate.Metric` when `evaluate.load` reads the file, not when the metric's function is imported. MetricShell
+    itself never is one: `evaluate` would take the first such class of a file for the metric. What `evaluate` shows of
+    it are the docstrings of the file and of the function of its name; `citation` is the file's paragraph "Source: ..."
+    unless it is set.
 
     The arrays carry the names of the metric function's arguments; `references` is accepted for `label`, and
     `predictions` for the `prediction`, `score` or `probability` that the metric compares with it. Options
@@ -88,6 +119,11 @@ class MetricShell:
     _rows: int = 0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if _metric_of_evaluate() is None or not isinstance(self, _metric_of_evaluate()):
+            raise OochubError(
+                f"{type(self).__name__} was imported without `evaluate`, so it is not a module of it. Load the folder: "
+                "evaluate.load(FOLDER). The metric itself is a function: oochub.get('metric', NAME)."
+            )
         if kwargs.get("num_process", 1) != 1:
             raise OochubError(
                 f"This metric runs in one process, got num_process={kwargs['num_process']}. Gather the "
@@ -99,6 +135,7 @@ class MetricShell:
         import evaluate
 
         features, file = _features(self.state), sys.modules[type(self).__module__]
+        self.citation = self.citation or paragraph(file.__doc__, "Source")
         return evaluate.MetricInfo(
             description=file.__doc__,
             citation=self.citation,
@@ -116,8 +153,8 @@ class MetricShell:
     def add_batch(self, **batch: Any) -> None:
         """Add a batch of rows as arrays; options of the metric come with the first batch."""
         arrays, options = self._sorted_out(batch)
-        missing = [name for name, needed in _parameters(self.state.update).items() if needed]
-        missing = [name for name in missing if name not in arrays]
+        needed = _parameters(self.state.update)
+        missing = [name for name, is_needed in needed.items() if is_needed and name not in arrays]
         if missing:
             raise OochubError(f"{self.name} needs {', '.join(missing)} as well, got {', '.join(arrays) or 'no array'}.")
         self._agree(options)
@@ -141,30 +178,31 @@ class MetricShell:
         return value if isinstance(value, dict) else {self.name: value}
 
     def _agree(self, options: dict[str, Any]) -> None:
-        changed = {name: one for name, one in options.items() if self._options.get(name, _UNSET) != one}
+        changed = {name: option for name, option in options.items() if self._options.get(name, _UNSET) != option}
         if changed and self._pending is not None:
             raise OochubError(f"Options come with the first batch, got {changed} after {dict(self._options)}.")
 
     def __len__(self) -> int:
         return self._rows
 
-    def _sorted_out(self, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        present = {name: value for name, value in given.items() if value is not None}
-        arrays, options = _sorted_names(self.state, tuple(present))  # type: ignore[arg-type]
-        return {arrays[name]: present[name] for name in arrays}, {name: present[name] for name in options}
+    def _sorted_out(self, inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        values = {name: value for name, value in inputs.items() if value is not None}
+        arrays, options = _sorted_names(self.state, tuple(values))  # type: ignore[arg-type]
+        return {arrays[name]: values[name] for name in arrays}, {name: values[name] for name in options}
 
 
 @cache
-def _sorted_names(state: Any, given: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Which array each given name stands for, and which names are options."""
+def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Which array each name stands for, and which names are options."""
     arrays, options = _parameters(state.update), _parameters(state)
     aliases = {"references": "label", "predictions": _compared_array(state)}
-    meant = {name: aliases.get(name, name) for name in given}
-    unknown = sorted(name for name, one in meant.items() if one not in arrays and one not in options)
+    meanings = {name: aliases.get(name, name) for name in names}
+    unknown = sorted(name for name, meaning in meanings.items() if meaning not in arrays and meaning not in options)
     if unknown:
         allowed = ", ".join([*arrays, *options])
         raise OochubError(f"This metric takes {allowed}, got {', '.join(unknown)}.")
-    return {name: one for name, one in meant.items() if one in arrays}, tuple(set(given) & set(options))
+    of_arrays = {name: meaning for name, meaning in meanings.items() if meaning in arrays}
+    return of_arrays, tuple(set(names) & set(options))
 
 
 def _features(state: type[Any]) -> Any:
@@ -192,7 +230,7 @@ def _compared_array(state: type[Any]) -> str:
 def _parameters(function: Callable[..., Any]) -> dict[str, bool]:
     """The names of a function's arguments, and whether each must be given."""
     parameters = inspect.signature(function).parameters.values()
-    return {one.name: one.default is one.empty for one in parameters if one.name != "self"}
+    return {each.name: each.default is each.empty for each in parameters if each.name != "self"}
 
 
 class MeanState:

@@ -2,12 +2,15 @@
 
     accuracy = 1/n sum_i [prediction_i = label_i]
 
-Source: "average accuracy" of Spawrious, Section 5; WILDS, Table 1.
+Interval: a percentile bootstrap; Wilson's where fewer than ten rows are right, or wrong.
+
+Limitations: Of unbalanced classes it mostly describes the largest; see worst_group.
+
+Source: "average accuracy" of Spawrious, Section 5; WILDS, Table 1, which report it per data set.
 """
 
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
@@ -20,7 +23,8 @@ def accuracy(label: Any, prediction: Any) -> float:
 
     Args:
         label: The class of each row (n,), int or bool.
-        prediction: The predicted class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool. Scores and probabilities are an error: choose the
+            class first.
 
     Returns:
         A fraction in [0, 1], higher is better.
@@ -54,7 +58,14 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
 FACTS = MetricFacts(title="Accuracy", direction="higher", interval=_interval)
 
 
-class Accuracy(MetricShell, evaluate.Metric):  # type: ignore[misc]
-    """The metric as a module of `evaluate`: compute(label=..., prediction=...)."""
+class Accuracy(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "accuracy"))
+    >>> module.compute(references=[0, 1, 1, 2], predictions=[0, 1, 2, 2])
+    {'accuracy': 0.75}
+    """
 
     state = _AccuracyState

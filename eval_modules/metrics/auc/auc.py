@@ -1,14 +1,22 @@
-"""Area under the ROC curve: the chance that a positive row scores higher than a negative one.
+"""Area under the ROC curve: the chance that a positive row scores higher than a negative one, ties one half.
 
     AUC = P(score+ > score-) + 1/2 P(score+ = score-)
 
-It is the Mann-Whitney statistic divided by the number of pairs: exact, in float64, ties count one half.
-Source: Hanley and McNeil 1982 (Radiology 143:29-36); "AUC" of NOOCH, Section 6.1.
+It is the Mann-Whitney statistic divided by the number of pairs: exact, in float64, never an average over batches. A
+strictly increasing change of the scores does not change it.
+
+Interval: DeLong's on the logit scale (with clusters: Obuchowski's). DeLong, DeLong and Clarke-Pearson 1988, Biometrics
+44:837-845.
+
+Limitations: The AUC says nothing of a threshold or of calibration. With fewer than 30 rows of a class and an AUC near 1
+its interval is too narrow; the estimate says so.
+
+Source: Hanley and McNeil 1982, "The meaning and use of the area under a receiver operating characteristic (ROC) curve",
+Radiology 143:29-36; "AUC" of NOOCH, Section 6.1.
 """
 
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from oochub.metric import MetricFacts, MetricShell
@@ -26,7 +34,8 @@ def auc(label: Any, score: Any) -> float:
 
     Args:
         label: 0 or 1 (n,), int or bool.
-        score: Any real number (n,), higher = more likely class 1; infinities are fine. -0.0 equals 0.0.
+        score: Any real number (n,), higher = more likely class 1; infinities are fine. -0.0 equals 0.0. Probabilities
+            and logits give the same value, unless rounding makes ties of different logits.
 
     Returns:
         A fraction in [0, 1], higher is better, 0.5 is chance. nan if all rows are of one class.
@@ -36,6 +45,9 @@ def auc(label: Any, score: Any) -> float:
 
     >>> auc(label=[0, 0, 1, 1], score=[0.1, 0.4, 0.35, 0.8])
     0.75
+    >>> from oochub.stats.estimation import estimate
+    >>> estimate(auc, {"label": [0, 1] * 50, "score": [i % 7 + i % 2 for i in range(100)]})
+    0.635 [0.521, 0.735] n=100
     """
     label, score = _checked(label, score)
     positive = label.astype(bool)
@@ -114,8 +126,16 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
 FACTS = MetricFacts(title="AUC", direction="higher", ranking=True, interval=_interval)
 
 
-class Auc(MetricShell, evaluate.Metric):  # type: ignore[misc]
-    """The metric as a module of `evaluate`: compute(label=..., score=...)."""
+class Auc(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "auc"))
+    >>> module.add_batch(label=[0, 0], score=[0.1, 0.4])
+    >>> module.add_batch(label=[1, 1], score=[0.35, 0.8])
+    >>> module.compute()
+    {'auc': 0.75}
+    """
 
     state = _AucState
-    citation = "Hanley and McNeil 1982, Radiology 143:29-36"

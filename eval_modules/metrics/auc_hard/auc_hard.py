@@ -1,13 +1,19 @@
-"""AUC over the rows out of context: hard positives against hard negatives.
+"""AUC over the rows out of context: hard positives against hard negatives, easy rows left out.
 
-The AUC of the rows whose `challenge` is hard_positive, hard_negative or hard; the easy rows are left out.
-Source: "AUC-Hard" of NOOCH, Section 6.1 and Table 2 (nooch.py of the released code: hard = hard positives
-and hard negatives).
+A criterion (co-occurrence or gist of NOOCH, mismatch, ...) names each row easy, hard_positive, hard_negative or hard.
+The AUC of all rows can be high while that of the hard ones is below one half: the model then reads the context and not
+the object.
+
+Interval: DeLong's on the logit scale (with clusters: Obuchowski's), of the hard rows.
+
+Limitations: Values of two criteria are of different rows and do not compare. Hard rows are few: look at the interval.
+
+Source: Madras and Zemel 2021, "Identifying and Benchmarking Natural Out-of-Context Prediction Problems" (NOOCH),
+"AUC-Hard" of Section 6.1 and Table 2 (nooch.py of the released code: hard = hard positives and hard negatives).
 """
 
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from oochub.eval_modules.metrics.auc.auc import auc
@@ -23,19 +29,23 @@ def auc_hard(label: Any, score: Any, challenge: Any) -> float:
     Args:
         label: 0 or 1 (n,), int or bool.
         score: Any real number (n,), higher = more likely class 1.
-        challenge: "easy", "hard_positive", "hard_negative" or "hard" (n,), names, not numbers.
+        challenge: The names "easy", "hard_positive", "hard_negative" or "hard" (n,). Numbers are an error: a ClassLabel
+            column gives names with `features["challenge"].int2str`.
 
     Returns:
-        A fraction in [0, 1], higher is better, 0.5 is chance. nan if no row is hard, or the hard rows are
-        all of one class.
+        A fraction in [0, 1], higher is better, 0.5 is chance. nan if no row is hard, or the hard rows are all of one
+        class.
 
     Raises:
-        OochubError: No rows, different lengths, labels other than 0 and 1, NaN scores, an unknown challenge,
-            a hard_positive of class 0, or a hard_negative of class 1.
+        OochubError: No rows, different lengths, labels other than 0 and 1, NaN scores, an unknown challenge, a
+            hard_positive of class 0, or a hard_negative of class 1.
 
-    >>> auc_hard(label=[1, 1, 0, 0], score=[0.9, 0.2, 0.4, 0.1],
-    ...          challenge=["easy", "hard_positive", "hard_negative", "hard_negative"])
+    >>> label, score = [1, 1, 0, 0], [0.9, 0.2, 0.4, 0.1]
+    >>> auc_hard(label=label, score=score, challenge=["easy", "hard_positive", "hard_negative", "hard_negative"])
     0.5
+    >>> import oochub
+    >>> oochub.get("metric", "auc")(label=label, score=score)
+    0.75
     """
     label, score, hard = _checked(label, score, challenge)
     return auc(label[hard], score[hard]) if hard.any() else float("nan")
@@ -80,8 +90,14 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
 FACTS = MetricFacts(title="AUC-Hard", direction="higher", ranking=True, interval=_interval)
 
 
-class AucHard(MetricShell, evaluate.Metric):  # type: ignore[misc]
-    """The metric as a module of `evaluate`: compute(label=..., score=..., challenge=...)."""
+class AucHard(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "auc_hard"))
+    >>> module.compute(label=[1, 1, 0], score=[0.9, 0.2, 0.4], challenge=["easy", "hard_positive", "hard_negative"])
+    {'auc_hard': 0.0}
+    """
 
     state = _AucHardState
-    citation = "Madras and Zemel 2021, NOOCH, Section 6.1"

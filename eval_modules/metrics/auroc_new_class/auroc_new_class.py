@@ -1,14 +1,20 @@
-"""New-class AUROC: the chance that an in-distribution row scores higher than one of an unknown class.
+"""New-class AUROC: the chance that an in-distribution row scores higher than one of an unknown class, ties one half.
 
     AUROC = P(score_ID > score_OOD) + 1/2 P(score_ID = score_OOD)
 
-ID are all rows whose class is in the label set, whether the classifier was right or not.
-Source: "new-class detection" of ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Section 2 and Table 1.
+In-distribution (ID) are all rows whose class is in the label set, whether the classifier was right or not;
+`auroc_failure` counts its mistakes with the rows of an unknown class (OOD).
+
+Interval: DeLong's on the logit scale (with clusters: Obuchowski's).
+
+Limitations: A detector that gives covariate shift low scores looks good on OOD rows that are also shifted in style.
+That it ranks *incorrect* ID rows above OOD rows raises the value, too: see `ood_breakdown`.
+
+Source: Yang, Zhang and Russakovsky 2024, "ImageNet-OOD: Deciphering Modern Out-of-Distribution Detection Algorithms",
+ICLR, "new-class detection" of Section 2 and Table 1.
 """
 
 from typing import Any
-
-import evaluate
 
 from oochub.eval_modules.metrics._ranking import ID, OOD, NewClassState, auroc_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
@@ -21,7 +27,8 @@ def auroc_new_class(score: Any, is_ood: Any) -> float:
     """Area under the ROC curve of `score` for ID against OOD rows.
 
     Args:
-        score: Any real number (n,), higher = more in-distribution; infinities are fine. -0.0 equals 0.0.
+        score: Any real number (n,), higher = more in-distribution, as every detector of the hub gives it; infinities
+            are fine. -0.0 equals 0.0.
         is_ood: Whether the class of the row is outside the label set (n,), bool or 0 and 1.
 
     Returns:
@@ -49,8 +56,15 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
 FACTS = MetricFacts(title="New-class AUROC", direction="higher", ranking=True, interval=_interval)
 
 
-class AurocNewClass(MetricShell, evaluate.Metric):  # type: ignore[misc]
-    """The metric as a module of `evaluate`: compute(score=..., is_ood=...)."""
+class AurocNewClass(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "auroc_new_class"))
+    >>> module.add_batch(score=[0.9, 0.4], is_ood=[False, False])
+    >>> module.compute(score=[0.5, 0.1], is_ood=[True, True])
+    {'auroc_new_class': 0.75}
+    """
 
     state = _State
-    citation = "Yang, Zhang and Russakovsky 2024, ImageNet-OOD, ICLR"

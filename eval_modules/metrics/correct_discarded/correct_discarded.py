@@ -3,12 +3,20 @@
     tau = the k-th smallest score of the nO OOD rows, k = ceil(rejected nO)
     value = share of the correct ID rows with score <= tau
 
-Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Appendix B and Table 2, with 75% of the OOD rows rejected.
+The threshold comes from the OOD rows alone, so the correct rows may be of any set: ImageNet-1K, or ImageNet-C and
+ImageNet-R with a covariate shift.
+
+Interval: a percentile bootstrap, widened to Wilson's where that reaches further.
+
+Limitations: Rows that tie with the threshold are rejected, OOD or not, so more than the asked share of the OOD rows may
+be; the interval's `reason` then says how many. An interpolated percentile as the threshold gives other values on few
+rows.
+
+Source: Yang, Zhang and Russakovsky 2024, "ImageNet-OOD: Deciphering Modern Out-of-Distribution Detection Algorithms",
+ICLR, Appendix B and Table 2, with 75% of the OOD rows rejected.
 """
 
 from typing import Any
-
-import evaluate
 
 from oochub.eval_modules.metrics._ranking import CORRECT, OOD, FailureState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
@@ -24,9 +32,11 @@ def correct_discarded(score: Any, is_ood: Any, correct: Any, rejected: float = 0
     or not, so more than `rejected` of the OOD rows may be. The interval says so where that happens.
 
     Args:
-        score: Any real number (n,), higher = more in-distribution; infinities are fine. -0.0 equals 0.0.
+        score: Any real number (n,), higher = more in-distribution, as every detector of the hub gives it; infinities
+            are fine. -0.0 equals 0.0.
         is_ood: Whether the class of the row is outside the label set (n,), bool or 0 and 1.
-        correct: Whether the classifier was right (n,), bool or 0 and 1, not looked at where `is_ood` holds.
+        correct: Whether the classifier was right (n,), bool or 0 and 1, not looked at where `is_ood` holds. It is that
+            of the classifier itself, not of logits that a detector has changed.
         rejected: The share of the OOD rows to reject, in (0, 1].
 
     Returns:
@@ -36,8 +46,11 @@ def correct_discarded(score: Any, is_ood: Any, correct: Any, rejected: float = 0
     Raises:
         OochubError: No rows, different lengths, flags other than 0 and 1, NaN scores, or `rejected` outside (0, 1].
 
-    >>> correct_discarded(score=[0.9, 0.4, 0.5, 0.1], is_ood=[0, 0, 1, 1], correct=[1, 1, 0, 0])
+    >>> score, is_ood, correct = [0.9, 0.4, 0.2, 0.5, 0.3, 0.1], [0, 0, 0, 1, 1, 1], [1, 1, 0, 0, 0, 0]
+    >>> correct_discarded(score=score, is_ood=is_ood, correct=correct)
     0.5
+    >>> correct_discarded(score=score, is_ood=is_ood, correct=correct, rejected=0.5)
+    0.0
     """
     check_share(rejected, "rejected")
     ood, _, right = tallies(score, is_ood, correct)
@@ -63,8 +76,14 @@ def _interval(columns: dict[str, Array], sampling: Sampling, rejected: float = 0
 FACTS = MetricFacts(title="Correct discarded", direction="lower", ranking=True, interval=_interval)
 
 
-class CorrectDiscarded(MetricShell, evaluate.Metric):  # type: ignore[misc]
-    """The metric as a module of `evaluate`: compute(score=..., is_ood=..., correct=..., rejected=0.75)."""
+class CorrectDiscarded(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "correct_discarded"))
+    >>> module.compute(score=[0.9, 0.4, 0.5, 0.1], is_ood=[0, 0, 1, 1], correct=[1, 1, 0, 0], rejected=0.5)
+    {'correct_discarded': 0.0}
+    """
 
     state = _State
-    citation = "Yang, Zhang and Russakovsky 2024, ImageNet-OOD, ICLR"

@@ -5,12 +5,16 @@ Two conventions go by the name FPR@95, and differ on the same scores:
     positive="id":   share of OOD rows accepted when 95% of the ID rows are (papers of ODIN, KNN, ViM, ReAct)
     positive="ood":  share of ID rows rejected when 95% of the OOD rows are (OpenOOD, pytorch-ood)
 
-Source: Liang, Li and Srikant 2018 (ICLR), Section 4.2; OpenOOD, auc_and_fpr_recall.
+Interval: a percentile bootstrap, widened to Wilson's where that reaches further.
+
+Limitations: The threshold is the score of one row: on few rows the value jumps. Rows that tie with it count as taken on
+both sides; the interval's `reason` says how many positives that are.
+
+Source: Liang, Li and Srikant 2018, "Enhancing the Reliability of Out-of-distribution Image Detection in Neural
+Networks", ICLR, Section 4.2; OpenOOD, auc_and_fpr_recall.
 """
 
 from typing import Any
-
-import evaluate
 
 from oochub.eval_modules.metrics._ranking import NewClassState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
@@ -26,7 +30,8 @@ def fpr_at_tpr(score: Any, is_ood: Any, tpr: float = 0.95, positive: Positive = 
     tie with it count as taken, on both sides.
 
     Args:
-        score: Any real number (n,), higher = more in-distribution; infinities are fine. -0.0 equals 0.0.
+        score: Any real number (n,), higher = more in-distribution, as every detector of the hub gives it; infinities
+            are fine. -0.0 equals 0.0.
         is_ood: Whether the class of the row is outside the label set (n,), bool or 0 and 1.
         tpr: The share of the positives to find, in (0, 1].
         positive: "id" takes rows from the highest score down, "ood" from the lowest up.
@@ -38,9 +43,11 @@ def fpr_at_tpr(score: Any, is_ood: Any, tpr: float = 0.95, positive: Positive = 
         OochubError: No rows, different lengths, flags other than 0 and 1, NaN scores, `tpr` outside (0, 1], or another
             `positive`.
 
-    >>> score, is_ood = [0.9, 0.7, 0.3, 0.6, 0.5, 0.4], [0, 0, 0, 1, 1, 1]
-    >>> fpr_at_tpr(score, is_ood), round(fpr_at_tpr(score, is_ood, positive="ood"), 3)
-    (1.0, 0.333)
+    >>> score, is_ood = [0.9, 0.7, 0.3, 0.2, 0.6, 0.5, 0.4, 0.1], [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> fpr_at_tpr(score=score, is_ood=is_ood, tpr=0.75)
+    0.75
+    >>> fpr_at_tpr(score=score, is_ood=is_ood, tpr=0.75, positive="ood")
+    0.5
     """
     check_share(tpr, "tpr")
     ood, inside = tallies(score, is_ood)
@@ -71,8 +78,15 @@ def _interval(columns: dict[str, Array], sampling: Sampling, tpr: float = 0.95, 
 FACTS = MetricFacts(title="FPR at TPR", direction="lower", ranking=True, interval=_interval)
 
 
-class FprAtTpr(MetricShell, evaluate.Metric):  # type: ignore[misc]
-    """The metric as a module of `evaluate`: compute(score=..., is_ood=..., tpr=0.95, positive="id")."""
+class FprAtTpr(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "fpr_at_tpr"))
+    >>> score, is_ood = [0.9, 0.7, 0.3, 0.2, 0.6, 0.5, 0.4, 0.1], [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> module.compute(score=score, is_ood=is_ood, tpr=0.75, positive="ood")
+    {'fpr_at_tpr': 0.5}
+    """
 
     state = _State
-    citation = "Liang, Li and Srikant 2018, Enhancing the Reliability of Out-of-distribution Detection, ICLR"

@@ -2,12 +2,19 @@
 
     NLL = -1/n sum_i log p_i[label_i]     (natural logarithm)
 
-Source: Good 1952 (the logarithmic score); "NLL" of NOOCH, Section 6.1.
+It is a proper score: the true probabilities, and only they, make it smallest on average.
+
+Interval: a percentile bootstrap.
+
+Limitations: A few confident mistakes can outweigh all else; float32 probabilities round to 0 and 1, so compute the
+softmax in float64.
+
+Source: Good 1952, "Rational decisions", Journal of the Royal Statistical Society B 14:107-114 (the logarithmic score);
+"NLL" of NOOCH, Section 6.1.
 """
 
 from typing import Any
 
-import evaluate
 import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
@@ -25,17 +32,19 @@ def nll(label: Any, probability: Any) -> float:
 
     Args:
         label: The class of each row (n,), int.
-        probability: Of class 1 (n,), or of each class (n, c), rows that sum to 1.
+        probability: Of class 1 (n,), or of each class (n, c), rows that sum to 1. Logits are an error, not a guess.
 
     Returns:
         Nats, 0 or larger, lower is better; log(c) is a uniform guess.
 
     Raises:
-        OochubError: No rows, different lengths, a label without a column, NaN, probabilities outside [0, 1] or
-            rows that do not sum to 1. Logits are never guessed at.
+        OochubError: No rows, different lengths, a label without a column, NaN, probabilities outside [0, 1] or rows
+            that do not sum to 1.
 
     >>> round(nll(label=[1, 0], probability=[0.5, 0.75]), 4)  # (log 2 + log 4) / 2
     1.0397
+    >>> round(nll(label=[2, 0], probability=[[0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]), 4)
+    0.6931
     """
     return float(_losses(label, probability).mean())
 
@@ -63,8 +72,16 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
 FACTS = MetricFacts(title="NLL", direction="lower", maximum=None, unit="nats", interval=_interval)
 
 
-class Nll(MetricShell, evaluate.Metric):  # type: ignore[misc]
-    """The metric as a module of `evaluate`: compute(label=..., probability=...)."""
+class Nll(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "nll"))
+    >>> module.add_batch(label=[1], probability=[0.25])
+    >>> module.add_batch(label=[0], probability=[0.0])
+    >>> module.compute()["nll"] == nll(label=[1, 0], probability=[0.25, 0.0])
+    True
+    """
 
     state = _NllState
-    citation = "Good 1952, Journal of the Royal Statistical Society B 14:107-114"

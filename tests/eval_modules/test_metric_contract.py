@@ -1,0 +1,233 @@
+"""The contract of every metric: each folder of eval_modules/metrics is found and tested without being named here.
+
+Each rule was seen to fail on a planted fault; `test_rules_catch_planted_faults` repeats that.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+from metric_subjects import FOLDER, NAMES, Subject, random_columns, same, subject
+from sklearn.metrics import roc_auc_score
+
+from oochub.errors import OochubError
+from oochub.metric import MetricFacts
+from oochub.stats.estimation import Estimate
+
+
+def numbers(metric: Subject, result: dict[str, Any]) -> list[tuple[float, MetricFacts]]:
+    facts = metric.facts.keys or {metric.name: metric.facts}
+    return [(result[key], facts[key]) for key in facts if key in result]
+
+
+def rule_order(metric: Subject) -> None:
+    """The order of the rows does not matter."""
+    for seed in range(5):
+        columns = random_columns(metric.arrays, 60, seed)
+        order = np.random.default_rng(seed).permutation(60)
+        same(metric(columns), metric({name: column[order] for name, column in columns.items()}))
+
+
+def rule_bounds(metric: Subject) -> None:
+    """Every number lies within the bounds that FACTS gives."""
+    for n, seed in [(2, 0), (3, 1), (10, 2), (200, 3), (5000, 4)]:
+        for value, facts in numbers(metric, metric(random_columns(metric.arrays, n, seed))):
+            above = facts.maximum is not None and value > facts.maximum
+            assert not (value < facts.minimum or above), f"{facts.title} is {value}"
+
+
+def rule_nan(metric: Subject) -> None:
+    """NaN in any array is an OochubError."""
+    for name in metric.arrays:
+        columns = random_columns(metric.arrays, 20, 0)
+        if columns[name].dtype.kind not in "US":
+            columns[name] = columns[name].astype(float)
+            columns[name].reshape(20, -1)[7, 0] = np.nan
+            with pytest.raises(OochubError):
+                metric(columns)
+
+
+def rule_empty(metric: Subject) -> None:
+    """No rows are an OochubError, of the function and of the state."""
+    with pytest.raises(OochubError):
+        metric({name: column[:0] for name, column in random_columns(metric.arrays, 4, 0).items()})
+    with pytest.raises(OochubError):
+        metric.state().compute()
+
+
+def rule_lengths(metric: Subject) -> None:
+    """Arrays of different lengths are an OochubError."""
+    for name in metric.arrays:
+        columns = random_columns(metric.arrays, 20, 0)
+        columns[name] = columns[name][:-1]
+        with pytest.raises(OochubError):
+            metric(columns)
+
+
+def rule_one_class(metric: Subject) -> None:
+    """What ranks two classes has no value on one; what averages rows keeps within its bounds."""
+    columns = random_columns(metric.arrays, 40, 0)
+    truth = columns["label"] if "label" in columns else np.where(columns["is_ood"], 2, columns.get("correct", 0))
+    for rows in (truth == kind for kind in np.unique(truth)):
+        try:
+            results = numbers(metric, metric({name: column[rows] for name, column in columns.items()}))
+        except OochubError:
+            continue
+        for value, facts in results:
+            assert math.isnan(value) if metric.facts.ranking else value >= facts.minimum
+
+
+def rule_deterministic(metric: Subject) -> None:
+    """The same arrays give the same number, and stay as they were."""
+    columns = random_columns(metric.arrays, 100, 0)
+    before = {name: column.copy() for name, column in columns.items()}
+    same(metric(columns), metric(columns), tolerance=0)
+    for name, column in columns.items():
+        np.testing.assert_array_equal(column, before[name], err_msg=f"{metric.name} changed {name}")
+
+
+def rule_rescaling(metric: Subject) -> None:
+    """Where FACTS says ranking, an increasing change of the scores changes nothing."""
+    if not metric.facts.ranking:
+        return
+    for seed in range(5):
+        columns = random_columns(metric.arrays, 200, seed)
+        for rescale in (lambda s: 2 * s - 5, np.exp, lambda s: s**3, lambda s: s.astype(np.float32)):
+            same(metric(columns), metric(columns | {"score": rescale(columns["score"])}), tolerance=0)
+
+
+def rule_state(metric: Subject) -> None:
+    """States of any parts of the rows, merged in any order, give the number of all rows."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        columns = random_columns(metric.arrays, 300, seed)
+        cuts = np.sort(rng.choice(np.arange(1, 300), 6, replace=False))
+        states = []
+        for rows in np.split(np.arange(300), cuts):
+            states.append(metric.state())
+            half = len(rows) // 2
+            for part in (rows[:half], rows[half:]):
+                if len(part):
+                    states[-1].update(**{name: column[part] for name, column in columns.items()})
+        total = metric.state()
+        for i in rng.permutation(len(states)):
+            total.merge(states[i])
+        merged = total.compute()
+        same(metric(columns), merged if isinstance(merged, dict) else {metric.name: merged})
+
+
+def rule_interval(metric: Subject) -> None:
+    """The interval holds the value, has a width, and says its rows and its method."""
+    columns = random_columns(metric.arrays, 300, 0)
+    intervals = metric.interval(columns)
+    result = metric(columns)
+    for key, interval in (intervals if isinstance(intervals, dict) else {metric.name: intervals}).items():
+        assert isinstance(interval, Estimate)
+        assert interval.value == pytest.approx(result[key], rel=1e-12)
+        assert interval.low <= interval.value <= interval.high, f"{key}: {interval}"
+        assert interval.low < interval.high, f"{key} has an interval without width: {interval}"
+        assert 0 < interval.n <= 300 and interval.method
+
+
+RULES = [
+    rule_order,
+    rule_bounds,
+    rule_nan,
+    rule_empty,
+    rule_lengths,
+    rule_one_class,
+    rule_deterministic,
+    rule_rescaling,
+    rule_state,
+    rule_interval,
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_rule(name: str, rule: Callable[[Subject], None]) -> None:
+    try:
+        rule(subject(name))
+    except (AssertionError, pytest.fail.Exception) as failure:
+        file = f"eval_modules/metrics/{name}/{name}.py"
+        pytest.fail(f"{file} breaks a rule of every metric: {inspect.getdoc(rule)}\n{failure}")
+
+
+def test_some_metrics_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
+    """Fault planted: another FOLDER, in which no metric is found, made it fail."""
+    assert len(NAMES) >= 1
+    for name in NAMES:
+        assert (FOLDER / name / f"{name}.py").is_file(), f"{name} has no {name}.py"
+    with capsys.disabled():
+        print(f"\ncontract of metrics: {len(RULES)} rules x {len(NAMES)} metrics")  # noqa: T201
+
+
+class _BatchMeanState:
+    """Planted fault: the mean of the AUCs of the batches."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def update(self, *, label: Any, score: Any) -> None:
+        if 0 < sum(label) < len(label):
+            self.values.append(float(roc_auc_score(label, score)))
+
+    def merge(self, other: "_BatchMeanState") -> None:
+        self.values += other.values
+
+    def compute(self) -> float:
+        return float(np.mean(self.values))
+
+
+def _sorting_in_place(label: Any, score: Any) -> float:
+    score.sort()
+    return 0.5
+
+
+def _nan_as_zero(label: Any, score: Any) -> float:
+    return float(_AUC(np.nan_to_num(label) > 0, np.nan_to_num(score)))
+
+
+def _cut_to_the_shorter(label: Any, score: Any) -> float:
+    n = min(len(label), len(score))
+    return float(_AUC(label[:n], score[:n]))
+
+
+def _planted(value: float, low: float, high: float) -> Estimate:
+    return Estimate(value, low=low, high=high, n=300, method="planted")
+
+
+_AUC = import_module("oochub.eval_modules.metrics.auc.auc").auc
+_GENERATOR = np.random.default_rng(0)
+FAULTS: list[tuple[Callable[[Subject], None], str, dict[str, Any]]] = [
+    (rule_order, "the first row alone", {"function": lambda label, score: float(score[0])}),
+    (rule_bounds, "twice the AUC", {"function": lambda label, score: 2 * _AUC(label, score)}),
+    (rule_nan, "nan read as 0", {"function": _nan_as_zero}),
+    (rule_empty, "0 for no rows", {"function": lambda label, score: 0.0}),
+    (rule_lengths, "cut to the shorter", {"function": _cut_to_the_shorter}),
+    (rule_one_class, "one half for one class", {"function": lambda label, score: 0.5}),
+    (rule_deterministic, "random", {"function": lambda label, score: float(_GENERATOR.random())}),
+    (rule_deterministic, "sorts the caller's array", {"function": _sorting_in_place}),
+    (rule_rescaling, "a mean of scores", {"function": lambda label, score: float(np.mean(score[label == 1]))}),
+    (rule_state, "mean of the batches' AUCs", {"state": _BatchMeanState}),
+    (rule_interval, "of other rows", {"interval": lambda columns: _planted(0.5, 0.4, 0.6)}),
+    (rule_interval, "no width", {"interval": lambda columns: _planted(*[_AUC(**columns)] * 3)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "fault", "planted"), FAULTS, ids=[f"{rule.__name__}-{f}" for rule, f, _ in FAULTS])
+def test_rules_catch_planted_faults(rule: Callable[[Subject], None], fault: str, planted: dict[str, Any]) -> None:
+    sound = subject("auc")
+    rule(sound)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        rule(replace(sound, **planted))
+
+
+def test_every_rule_has_a_planted_fault_and_says_what_it_asks() -> None:
+    assert {rule for rule, _, _ in FAULTS} == set(RULES)
+    assert all(inspect.getdoc(rule) for rule in RULES)

@@ -1,0 +1,131 @@
+"""A metric's folder as a module of `evaluate`, and its README."""
+
+import doctest
+import re
+import subprocess
+import sys
+from importlib import import_module
+from typing import Any
+
+import evaluate
+import numpy as np
+import pytest
+from metric_subjects import FOLDER, NAMES, random_columns, same, subject
+
+import oochub
+from oochub.dataset_cards.metric_card import metric_card
+from oochub.errors import OochubError
+from oochub.metric import MetricShell, paragraph
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evaluate_loads_the_folder(name: str) -> None:
+    """evaluate.load gives the function's numbers, in one call and in batches, and keeps no rows of an error.
+
+    Faults planted: `compute` without its `finally` left two rows behind; a shell whose state was that of the
+    error rate gave another number.
+    """
+    metric, shell = subject(name), evaluate.load(str(FOLDER / name))
+    assert isinstance(shell, evaluate.Metric) and shell.name == name
+    assert shell.info.citation == shell.citation == paragraph(shell.description, "Source") != ""
+    columns = random_columns(metric.arrays, 50, 0)
+    expected = metric(columns)
+    same(shell.compute(**columns), expected)
+    for rows in np.array_split(np.arange(50), 4):
+        shell.add_batch(**{array: column[rows] for array, column in columns.items()})
+    same(shell.compute(), expected)
+    for i in range(50):
+        shell.add(**{array: column[i] for array, column in columns.items()})
+    same(shell.compute(), expected)
+    shell.add_batch(**{array: column[:2] for array, column in columns.items()})
+    with pytest.raises(OochubError):
+        shell.compute(**{array: column[:0] for array, column in columns.items()})
+    assert len(shell) == 0
+    same(shell.compute(**columns), expected)
+
+
+@pytest.mark.parametrize(
+    "before", ["", "import types\nsys.modules['evaluate'] = types.ModuleType('evaluate')\n"], ids=["plain", "script"]
+)
+def test_a_metric_is_imported_without_evaluate(before: str) -> None:
+    """Function, facts and state need numpy and scipy alone, also where a script of the user's is named `evaluate`.
+
+    Faults planted: `import evaluate` at the head of ece.py; `import pandas` at that of oochub/stats/arrays.py; a base
+    taken from `evaluate` instead of `evaluate.module`, which that script does not have.
+    """
+    code = (
+        f"import sys\nfrom importlib import import_module\n{before}"
+        "heavy = ('datasets', 'torch', 'transformers', 'pandas', 'pyarrow', 'sklearn', 'evaluate.module')\n"
+        f"for name in {NAMES!r}:\n"
+        "    file = import_module(f'oochub.eval_modules.metrics.{name}.{name}')\n"
+        "    assert file.FACTS and callable(getattr(file, name))\n"
+        "    assert not (imported := [module for module in heavy if module in sys.modules]), (name, imported)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_evaluate_loads_what_was_imported_before_it() -> None:
+    """`evaluate.load` and `evaluate.combine` work where the metrics' functions came first; the class alone says how.
+
+    Fault planted: a base that is looked up when `oochub.metric` is imported, not with each class.
+    """
+    code = (
+        "import oochub\nfrom oochub.eval_modules.metrics.error_rate.error_rate import ErrorRate\n"
+        "try:\n    ErrorRate()\nexcept oochub.OochubError as error:\n    print(error)\n"
+        f"import evaluate\nshells = [evaluate.load({str(FOLDER)!r} + '/' + n) for n in ('accuracy', 'error_rate')]\n"
+        "print(evaluate.combine(shells).compute(references=[0, 1, 1, 1], predictions=[0, 1, 1, 0]))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    message, _, numbers = run.stdout.strip().rpartition("\n")
+    assert "ErrorRate was imported without `evaluate`" in message and "evaluate.load(FOLDER)" in message, run.stderr
+    assert numbers == "{'accuracy': 0.75, 'error_rate': 0.25}"
+
+
+def test_a_class_of_a_plug_in_may_name_evaluate_itself() -> None:
+    """Fault planted: a base that is added a second time is a TypeError of Python ("duplicate base class")."""
+
+    class Own(MetricShell, evaluate.Metric):
+        state = subject("accuracy").state
+
+    assert Own.__mro__.count(evaluate.Metric) == 1
+    assert Own.__bases__ == (MetricShell, evaluate.Metric)
+
+
+def test_readme_of_a_file_that_lacks_parts_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault planted: without the check it is a KeyError: 'Raises'."""
+    module = import_module("oochub.eval_modules.metrics.auc.auc")
+    monkeypatch.setattr(module, "__doc__", "AUC: a number.")
+    monkeypatch.setattr(module.auc, "__doc__", "A number.\n\nArgs:\n    label: 0 or 1.\n\nReturns:\n    It.\n")
+    with pytest.raises(OochubError, match=r'lacks a paragraph "Interval: \.\.\.".*; a section "Raises:".*; an example'):
+        metric_card("auc")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_readme_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every python block of a metric's README runs in one namespace and prints what it says.
+
+    Faults planted: a wrong digit in a printed result; a README without its title line.
+    """
+    text = (FOLDER / name / "README.md").read_text("utf-8")
+    assert re.match(r"---\n(.*\n)*?title: \S.*\n", text), f"{name}/README.md needs front matter with a title"
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks, f"{name}/README.md shows no code"
+    monkeypatch.chdir(FOLDER.resolve().parents[1])
+    examples = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, f"{name}/README.md", None, 0)
+    assert examples.examples, f"{name}/README.md has code without a prompt"
+    report: list[str] = []
+    failed = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples, out=report.append).failed
+    assert failed == 0, "".join(report)
+
+
+def test_an_array_that_the_hub_does_not_know_is_an_error():
+    class State:
+        def update(self, *, weight: Any) -> None:
+            """Takes what no metric takes."""
+
+    class Odd(MetricShell):
+        state = State
+
+    with pytest.raises(oochub.OochubError, match=r"Arrays of a metric are label, .*State takes weight\. Name it"):
+        Odd()
