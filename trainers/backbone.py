@@ -5,11 +5,13 @@ from typing import Any
 
 import torch
 
+from oochub import catalog
 from oochub.errors import OochubError
+from oochub.input import Input, check_changes
 from oochub.trainers.rows.labels import CLASSES
 
-_TINY = "resnet-tiny"
-_TINY_SIZE = 48  # pixels
+TINY = "resnet-tiny"
+"""The name of the small network."""
 
 
 def backbone(
@@ -19,25 +21,29 @@ def backbone(
     problem_type: str = CLASSES,
     image_size: int | None = None,
     pretrained: bool = True,
-    text: bool = False,
+    kind: type[Input] | None = None,
+    dataset: Any = None,
     seed: int = 0,
 ) -> tuple[Any, Any]:
-    """A model with a fresh head for these classes, and its image processor or tokenizer.
+    """A model with a fresh head for these classes, and its processor.
 
     Args:
         name: "resnet-tiny", a ResNet of three basic blocks (0.3 million parameters) from scratch that sees the whole
-            picture squeezed to a square; else a folder or Hub id of a classifier or of what one is made from.
+            picture squeezed to a square, or arrays of any number of bands as they are; else a folder or Hub id of a
+            classifier or of what one is made from.
         class_names: Names of the classes or labels in order; one name for a number.
         problem_type: Of the model's config: "single_label_classification", "multi_label_classification" or
             "regression".
         image_size: Height and width in pixels to which whole pictures are squeezed; None is 48 for "resnet-tiny", and
             what the model's own image processor does for others.
         pretrained: Load the weights; False takes the architecture alone.
-        text: The model reads texts, and the second result is its tokenizer.
+        kind: Of input that the model reads; None is pictures.
+        dataset: The training set; a model of arrays has its number of bands, and normalizes by its mean and deviation
+            unless the folder of `name` has an `arrays.json` of that shape.
         seed: Of the weights that are not loaded.
 
     Returns:
-        (model, image_processor), or (model, tokenizer); the model's config carries the names.
+        (model, processor): an image processor, a tokenizer or an ArrayProcessor; the model's config carries the names.
 
     Raises:
         OochubError: Fewer than two classes, an image_size that the model cannot take, or a name that is neither a
@@ -49,8 +55,10 @@ def backbone(
     """
     if len(class_names) < (2 if problem_type == CLASSES else 1):
         raise OochubError(f"A classifier needs two classes or more, got {list(class_names)}.")
-    if image_size is not None and (text or image_size < 16):
-        raise OochubError(f"image_size must be 16 pixels or more, of pictures, got {image_size}.")
+    kind = kind or catalog.get("input", "pictures")
+    check_changes(kind, image_size=image_size)
+    if image_size is not None and image_size < 16:
+        raise OochubError(f"image_size must be 16 pixels or more, got {image_size}.")
     labels = {
         "id2label": dict(enumerate(class_names)),
         "label2id": {each: number for number, each in enumerate(class_names)},
@@ -58,39 +66,46 @@ def backbone(
     }
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if name == _TINY and not text:
-            return _tiny(labels, image_size or _TINY_SIZE)
-        model, processor = _loaded(name, labels, pretrained=pretrained, text=text)
+        if name == TINY and _can_be_tiny(kind):
+            return _tiny(labels, kind, dataset, image_size)
+        model, processor = _loaded(name, labels, kind, dataset, pretrained=pretrained)
     return model, processor if image_size is None else _squeezing(model, processor, image_size)
 
 
-def _tiny(labels: dict[str, Any], size: int) -> tuple[Any, Any]:
-    from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
-
-    config = ResNetConfig(embedding_size=32, hidden_sizes=[32, 64, 128], depths=[1, 1, 1], layer_type="basic", **labels)
-    # exact size, no crop: a center crop would cut off context at the sides
-    processor = ViTImageProcessorPil(size={"height": size, "width": size})
-    return ResNetForImageClassification(config), processor
+def _can_be_tiny(kind: type[Input]) -> bool:
+    return kind.auto_model == "AutoModelForImageClassification"
 
 
-def _loaded(name: str, labels: dict[str, Any], *, pretrained: bool, text: bool) -> tuple[Any, Any]:
+def _tiny(labels: dict[str, Any], kind: type[Input], dataset: Any, image_size: int | None) -> tuple[Any, Any]:
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    processor = kind.load_processor(None, dataset, training=True)
+    if image_size is not None:
+        processor.size = {"height": image_size, "width": image_size}
+    shape = {"embedding_size": 32, "hidden_sizes": [32, 64, 128], "depths": [1, 1, 1], "layer_type": "basic"}
+    return ResNetForImageClassification(ResNetConfig(**shape, **kind.config(processor), **labels)), processor
+
+
+def _loaded(name: str, labels: dict[str, Any], kind: type[Input], dataset: Any, *, pretrained: bool) -> tuple[Any, Any]:
     import transformers
 
     import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
 
-    made = transformers.AutoModelForSequenceClassification if text else transformers.AutoModelForImageClassification
-    processors = transformers.AutoTokenizer if text else transformers.AutoImageProcessor
+    auto = getattr(transformers, kind.auto_model)
     try:
+        processor = kind.load_processor(name, dataset, training=True)
+        labels = labels | kind.config(processor)
         if pretrained:
-            model = made.from_pretrained(name, ignore_mismatched_sizes=True, trust_remote_code=False, **labels)
+            model = auto.from_pretrained(name, ignore_mismatched_sizes=True, trust_remote_code=False, **labels)
         else:
-            model = made.from_config(transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **labels))
-        return model, processors.from_pretrained(name, trust_remote_code=False)
+            model = auto.from_config(transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **labels))
+        return model, processor
     except (OSError, ValueError) as error:
-        what = "not" if text else f"neither {_TINY!r} nor"
+        tiny = _can_be_tiny(kind)
+        what = f"neither {TINY!r} nor" if tiny else "not"
         raise OochubError(
             f"{name!r} is {what} a folder or Hub id of a classifier that can be loaded ({str(error).splitlines()[0]}). "
-            f"Check the name, the connection{'' if text else f', or take {_TINY!r}'}."
+            f"Check the name, the connection{f', or take {TINY!r}' if tiny else ''}."
         ) from error
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Fetch = Callable[[list[int]], "dict[str, torch.Tensor] | OochubError"]
 """Rows by their numbers, as a batch that travels to the device, or what is wrong with one of them."""
 
-CHANGES = ("augment", "odin", "zoom")
+CHANGES = ("augment", "image_size", "odin", "zoom")
 """The settings that change what a model sees; pictures know all of them."""
 
 

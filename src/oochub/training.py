@@ -69,7 +69,8 @@ def train(
     column = environments or declared.environments
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
-    from oochub.trainers.backbone import backbone
+    from oochub.models.loaded_model import input_of
+    from oochub.trainers.backbone import TINY, backbone
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.trainers.rows.labels import task_of
 
@@ -80,12 +81,13 @@ def train(
                 f"{benchmark} has no split {split!r}, only {', '.join(data)}: training needs train and validation. "
                 "`oochub show benchmark` names the options of its builder, given with --option."
             )
-    train, text = data["train"], "image" not in data["train"].column_names
+    train = data["train"]
+    kind = input_of(train, None if model == TINY else model)
     if column not in train.column_names:
         if environments or made.needs_environments:
             raise unknown_name(f"column of {benchmark}", column, train.column_names)
         column = None
-    defaults = {**DEFAULTS, "augment": "none"} if text else DEFAULTS
+    defaults = DEFAULTS if "augment" in kind.changes else {**DEFAULTS, "augment": "none"}
     settings = _arguments(out, {**defaults, **(arguments or {})}, overwrite)
     if leave_out is not None:
         data = _without(data, column, leave_out)
@@ -97,7 +99,8 @@ def train(
         problem_type=task.problem_type,
         image_size=image_size,
         pretrained=pretrained,
-        text=text,
+        kind=kind,
+        dataset=train,
         seed=settings.seed,
     )
     trainer = RobustTrainer(
@@ -107,7 +110,7 @@ def train(
         eval_dataset=next((data[split] for split in ("validation", "val") if split in data), None),
         objective=made,
         environment_column=column,
-        **{"tokenizer" if text else "image_processor": processor},
+        processor=processor,
     )
     result = trainer.train()
     return {

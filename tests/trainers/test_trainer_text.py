@@ -17,6 +17,7 @@ from transformers import BertConfig, BertForSequenceClassification, PreTrainedTo
 
 import oochub
 from oochub.errors import OochubError
+from oochub.inputs.texts import Texts
 from oochub.trainers.backbone import backbone
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.samplers import UniformSampler
@@ -111,7 +112,7 @@ def test_the_folder_opens_with_transformers(tmp_path: Path) -> None:
     assert "pipeline_tag: text-classification" in card
     recipe = json.loads((result.output_dir / "recipe.json").read_text())
     assert recipe["settings"]["tokenizer"]["max_length"] is None
-    model, again = backbone(str(result.output_dir), class_names=["a", "b", "c"], text=True)
+    model, again = backbone(str(result.output_dir), class_names=["a", "b", "c"], kind=Texts)
     assert model.config.num_labels == 3 and again("good film")["input_ids"] == tokenizer()("good film")["input_ids"]
 
 
@@ -158,4 +159,4 @@ def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:
             bert(), arguments(tmp_path / "run"), train_dataset=train, objective=oochub.get("objective", "erm")()
         )
     with pytest.raises(OochubError, match="'resnet-tiny' is not a folder or Hub id"):
-        backbone("resnet-tiny", class_names=["a", "b"], text=True)
+        backbone("resnet-tiny", class_names=["a", "b"], kind=Texts)

@@ -55,15 +55,21 @@ class Arrays(Input):
 
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> ArrayProcessor:
-        """See `Input.load_processor`; of a model without `arrays.json`, one that leaves the values as they are."""
-        if source is not None:
-            try:
-                return ArrayProcessor.from_pretrained(source)
-            except OSError:
-                pass  # a model that was trained elsewhere
+        """See `Input.load_processor`.
+
+        Without `arrays.json` the values stay as they are. In training it is made anew, with mean and deviation of the
+        rows, unless the model has one for arrays of their shape.
+        """
         column = cls.column_in(dataset)
         assert column is not None  # noqa: S101  the kind was found by its column
-        return ArrayProcessor.of(dataset, column, normalize=training)
+        plain = ArrayProcessor.of(dataset, column)
+        try:
+            own = ArrayProcessor.from_pretrained(source) if source is not None else None
+        except OSError:  # a model that was trained elsewhere
+            own = None
+        if own is not None and (not training or own.shape == plain.shape):
+            return own
+        return ArrayProcessor.of(dataset, column, normalize=True) if training else plain
 
     @classmethod
     def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Arrays":

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,13 +46,12 @@ def load_model(
 
     import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
 
-    kinds = kinds_of(dataset) if processor is None else [kind_of_processor(processor)]
     if not isinstance(model, str | Path):
-        check_changes(kinds[0], **changes)
-        if processor is None:
-            processor = kinds[0].load_processor(None, dataset)
+        kind = kind_of_processor(processor) if processor is not None else input_of(dataset, None)
+        check_changes(kind, **changes)
+        own = kind.load_processor(None, dataset) if processor is None else processor
         about = PredictedBy(id=type(model).__name__, revision=_weights_digest(model.state_dict()), mode="head")
-        return LoadedModel(model, kinds[0].of(processor, preprocessing=preprocessing), about, None)
+        return LoadedModel(model, kind.of(own, preprocessing=preprocessing), about, None)
     folder = Path(model).expanduser()
     local = folder.is_dir()
     if not local and (folder.is_absolute() or len(folder.parts) > 2):
@@ -63,15 +62,15 @@ def load_model(
             "`oochub train` command again: it goes on."
         )
     source = str(folder) if local else str(model)
+    kind = kind_of_processor(processor) if processor is not None else input_of(dataset, source)
+    check_changes(kind, **changes)
     try:
-        kind = kinds[0] if len(kinds) == 1 else _kind_of_model(kinds, source)
-        check_changes(kind, **changes)
         auto = getattr(transformers, kind.auto_model)
         loaded = auto.from_pretrained(source, trust_remote_code=False)
         own = kind.load_processor(source, dataset) if processor is None else processor
     except (OSError, ValueError) as error:
         raise OochubError(
-            f"{model} is neither a folder nor a Hub id of a model of {kinds[0].words()} that can be loaded: "
+            f"{model} is neither a folder nor a Hub id of a model of {kind.words()} that can be loaded: "
             f"{str(error).splitlines()[0]}"
         ) from error
     weights = folder / "model.safetensors"
@@ -83,11 +82,25 @@ def load_model(
     return LoadedModel(loaded, inputs, about, _training(folder / "recipe.json"))
 
 
-def _kind_of_model(kinds: Sequence[type[Input]], source: str) -> type[Input]:
-    """The first kind whose Auto class knows the architecture."""
+def input_of(dataset: Any, model: str | None) -> type[Input]:
+    """The kind of input of a data set; where it has columns of several, the first that a model reads.
+
+    Args:
+        dataset: A split.
+        model: Its folder or Hub id; None for a model that is still to be made.
+
+    Raises:
+        OochubError: A data set without a column of any kind.
+    """
     import transformers
 
-    config = type(transformers.AutoConfig.from_pretrained(source, trust_remote_code=False))
+    kinds = kinds_of(dataset)
+    if len(kinds) == 1 or model is None:
+        return kinds[0]
+    try:
+        config = type(transformers.AutoConfig.from_pretrained(model, trust_remote_code=False))
+    except (OSError, ValueError):  # said with more words when the model is loaded
+        return kinds[0]
     suitable = [kind for kind in kinds if config in getattr(transformers, kind.auto_model)._model_mapping]
     return suitable[0] if suitable else kinds[0]
 

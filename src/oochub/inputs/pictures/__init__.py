@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 _THUMBNAIL = 224  # pixels of the longer side
+_SQUARE = 48  # pixels of a picture for a network from scratch
 
 
 class Pictures(Input):
@@ -59,9 +60,11 @@ class Pictures(Input):
 
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> Any:
-        """See `Input.load_processor`."""
-        from transformers import AutoImageProcessor
+        """See `Input.load_processor`; a network from scratch sees whole pictures squeezed to 48 x 48 pixels."""
+        from transformers import AutoImageProcessor, ViTImageProcessorPil
 
+        if source is None and training:  # exact size, no crop: a center crop would cut off context at the sides
+            return ViTImageProcessorPil(size={"height": _SQUARE, "width": _SQUARE})
         if source is None:
             raise OochubError("A model object needs image_processor=, the processor of its pictures.")
         return AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
