@@ -65,6 +65,21 @@ class Output(ABC):
         """The name of the kind, that of its file."""
         return type(self).__module__.rpartition(".")[2]
 
+    @classmethod
+    @abstractmethod
+    def is_truth(cls, feature: Any) -> bool:
+        """Whether a column `label_column` with this feature of `datasets` holds the truth of this kind."""
+
+    @abstractmethod
+    def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
+        """The column of truth of predictions, made of that of a data set.
+
+        Args:
+            values: Of the rows; None for a data set without truth.
+            rows: How many rows there are.
+            class_names: See `check`.
+        """
+
     @abstractmethod
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """Checks the columns of truth and answers of a table of predictions.
@@ -138,6 +153,25 @@ def output_of(name: str) -> Output:
     """
     kind: type[Output] = catalog.get("output", name)
     return kind()
+
+
+def output_of_features(features: Mapping[str, Any]) -> str | None:
+    """The name of the kind of output of a data set with these features; None for one without truth.
+
+    >>> import datasets
+    >>> output_of_features({"label": datasets.Value("float32")}), output_of_features({"image": datasets.Image()})
+    ('number', None)
+    """
+    kinds = [output_of(name) for name in catalog.names("output")]
+    in_order = sorted(kinds, key=lambda kind: kind.label_column)  # "label" says more than "labels" beside it
+    return next(
+        (
+            kind.name
+            for kind in in_order
+            if kind.label_column in features and kind.is_truth(features[kind.label_column])
+        ),
+        None,
+    )
 
 
 def output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:

@@ -28,6 +28,15 @@ class Classes(Output):
     group_metrics = ("accuracy", "error_rate", "nll")
     one_answer = True
 
+    @classmethod
+    def is_truth(cls, feature: Any) -> bool:
+        """A ClassLabel or whole numbers."""
+        return hasattr(feature, "names") or str(getattr(feature, "dtype", "")).startswith(("int", "uint"))
+
+    def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
+        """Class numbers, -1 where there is none."""
+        return pa.array([-1 if value is None else value for value in values or [None] * rows], pa.int64())
+
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
         if not pa.types.is_integer(table.schema.field("label").type):

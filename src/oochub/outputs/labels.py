@@ -31,6 +31,19 @@ class Labels(Output):
     primary_metric = "mean_average_precision"
     metrics = ("mean_average_precision",)
 
+    @classmethod
+    def is_truth(cls, feature: Any) -> bool:
+        """A List of ClassLabel or whole numbers, those that hold, or of floats: 1, 0, or nan for unknown."""
+        inner = getattr(feature, "feature", None)
+        return hasattr(inner, "names") or str(getattr(inner, "dtype", "")).startswith(("int", "uint", "float"))
+
+    def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
+        """The lists as they are; nan for every label of a data set without truth."""
+        if values is None:
+            return pa.array([[np.nan] * len(class_names)] * rows, pa.list_(pa.float32()))
+        is_number = any(isinstance(number, float) for row in values for number in row)
+        return pa.array(values, pa.list_(pa.float32() if is_number else pa.int64()))
+
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
         check_logits(table, len(class_names), class_names)

@@ -26,6 +26,15 @@ class Number(Output):
     metrics = ("pearson", "mean_absolute_error", "mean_squared_error")
     group_metrics = ("mean_absolute_error",)
 
+    @classmethod
+    def is_truth(cls, feature: Any) -> bool:
+        """Floats."""
+        return str(getattr(feature, "dtype", "")).startswith(("float", "double"))
+
+    def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
+        """Numbers, nan where there is none."""
+        return pa.array([np.nan if value is None else value for value in values or [None] * rows], pa.float64())
+
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
         for name in ("label", "value"):

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from oochub.models.extraction import VECTORS, Extraction
 from oochub.models.heads import find_head
 from oochub.models.loaded_model import LoadedModel, class_order, load_model
 from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
+from oochub.output import Output, output_of, output_of_features, vector_array
 from oochub.prediction.metadata import Metadata, ZoomSettings, row_counts
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
@@ -101,6 +102,9 @@ def predict(
         if loaded.inputs.column not in (part.column_names or ()):
             raise OochubError(f"The split {name} has no column {loaded.inputs.column!r}, only {part.column_names}.")
     order, class_names = class_order(loaded.model, some)
+    kind = _kind(loaded.model, some)
+    if (odin is not None or zoom is not None) and not kind.one_answer:
+        raise OochubError(f"odin= and zoom= are read by models of one class a row, and this one gives {kind.name}.")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     loaded.model.to(device).eval()
     size = batch_size or (128 if device.type == "cuda" else 32)
@@ -109,20 +113,24 @@ def predict(
     perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=loaded.inputs.std)
     extraction = Extraction(loaded.model, order, head=head, perturbation=perturbation)
     table = pa.concat_tables(
-        [_predict_split(name, part, read, extraction, unit=loaded.inputs.unit) for name, part in parts.items()]
+        [
+            _predict_split(name, part, read, extraction, kind, class_names, unit=loaded.inputs.unit)
+            for name, part in parts.items()
+        ]
     )
     metadata = replace(
-        _metadata(table, loaded, class_names, some, size),
+        _metadata(table, loaded, kind, class_names, some, size),
         odin=None if perturbation is None else perturbation.settings,
         zoom=None if factor is None else ZoomSettings(factor=factor),
     )
+    predictions = Predictions(table, metadata)
     if images:
-        table = table.append_column("thumbnail", _thumbnails(table, parts, loaded.inputs))
+        thumbnails = _thumbnails(predictions, parts, loaded.inputs)
+        predictions = predictions.with_table(table.append_column("thumbnail", thumbnails))
     if out is not None and head is not None:
         with written_whole(head_file(out)) as draft:
             weight, bias = head.weight[order].contiguous().cpu(), head.bias[order].contiguous().cpu()
             save_file({"weight": weight, "bias": bias}, draft)
-    predictions = Predictions(table, metadata)
     if out is not None:
         predictions.save(out)
     return predictions
@@ -155,35 +163,48 @@ def _few(part: Any) -> Any:
 
 
 def _predict_split(
-    name: str, part: Any, read: Callable[[Any], Iterator[InputBatch]], extraction: Extraction, *, unit: str
+    name: str,
+    part: Any,
+    read: Callable[[Any], Iterator[InputBatch]],
+    extraction: Extraction,
+    kind: Output,
+    class_names: Sequence[str],
+    *,
+    unit: str,
 ) -> pa.Table:
     columns: dict[str, list[Any]] = {}
-    found: dict[str, list[torch.Tensor]] = {}
+    vectors: dict[str, list[torch.Tensor]] = {}
     total = len(part) if isinstance(part, datasets.Dataset) else None
     with tqdm(total=total, desc=f"Predicting {name}", unit=unit, disable=None) as bar:
         for batch in read(part):
             outputs = extraction(batch)
-            for key, vectors in outputs.items():
-                found.setdefault(key, []).append(vectors)
+            for key, values in outputs.items():
+                vectors.setdefault(key, []).append(values)
             for key, values in batch.columns.items():
                 columns.setdefault(key, []).extend(values)
             bar.update(len(outputs["logits"]))
-    if not found:
+    if not vectors:
         raise OochubError(f"The split {name} has no example.")
-    return _table(name, part, columns, {key: torch.cat(batches).numpy() for key, batches in found.items()})
+    matrices = {key: torch.cat(batches).numpy() for key, batches in vectors.items()}
+    return _table(name, part, columns, matrices, kind, class_names)
 
 
 def _table(
-    split: str, part: Any, columns: dict[str, list[Any]], vectors: Mapping[str, np.ndarray[Any, Any]]
+    split: str,
+    part: Any,
+    columns: dict[str, list[Any]],
+    vectors: Mapping[str, np.ndarray[Any, Any]],
+    kind: Output,
+    class_names: Sequence[str],
 ) -> pa.Table:
     n, known = len(vectors["logits"]), part.features or {}
     ids = columns.pop("example_id", None) or [str(row) for row in range(n)]
-    label = columns.pop("label", None) or [-1] * n
     arrays: dict[str, Any] = {
-        "example_id": pa.array([str(one) for one in ids]),
+        "example_id": pa.array([str(name) for name in ids]),
         "split": pa.array([split] * n),
-        "label": pa.array([-1 if one is None else one for one in label], pa.int64()),
-        **{key: _vectors(matrix) for key, matrix in vectors.items()},
+        kind.label_column: kind.truth(columns.pop(kind.label_column, None), n, class_names),
+        **kind.store(vectors["logits"]),
+        **{key: vector_array(matrix) for key, matrix in vectors.items() if key != "logits"},
     }
     for key, values in columns.items():
         feature = known.get(key)
@@ -195,35 +216,41 @@ def _table(
     return pa.table(arrays)
 
 
-def _vectors(matrix: np.ndarray[Any, Any]) -> pa.Array:
-    flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
-    return pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int32), flat)
+def _kind(model: Any, part: Any) -> Output:
+    """The kind of output: that of the data set's truth, else of the model's config."""
+    features = part.features or {}
+    name = output_of_features(features)
+    if name is None:
+        problem = getattr(model.config, "problem_type", None)
+        name = next((each for each in catalog.names("output") if output_of(each).problem_type == problem), None)
+        name = name or ("number" if model.config.num_labels == 1 else "classes")
+    return output_of(name)
 
 
-def _thumbnails(table: pa.Table, parts: Mapping[str, Any], inputs: Input) -> pa.Array:
+def _thumbnails(predictions: Predictions, parts: Mapping[str, Any], inputs: Input) -> pa.Array:
     """A small JPEG for the worst mistakes of each split and group, null elsewhere."""
-    logits = np.stack(table.column("logits").to_numpy())
-    label, split = table.column("label").to_numpy(), np.array(table.column("split").to_pylist())
-    group = np.array(table.column("group").to_pylist() if "group" in table.column_names else label.tolist())
-    if (label < 0).all():
-        return pa.nulls(len(label), pa.binary())
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    loss = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(label)), label]
-    wrong = np.flatnonzero((logits.argmax(axis=1) != label) & (label >= 0))
-    chosen = wrong[worst_of_each(loss[wrong], split[wrong], group[wrong])]
-    found: list[bytes | None] = [None] * len(label)
-    first = {name: int(np.argmax(split == name)) for name in parts}
-    for row in chosen.tolist():
-        part = parts[split[row]]
-        if isinstance(part, datasets.Dataset):
-            found[row] = inputs.thumbnail(part, row - first[split[row]])
-    return pa.array(found, pa.binary())
+    kind, label, split = predictions.output, predictions.label, predictions.split
+    is_wrong = kind.known(label) & kind.wrong({"label": label, "prediction": predictions.prediction})
+    thumbnails: list[bytes | None] = [None] * len(label)
+    if is_wrong.any():
+        wrong = predictions.select(is_wrong)
+        arrays = kind.arrays(wrong)
+        group = wrong.column("group") if "group" in wrong.table.column_names else kind.mistake_keys(arrays)
+        first = {name: int(np.argmax(split == name)) for name in parts}
+        worst = worst_of_each(arrays["loss"], wrong.split, group)
+        for row in np.flatnonzero(is_wrong)[worst].tolist():
+            part = parts[split[row]]
+            if isinstance(part, datasets.Dataset):
+                thumbnails[row] = inputs.thumbnail(part, row - first[split[row]])
+    return pa.array(thumbnails, pa.binary())
 
 
-def _metadata(table: pa.Table, loaded: LoadedModel, class_names: list[str], part: Any, batch_size: int) -> Metadata:
+def _metadata(
+    table: pa.Table, loaded: LoadedModel, kind: Output, class_names: list[str], part: Any, batch_size: int
+) -> Metadata:
     info = part.info
     record = BuildRecord.of(info.description)
-    rows = table.drop_columns([name for name in VECTORS if name in table.column_names])
+    rows = table.drop_columns([name for name in {*VECTORS, *kind.columns} if name in table.column_names])
     digest = hashlib.sha256(json.dumps(rows.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
     return Metadata(
         benchmark=record.benchmark if record else _benchmark_name(info),
@@ -231,6 +258,7 @@ def _metadata(table: pa.Table, loaded: LoadedModel, class_names: list[str], part
         version=record.version if record else str(info.version or "0.0.0"),
         notes=record.notes if record else (),
         facts=record.facts if record else BuildFacts(),
+        kind=kind.name,
         fingerprint=digest,
         model=loaded.about,
         training=loaded.training,

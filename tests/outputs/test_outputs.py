@@ -1,0 +1,133 @@
+"""Kinds of output: what is stored, checked and given to metrics, against plain loops; a contract test of them all."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from datasets import ClassLabel, List, Value
+
+import oochub
+from oochub.errors import OochubError
+from oochub.output import output_of, output_of_columns, output_of_features
+from oochub.prediction.predictions import Predictions
+
+RNG = np.random.default_rng(0)
+LOGITS = RNG.normal(size=(40, 3)).astype(np.float32)
+NAMES = ["red", "green", "blue"]
+TRUE_LABELS = np.where(RNG.random((40, 3)) < 0.2, np.nan, (RNG.random((40, 3)) < 0.5).astype(float))
+
+
+def predictions_of(kind):
+    """Predictions of each kind, of the same outputs of a model."""
+    if kind == "classes":
+        return Predictions.from_arrays(logits=LOGITS, label=[-1, *RNG.integers(0, 3, 39)], class_names=NAMES)
+    if kind == "labels":
+        return Predictions.from_arrays(logits=LOGITS, labels=TRUE_LABELS, class_names=NAMES, kind="labels")
+    return Predictions.from_arrays(value=LOGITS[:, 0], label=np.r_[np.nan, -2.5, RNG.normal(size=38)])
+
+
+@pytest.mark.parametrize("kind", oochub.names("output"))
+def test_a_kind_of_output_keeps_its_contract(kind, tmp_path):
+    """Planted fault seen: `Number.known` that drops negative numbers (label >= 0), as the code did before."""
+    predictions = predictions_of(kind)
+    output, n = predictions.output, len(predictions)
+    assert predictions.metadata.kind == kind == output.name, f"{kind}: the name of a kind is that of its file"
+    arrays = output.arrays(predictions)
+    for name, array in arrays.items():
+        assert len(array) == n, f"{kind}: arrays() must give {name} a row an example"
+    assert {"label", "prediction", "loss"} <= set(arrays), f"{kind}: metrics and mistakes need these arrays"
+    known = output.known(predictions.label)
+    assert known.dtype == bool and known.sum() == n - (1 if kind != "labels" else np.isnan(TRUE_LABELS).all(1).sum())
+    assert np.isfinite(arrays["loss"][known]).all(), f"{kind}: the loss of a known row is finite"
+    assert output.wrong(arrays).dtype == bool and len(output.mistake_keys(arrays)) == n
+    answer = output.answer(arrays, int(np.flatnonzero(known)[0]), predictions.class_names)
+    assert answer.label and answer.predicted and answer.mistake, f"{kind}: a row must have words"
+    metrics = set(oochub.names("metric"))
+    assert {output.primary_metric, *output.metrics, *output.group_metrics} <= metrics, f"{kind} names unknown metrics"
+    again = Predictions.load(predictions.save(tmp_path / "p.parquet"))
+    assert again.digest == predictions.digest and again.metadata == predictions.metadata
+    assert again.table.equals(predictions.table)
+    stored = pa.table(output.store(LOGITS))
+    assert stored.num_rows == 40 and tuple(stored.column_names) == output.columns, f"{kind}: store() gives columns"
+
+
+def test_probabilities_of_several_labels_are_sigmoids_not_a_softmax():
+    """By hand: sigmoid(0) = 1/2, sigmoid(log 3) = 3/4; a softmax of the same logits would be 1/4 and 3/4."""
+    predictions = Predictions.from_arrays(logits=[[0.0, math.log(3.0)]], labels=[[1.0, 0.0]], kind="labels")
+    assert predictions.probability[0] == pytest.approx([0.5, 0.75])
+    expected = -(math.log(0.5) + math.log(0.25)) / 2
+    assert predictions.output.arrays(predictions)["loss"] == pytest.approx([expected])
+
+
+def test_losses_of_labels_leave_unknown_ones_out():
+    predictions = predictions_of("labels")
+    loss = predictions.output.arrays(predictions)["loss"]
+    for row in range(len(predictions)):
+        terms = [
+            math.log1p(math.exp(-z if truth == 1 else z))
+            for z, truth in zip(LOGITS[row].astype(float).tolist(), TRUE_LABELS[row].tolist(), strict=True)
+            if not math.isnan(truth)
+        ]
+        assert loss[row] == pytest.approx(sum(terms) / max(len(terms), 1), abs=1e-9)
+
+
+def test_labels_that_hold_are_the_same_as_ones_and_zeros():
+    listed = Predictions.from_arrays(logits=LOGITS[:3], labels=[[2, 0], [], [1]], class_names=NAMES, kind="labels")
+    assert listed.label.tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
+
+
+def test_a_number_may_be_negative_or_unknown():
+    predictions = predictions_of("number")
+    arrays = predictions.output.arrays(predictions)
+    assert predictions.label[1] == -2.5 and arrays["loss"][1] == pytest.approx((-2.5 - float(LOGITS[1, 0])) ** 2)
+    assert not predictions.output.known(predictions.label)[0]
+
+
+def test_the_kind_follows_from_features_and_columns():
+    assert output_of_features({"label": ClassLabel(names=NAMES)}) == "classes"
+    assert output_of_features({"label": Value("int64"), "labels": List(ClassLabel(names=NAMES))}) == "classes"
+    assert output_of_features({"labels": List(ClassLabel(names=NAMES))}) == "labels"
+    assert output_of_features({"labels": List(Value("float32"))}) == "labels"
+    assert output_of_features({"label": Value("float64")}) == "number"
+    assert output_of_features({"text": Value("string")}) is None
+    assert output_of_columns(["labels", "logits"]) == "labels"
+    with pytest.raises(OochubError, match="columns of a kind of output"):
+        output_of_columns(["label"])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"logits": LOGITS, "label": np.full(40, 0.5)}, "class numbers"),
+        ({"logits": LOGITS, "label": np.full(40, True)}, "class numbers"),
+        ({"logits": LOGITS.astype(int).tolist(), "label": [0] * 40}, "lists of floats"),
+        ({"logits": LOGITS, "label": [3] * 40}, "not one of the 3 classes"),
+        ({"logits": LOGITS[:2], "label": [0]}, "one length"),
+        ({"logits": LOGITS, "labels": np.full((40, 3), 0.5), "kind": "labels"}, "0, 1 or nan"),
+        ({"logits": LOGITS, "labels": [[3]] * 40, "kind": "labels"}, r"0\.\.2"),
+        ({"logits": LOGITS, "labels": [["red"]] * 40, "kind": "labels"}, "lists of numbers"),
+        ({"value": LOGITS[:, 0], "label": ["a"] * 40}, "label must hold numbers"),
+        ({"value": np.full(40, np.inf), "label": LOGITS[:, 0]}, "not finite, first 0"),
+        ({"value": LOGITS[:, 0], "label": np.full(40, np.inf)}, "label must be finite"),
+    ],
+)
+def test_what_a_kind_does_not_allow_is_said(arrays, words):
+    with pytest.raises(OochubError, match=words):
+        Predictions.from_arrays(**arrays)
+
+
+def test_a_number_has_no_logits_and_no_probability():
+    predictions = predictions_of("number")
+    for name in ("logits", "probability"):
+        with pytest.raises(OochubError, match="number"):
+            getattr(predictions, name)
+    with pytest.raises(OochubError, match="scores classes"):
+        oochub.evaluate(predictions, metrics=["accuracy"])
+    with pytest.raises(OochubError, match="Did you mean 'number'"):
+        output_of("numbr")
+
+
+def test_a_new_kind_is_found_by_its_file():
+    assert set(oochub.names("output")) >= {"classes", "labels", "number"}
+    assert type(output_of("classes")) is oochub.get("output", "classes")
