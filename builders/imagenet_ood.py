@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import datasets
 import pyarrow as pa
 
-from oochub.benchmark import Benchmark, RawFile, data_folder
+from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.imagenet import Stored, containers
@@ -33,7 +33,7 @@ def _raw(path: str, url: str, size: str, license: str, note: str, also: str = ""
     return RawFile(path=path, url=url, size=size, license=license, note=note, also=also, required=False)
 
 
-imagenet_ood = Benchmark(
+_imagenet_ood = Benchmark(
     name="imagenet_ood",
     title="ImageNet-OOD",
     summary="Pictures of 637 classes that ImageNet-1K lacks, beside ImageNet-1K as it is, corrupted and redrawn.",
@@ -122,6 +122,17 @@ imagenet_ood = Benchmark(
     toy_world="toy_imagenet",
     tried_configs=("imagenet_1k",),
 )
+_CONFIGS = (*SETS, *(f"{corruption}_{severity}" for corruption in CORRUPTIONS for severity in SEVERITIES))
+
+
+def _of(config: str) -> Benchmark:
+    """The declaration of a config: of the raw files it needs the folder of its set."""
+    folder = SETS[set_of(config)].folder
+    raw_files = tuple(replace(raw, required=raw.path == folder) for raw in _imagenet_ood.raw_files)
+    return replace(_imagenet_ood, raw_files=raw_files)
+
+
+imagenet_ood = replace(_imagenet_ood, configs={config: _of(config) for config in _CONFIGS})
 
 
 @dataclass
@@ -178,7 +189,6 @@ class ImagenetOod(BenchmarkBuilder):
     ]
 
     def __init__(self, *args: Any, config_name: str | None = None, hash: str | None = None, **options: Any) -> None:
-        self._name = self._checked_config(config_name) or ""  # `_watched` is asked before there is a config
         listed = options.get("file_list")
         if listed and Path(listed).is_file():  # it may lie outside the data folder
             hash = hashlib.sha256((hash or "").encode() + Path(listed).read_bytes()).hexdigest()
@@ -215,18 +225,12 @@ class ImagenetOod(BenchmarkBuilder):
         )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
-        needed = {SETS[set_of(self._name)].folder, _LISTS.get(self._name)}
-        needed |= {_TRAIN, f"imagenet/{SOLUTION}", f"imagenet/{DEVKIT}/"} if self._name == "imagenet_1k" else set()
-        found = [raw.find(folder) for raw in imagenet_ood.raw_files if raw.path in needed]
-        enter = entering(self._name)
-        for path in filter(None, found):
+        config = self.config_name
+        needed = {SETS[set_of(config)].folder, _LISTS.get(config)}
+        needed |= {_TRAIN, f"imagenet/{SOLUTION}", f"imagenet/{DEVKIT}/"} if config == "imagenet_1k" else set()
+        enter = entering(config)
+        for path in filter(None, (raw.find(folder) for raw in imagenet_ood.raw_files if raw.path in needed)):
             yield from containers(path, enter) if path.is_dir() else [path]
-
-    def _folder(self) -> Path:
-        """The data folder, checked to hold the set of this config."""
-        needed = SETS[set_of(self.config.name)].folder
-        raw_files = tuple(replace(raw, required=raw.path == needed) for raw in imagenet_ood.raw_files)
-        return data_folder(replace(imagenet_ood, raw_files=raw_files), self.config.data_dir)
 
     def _find(self, path: str) -> Path | None:
         return next(raw for raw in imagenet_ood.raw_files if raw.path == path).find(self._folder())

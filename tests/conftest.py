@@ -1,10 +1,12 @@
 """What tests share: a cache of their own, toy worlds rendered once, the real data where they are."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 os.environ["OMP_NUM_THREADS"] = "1"  # some tests fork, and OpenMP does not survive a fork with threads
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -25,27 +27,46 @@ def own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session")
-def coco(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Gives the small raw toy folder of a benchmark or config, "spawrious" or "nooch/all".
+
+    Each toy world is drawn once for all workers of a session, in a folder with the benchmark's name that tests only
+    read.
+    """
+    base = tmp_path_factory.getbasetemp()
+    worlds = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "toy_worlds"
+
+    def folder(name: str) -> Path:
+        import oochub
+
+        benchmark, _, config = name.partition("/")
+        declaration = oochub.get("benchmark", benchmark).of(config)
+        world = worlds / re.sub(r"\W+", "-", declaration.toy_world)
+        world.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{world}.lock"):
+            if not (world / benchmark).exists():
+                declaration.render_toy_world(world / benchmark)
+        return world / benchmark
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def coco(raw: Callable[[str], Path]) -> Path:
     """A small raw COCO folder."""
-    from oochub.builders.toy_worlds.toy_coco import toy_coco
-
-    return toy_coco(tmp_path_factory.mktemp("raw") / "nooch", size="small")
+    return raw("nooch")
 
 
 @pytest.fixture(scope="session")
-def spawrious(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def spawrious(raw: Callable[[str], Path]) -> Path:
     """A small raw Spawrious folder."""
-    from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
-
-    return toy_spawrious(tmp_path_factory.mktemp("raw") / "spawrious", size="small")
+    return raw("spawrious")
 
 
 @pytest.fixture(scope="session")
-def imagenet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def imagenet(raw: Callable[[str], Path]) -> Path:
     """A small raw folder of ImageNet and the sets beside it."""
-    from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
-
-    return toy_imagenet(tmp_path_factory.mktemp("raw") / "imagenet_ood", size="small")
+    return raw("imagenet_ood")
 
 
 @pytest.fixture(scope="session")

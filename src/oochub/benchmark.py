@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,9 @@ class Benchmark:
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
         validation_split: The split by which training chooses its epoch and a sweep its settings.
         configs: The declarations of those configs that differ from this one.
-        toy_world: What draws a small raw folder: a name in `builders/toy_worlds`, or "package.module:function".
-        tried_configs: The configs that the contract tests build from the toy world; empty takes the first.
+        toy_world: The function f(folder, *, size, seed) that draws a small raw folder: its name where it is a file of
+            `builders/toy_worlds`, else "package.module:function"; "" has none.
+        tried_configs: The configs that the contract tests build from their toy worlds; empty takes the first.
         task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
             columns, the facts of its build record and the task's config name; see `oochub.task`.
         audit: Says of each class that could be in it whether it is and what removed it, a row a class, from the
@@ -128,6 +130,18 @@ class Benchmark:
         ('labels', 'classes')
         """
         return self.configs.get(config, self)
+
+    def render_toy_world(self, folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
+        """Draws the toy world, a small raw folder in the real format, and returns it.
+
+        Raises:
+            OochubError: A declaration without toy world, or a folder that holds something else.
+        """
+        if not self.toy_world:
+            raise OochubError(f"{self.name} has no toy world. Name one in its declaration: toy_world=.")
+        place, _, function = self.toy_world.rpartition(":")
+        module = import_module(place or f"oochub.builders.toy_worlds.{function}")
+        return Path(getattr(module, function)(folder, size=size, seed=seed))
 
     @property
     def evaluation_split(self) -> str:

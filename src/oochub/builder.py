@@ -24,8 +24,12 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """An ArrowBasedBuilder that takes its raw data from `data_dir` or `$OOCHUB_DATA/<benchmark>`.
 
     A subclass sets `BENCHMARK` and `BUILDER_CONFIGS` and implements `_info` and `_split_generators` as for
-    `datasets`; its splits' `gen_kwargs` are a folder `root` and `shards` of rows, each a row's columns plus `file`,
-    the picture below `root`. `_watched` is overridden where the raw data are more than single files.
+    `datasets`; its splits' `gen_kwargs` are a folder `root` and `shards` of rows, each a row's columns by name, with
+    the place of a picture below `root` as `file`. `_watched` is overridden where the raw data are more than single
+    files.
+
+    Attributes:
+        declaration: What the benchmark declares for this config.
 
     Raises:
         OochubError: No configuration where one is needed, an unknown one, or raw data that are missing or broken.
@@ -49,6 +53,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             )
         data_dir = None if data_dir is None else os.fspath(data_dir)
         config_name = self._checked_config(config_name)
+        self.config_name = config_name  # `_watched` is asked before there is a config
+        self.declaration = self.BENCHMARK.of(config_name)
         super().__init__(
             *args,
             config_name=config_name,
@@ -59,23 +65,25 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         )
 
     @classmethod
-    def _checked_config(cls, name: str | None) -> str | None:
-        allowed = list(cls.builder_configs)
+    def _checked_config(cls, name: str | None) -> str:
+        allowed = list(cls.builder_configs) or ["default"]
         benchmark = cls.BENCHMARK.name
-        if name is None and cls.DEFAULT_CONFIG_NAME is None and len(allowed) > 1:
+        if name is None and (cls.DEFAULT_CONFIG_NAME or len(allowed) == 1):
+            return str(cls.DEFAULT_CONFIG_NAME or allowed[0])
+        if name is None:
             shown = ", ".join(allowed[:12]) + (f", ... ({len(allowed)} in all)" if len(allowed) > 12 else "")
             raise OochubError(
                 f"Config name is missing: {benchmark} has several configs. Pick one, for example "
                 f'load_dataset("{benchmark}", "{allowed[0]}"). Allowed: {shown}.'
             )
-        if name is not None and name not in allowed:
+        if name not in allowed:
             raise unknown_name(f"config of {benchmark}", name, allowed)
         return name
 
     def _with_raw_data(self, code: str, data_dir: str | None) -> str:
         """The cache key: the builder's code and the state of the raw files, so new raw data are built anew."""
         try:
-            folder = data_folder(self.BENCHMARK, data_dir)
+            folder = data_folder(self.declaration, data_dir)
         except OochubError:
             return code  # said again, with the folder tree, when the data are needed
         digest = hashlib.sha256(code.encode())
@@ -86,11 +94,11 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         """Files and folders whose size or time changes when the raw data change."""
-        return [path for raw in self.BENCHMARK.raw_files if (path := raw.find(folder)) is not None]
+        return [path for raw in self.declaration.raw_files if (path := raw.find(folder)) is not None]
 
     def _folder(self) -> Path:
         """The checked raw folder."""
-        return data_folder(self.BENCHMARK, self.config.data_dir)
+        return data_folder(self.declaration, self.config.data_dir)
 
     def _generate_tables(self, root: Path, shards: list[list[dict[str, Any]]]) -> Iterator[tuple[Key, pa.Table]]:
         # Whole tables: encoding row by row costs as much as reading and writing the pictures.
@@ -99,9 +107,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 yield Key(number, start), self._table(root, rows[start : start + _ROWS])
 
     def _table(self, root: Path, rows: list[dict[str, Any]]) -> pa.Table:
-        columns: dict[str, Any] = {"image": [_picture(root / row["file"]) for row in rows]}
+        columns: dict[str, Any] = {}
         for name, feature in self.info.features.items():
-            if name in columns:
+            if isinstance(feature, datasets.Image):
+                columns[name] = [_picture(root / row["file"]) for row in rows]
                 continue
             values = [row[name] for row in rows]
             columns[name] = feature.str2int(values) if _holds_names(feature, values) else values
@@ -114,11 +123,11 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         record = BuildRecord(
             benchmark=self.BENCHMARK.name,
             config=self.config.name,
-            version=self.BENCHMARK.version,
+            version=self.declaration.version,
             notes=tuple(notes),
             facts=facts,
         )
-        self.info.description = record.describe(self.BENCHMARK.summary)
+        self.info.description = record.describe(self.declaration.summary)
         return record
 
     def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:

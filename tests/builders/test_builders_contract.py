@@ -1,0 +1,269 @@
+"""Contract tests over every benchmark of the catalogue: what its file declares, and what its builder builds.
+
+A benchmark names its toy world and the configs to try in its declaration (`toy_world`, `tried_configs`); nothing is
+edited here. Each failure says which rule is broken and what to do.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from datasets import ClassLabel, Image, List, Value, get_dataset_config_names, load_dataset, load_dataset_builder
+
+import oochub
+from oochub import catalog
+from oochub.build_record import BuildRecord
+from oochub.sides import GroupsOfRows
+
+_BENCHMARKS = oochub.names("benchmark")
+_LABELS = {"classes": ("label", ClassLabel), "labels": ("labels", List), "number": ("label", Value)}
+_FIRST = ("example_id", "image", "label", "labels", "environment", "group", "groups")
+
+
+def _tried() -> list[tuple[str, str]]:
+    """Every benchmark with each config that it asks to be tried."""
+    tried = []
+    for name in _BENCHMARKS:
+        configs = oochub.get("benchmark", name).tried_configs or get_dataset_config_names(name)[:1]
+        tried += [(name, config) for config in configs]
+    return tried
+
+
+_TRIED = _tried()
+
+
+@pytest.fixture(params=_TRIED, ids="/".join)
+def tried(request):
+    return request.param
+
+
+@pytest.fixture
+def folder(tried, raw):
+    """The raw toy folder of the config."""
+    return raw("/".join(tried))
+
+
+@pytest.fixture
+def data(tried, folder):
+    return load_dataset(*tried, data_dir=folder)
+
+
+def _without_decoding(split):
+    pictures = [name for name, feature in (split.features or {}).items() if isinstance(feature, Image)]
+    for name in pictures:
+        split = split.cast_column(name, Image(decode=False))
+    return split
+
+
+def _digest(split) -> str:
+    """A hash of every value of every row, the pictures' bytes included."""
+    digest = hashlib.sha256()
+    for row in _without_decoding(split):
+        digest.update(repr(sorted(row.items())).encode())
+    return digest.hexdigest()
+
+
+def _source(data, folder):
+    """The file whose bytes are the first test picture's; None for rows without a picture."""
+    part = _without_decoding(data[list(data)[-1]])
+    column = next((name for name, feature in part.features.items() if isinstance(feature, Image)), None)
+    if column is None:
+        return None
+    picture = part[0][column]
+    return next((path for path in folder.rglob(picture["path"]) if path.read_bytes() == picture["bytes"]), None)
+
+
+def _declarations(name) -> Iterator:
+    declared = oochub.get("benchmark", name)
+    yield "", declared
+    yield from declared.configs.items()
+
+
+def test_every_benchmark_is_covered():
+    covered = {name for name, _ in _TRIED}
+    print(f"contract tests of builders: {len(_TRIED)} configs of {len(covered)} benchmarks")  # noqa: T201
+    assert covered == set(_BENCHMARKS) and covered
+
+
+@pytest.mark.parametrize("name", _BENCHMARKS)
+def test_the_declaration_is_whole(name):
+    """Planted faults seen: a metric that does not exist; a config of `configs` that the builder lacks."""
+    configs, metrics = get_dataset_config_names(name), oochub.names("metric")
+    declared = oochub.get("benchmark", name)
+    for config, declaration in _declarations(name):
+        where = f"{catalog.module_name('benchmark', name)}{f', config {config}' if config else ''}"
+        assert declaration.name == name, f"{where}: name={declaration.name!r} must be that of the file, {name!r}"
+        assert not config or config in configs, f"{where}: no such config; the builder has {configs[:9]}"
+        assert not config or not declaration.configs, f"{where}: a config's declaration has no configs of its own"
+        assert declaration.output in _LABELS, f"{where}: output={declaration.output!r}, allowed are {list(_LABELS)}"
+        unknown = [metric for metric in declaration.metrics if metric not in metrics]
+        assert not unknown, f"{where}: the metrics {unknown} do not exist; `oochub list metric` names them"
+        primary = declaration.primary_metric
+        assert primary in declaration.metrics, f"{where}: primary_metric={primary!r} must be one of metrics="
+        assert declaration.summary.endswith("."), f"{where}: summary= is one sentence, with its full stop"
+        assert declaration.citation.startswith("@"), f"{where}: citation= is BibTeX"
+        assert declaration.toy_world, f"{where}: name a toy world, toy_world=, which the contract tests build"
+    unknown = set(declared.tried_configs) - set(configs)
+    assert not unknown, f"{name}: tried_configs= has {unknown}, which the builder lacks"
+
+
+def test_shared_columns(tried, data):
+    """Planted faults seen: `group` before `label`; ids as numbers; a label column of the wrong kind."""
+    declaration = oochub.get("benchmark", tried[0]).of(tried[1])
+    column, kind = _LABELS[declaration.output]
+    for split, part in data.items():
+        where, columns = f"{'/'.join(tried)}, split {split}", list(part.features)
+        shared = [name for name in _FIRST if name in columns]
+        assert columns[: len(shared)] == shared, f"{where}: the first columns must be {shared}, not {columns[:8]}"
+        assert part.features["example_id"] == Value("string"), f"{where}: example_id must be text"
+        ids = part["example_id"]
+        assert len(set(ids)) == len(part), f"{where}: an example_id occurs twice; each row needs its own"
+        known = isinstance(part.features.get(column), kind)
+        assert known, f"{where}: output={declaration.output!r} needs the column {column}, a {kind.__name__}"
+        for name in ("environment", "group"):  # names, unless they are too many for a ClassLabel
+            feature = part.features.get(name)
+            named = feature is None or isinstance(feature, ClassLabel) or feature == Value("string")
+            assert named, f"{where}: {name} must be a ClassLabel or text, not {feature}: bare numbers say nothing"
+        listed = part.features.get("groups")
+        assert listed is None or isinstance(listed, List), f"{where}: groups must be a List of names, not {listed}"
+
+
+def test_the_sides_are_there(tried, data):
+    """Planted faults seen: a split and a column that the rows do not have; a misspelt value of `where`."""
+    declaration = oochub.get("benchmark", tried[0]).of(tried[1])
+    for side in (declaration.in_context, declaration.out_of_context):
+        where = f"{'/'.join(tried)}, {side.name!r} ({side.description})"
+        assert side.split in data, f"{where}: no split {side.split!r}, only {list(data)}"
+        features = data[side.split].features
+        if declaration.task is not None and "labels" in features:
+            continue  # its tasks have the columns
+        columns = {*side.where, *([side.column] if isinstance(side, GroupsOfRows) else [])}
+        assert columns <= set(features), f"{where}: the rows lack {columns - set(features)}"
+        for column, values in side.where.items():
+            named = features[column].names if isinstance(features[column], ClassLabel) else values
+            assert set(values) <= set(named), f"{where}: {column} has no {set(values) - set(named)}, only {named}"
+
+
+def test_the_record_says_what_was_built(tried, data, folder):
+    """Planted faults seen: a split that is not counted; a builder that does not call `_record`."""
+    record = BuildRecord.of(data[list(data)[-1]].info.description)
+    assert record, f"{'/'.join(tried)}: no build record; `_split_generators` must call self._record(notes, facts)"
+    counts = {split: len(part) for split, part in data.items()}
+    assert record.facts.rows == counts, f"{'/'.join(tried)}: facts.rows must count {counts}, got {record.facts.rows}"
+    assert (record.benchmark, record.config) == tried
+    drawn = any("drawn toy world" in note for note in record.notes)
+    files = sorted(path.name for path in folder.iterdir())
+    assert drawn, (
+        f"{'/'.join(tried)}: no note says that its rows are drawn. The toy world must leave toy_world.json in its "
+        f"folder, as builders/toy_worlds/_folder.py does; there are {files}"
+    )
+
+
+def test_no_example_in_two_splits(tried, data):
+    """Planted fault seen: validation cut from the front of a list of which training took the front too."""
+    splits_of: dict[str, list[str]] = {}
+    for split, part in data.items():
+        for example in part["example_id"]:
+            splits_of.setdefault(example, []).append(split)
+    doubled = [f"{example} in {' and '.join(splits)}" for example, splits in splits_of.items() if len(splits) > 1]
+    assert not doubled, f"{'/'.join(tried)}: {len(doubled)} examples are in two splits, first {doubled[0]}"
+
+
+def test_same_rows_again_with_two_processes_and_streamed(tried, folder, tmp_path):
+    """Rows and picture bytes equal in a second build, with num_proc=2 and streamed; planted: a row drawn at random."""
+    first = load_dataset(*tried, data_dir=folder, cache_dir=str(tmp_path / "1"))
+    others = {
+        "a second build": load_dataset(*tried, data_dir=folder, cache_dir=str(tmp_path / "2")),
+        "num_proc=2": load_dataset(*tried, data_dir=folder, cache_dir=str(tmp_path / "3"), num_proc=2),
+        "streaming=True": load_dataset(*tried, data_dir=folder, streaming=True),
+    }
+    for split, part in first.items():
+        expected = _digest(part)
+        for way, other in others.items():
+            same = _digest(other[split]) == expected
+            assert same, f"{'/'.join(tried)}, split {split}: {way} gives other rows; sort files, and seed what is drawn"
+
+
+def test_pictures_are_the_source_bytes(tried, data, folder):
+    if not any(isinstance(feature, Image) for feature in data[list(data)[-1]].features.values()):
+        pytest.skip("rows without pictures")
+    found = _source(data, folder)
+    assert found, f"{'/'.join(tried)}: no file holds the first picture's bytes; builders never encode pictures anew"
+
+
+def test_environment_variable_gives_the_folder(tried, folder, monkeypatch, tmp_path):
+    monkeypatch.setenv("OOCHUB_DATA", str(folder.parent))
+    monkeypatch.chdir(tmp_path)
+    builder = load_dataset_builder(*tried)
+    assert builder.config_id == tried[1], f"{'/'.join(tried)}: options must not depend on the folder"
+    assert all(len(part) for part in load_dataset(*tried).values())
+
+
+def test_changed_raw_data_are_built_again(tried, data, folder, tmp_path):
+    """The trap of a cache keyed by path: a changed raw folder gives another cache folder; planted: no `_watched`."""
+    copy = tmp_path / tried[0]
+    shutil.copytree(folder, copy)
+    before = load_dataset_builder(*tried, data_dir=copy).cache_dir
+    again = load_dataset_builder(*tried, data_dir=copy).cache_dir
+    assert before == again, f"{'/'.join(tried)}: the same raw data give another cache; _watched must not"
+    source = _source(data, folder)
+    if source is None:
+        declaration = oochub.get("benchmark", tried[0]).of(tried[1])
+        changed = next(path for raw in declaration.raw_files if (path := raw.find(copy)) and path.is_file())
+        changed.write_bytes(changed.read_bytes() + b"\n")
+    else:
+        copy.joinpath(source.relative_to(folder)).with_name("one_more.png").write_bytes(b"x")
+    after = load_dataset_builder(*tried, data_dir=copy).cache_dir
+    assert after != before, f"{'/'.join(tried)}: raw data changed and the old build is taken; _watched must name them"
+
+
+def test_no_scan_of_the_working_directory(tried, monkeypatch, tmp_path):
+    """`datasets` globs the current directory for packaged builders; ours must not (seen: EmptyDatasetError)."""
+    monkeypatch.chdir(tmp_path)
+    assert tried[1] in get_dataset_config_names(tried[0])
+    (tmp_path / "some.csv").write_text("a\n1\n")
+    assert tried[1] in get_dataset_config_names(tried[0])
+
+
+def test_wrong_names_and_folders(tried, folder, tmp_path):
+    benchmark, config = tried
+    if len(get_dataset_config_names(benchmark)) > 1:
+        with pytest.raises(oochub.OochubError, match="Config name is missing"):
+            load_dataset(benchmark, data_dir=folder)
+    else:
+        assert load_dataset_builder(benchmark, data_dir=folder).config.name == config
+    with pytest.raises(oochub.OochubError, match=f"No config of {benchmark} named"):
+        load_dataset(benchmark, config[:-1] + "x", data_dir=folder)
+    with pytest.raises(oochub.OochubError, match="is not a folder") as error:
+        load_dataset(benchmark, config, data_dir=tmp_path / "nowhere")
+    assert f"oochub show benchmark {benchmark}" in str(error.value)
+    (tmp_path / "above").mkdir()
+    (tmp_path / "above" / benchmark).symlink_to(folder)
+    with pytest.raises(oochub.OochubError, match="Did you mean") as error:
+        load_dataset(benchmark, config, data_dir=tmp_path / "above")
+    assert "missing  " in str(error.value)
+    with pytest.raises(oochub.OochubError, match="OOCHUB_DATA"):
+        load_dataset(benchmark, config)
+    with pytest.raises(oochub.OochubError, match="data_dir= instead of data_files="):
+        load_dataset_builder(benchmark, config, data_files={"train": str(next(folder.rglob("*.*")))})
+
+
+def test_parquet_repository_loads_without_oochub(tried, data, folder, tmp_path):
+    from oochub.loading_scripts.parquet_repository import parquet_repository
+
+    built = parquet_repository("/".join(tried), tmp_path / tried[0], data_dir=str(folder))
+    last = list(data)[-1]
+    code = (
+        "import sys; from datasets import load_dataset; "
+        f"d = load_dataset({str(built)!r}, {tried[1]!r}); "
+        f"print({{s: len(p) for s, p in d.items()}}, list(d[{last!r}].features), 'oochub' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    sizes = {split: len(part) for split, part in data.items()}
+    assert done.stdout.split("\n")[0] == f"{sizes} {list(data[last].features)} False"
+    again = load_dataset(str(built), tried[1])
+    for split, part in data.items():
+        assert again[split].features == part.features and _digest(again[split]) == _digest(part)
