@@ -47,10 +47,7 @@ _imagenet_ood = Benchmark(
 }""",
     raw_files=(
         _raw(
-            "imagenet/val/",
-            _ILSVRC,
-            "6.3 GB",
-            _ACCESS,
+            *("imagenet/val/", _ILSVRC, "6.3 GB", _ACCESS),
             "<wnid>/*.JPEG, or 50,000 *.JPEG and one of the next two",
             "val/",
         ),
