@@ -50,7 +50,8 @@ class RobustTrainer:
     when `train` is called again, to the same weights bit for bit.
 
     Labels are one class a row (column `label`), a number (`label`, float), or several labels (`labels`, a List of
-    ClassLabel); the model's config says which, as transformers does (`problem_type`).
+    ClassLabel, those that hold, or of floats 0, 1 or nan, unknown); the model's config says which, as transformers does
+    (`problem_type`).
 
     Args:
         model: A classifier; `backbone` makes one.

@@ -80,6 +80,16 @@ class Output(ABC):
             class_names: See `check`.
         """
 
+    def class_names(self, dataset: Any) -> list[str] | None:
+        """Names of the classes or labels of a data set with such a truth, by its feature; None where it has no names.
+
+        Args:
+            dataset: A split of which `is_truth` holds.
+        """
+        feature = dataset.features[self.label_column]
+        names = getattr(getattr(feature, "feature", feature), "names", None)
+        return None if names is None else list(names)
+
     @abstractmethod
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """Checks the columns of truth and answers of a table of predictions.

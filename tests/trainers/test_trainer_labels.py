@@ -12,6 +12,7 @@ from trainings import made_split, trainer_of, with_group_norm
 from transformers import AutoImageProcessor, AutoModelForImageClassification, pipeline
 
 import oochub
+from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError
 from oochub.trainers.backbone import backbone
 from oochub.trainers.rows.labels import targets, task_of
@@ -106,6 +107,67 @@ def test_the_first_gradient_step_is_that_of_the_loss(tmp_path: Path) -> None:
     for name, values in model.named_parameters():
         slope = values.grad + 1e-4 * start[name]
         assert torch.allclose(found[name], start[name] - 0.1 * slope, atol=1e-6), name
+
+
+def zeros_and_ones(rows: int, seed: int, feature: Any = None) -> Dataset:
+    """The same as numbers 0 and 1; whether one is bright nobody knows of every third picture."""
+    shown = several(rows, seed)["labels"]
+    one_hot = [[float(k in row) for k in range(3)] for row in shown]
+    unknown = float("nan")
+    values = [[unknown if (k, i % 3) == (1, 0) else row[k] for k in range(3)] for i, row in enumerate(one_hot)]
+        [float(k in row) if (k, i % 3) != (1, 0) else float("nan") for k in range(3)] for i, row in enumerate(shown)
+    ]
+    return made_split(rows, seed, label=None, labels=(feature or List(Value("float32")), values))
+
+
+@pytest.mark.parametrize("feature", [List(Value("float32")), List(Value("float64"), length=3)])
+def test_unknown_labels_are_left_out_of_the_loss(tmp_path: Path, feature: Any) -> None:
+    """The first step of SGD is that of torch's binary cross entropy weighted by 1 / (known labels of the row).
+
+    Planted faults seen: unknown counted as 0; the mean over all three labels of every row.
+    """
+    train = zeros_and_ones(16, 1, feature)
+    assert task_of(train).names == ["0", "1", "2"]
+    model, processor = with_group_norm(outputs=3)
+    settings: dict[str, Any] = {"optim": "sgd", "momentum": 0.0, "learning_rate": 0.1, "max_steps": 1}
+    trainer = trainer_of(tmp_path / "run", train, model=(model, processor), **settings)
+    start = {name: values.clone() for name, values in model.state_dict().items()}
+    trainer.train()
+    found = {name: values.clone() for name, values in trainer.model.state_dict().items()}
+    model.load_state_dict(start)
+    label = torch.tensor(train["labels"][:])
+    weight = torch.tensor([[float(k != 1 or i % 3 != 0) for k in range(3)] for i in range(16)])
+    weight /= weight.sum(1, keepdim=True) * 16
+    logits = model(**processor(list(train["image"]), return_tensors="pt")).logits
+    torch.nn.functional.binary_cross_entropy_with_logits(
+        logits, label.nan_to_num(), weight=weight, reduction="sum"
+    ).backward()
+    for name, values in model.named_parameters():
+        slope = values.grad + 1e-4 * start[name]
+        assert torch.allclose(found[name], start[name] - 0.1 * slope, atol=1e-6), name
+
+
+def test_names_of_labels_come_from_the_build_record() -> None:
+    facts = BuildFacts(label_names=("red", "bright", "none"))
+    data = zeros_and_ones(4, 1)
+    data.info.description = BuildRecord(benchmark="x", config="y", version="1.0.0", facts=facts).describe("Colors.")
+    assert task_of(data).names == NAMES
+    assert [row[1] is None or row[1] != row[1] for row in data["labels"]] == [True, False, False, True]
+
+
+def test_labels_that_are_no_labels_are_refused(tmp_path: Path) -> None:
+    for values, message in (
+        ([[0.0, 0.5, 1.0]] * 4, "The train set: labels must be 0, 1 or nan"),
+        ([[0.0, 1.0]] + [[0.0, 1.0, 1.0]] * 3, "The model has 3 classes and the train set 2"),
+        ([[0.0, 1.0, 1.0]] + [[0.0, 1.0]] * 3, "The train set: labels must be 3 numbers a row"),
+        ([[0.0, 1.0, 1.0]] * 3 + [None], "The train set: Every row needs labels"),
+    ):
+        train = made_split(4, 1, label=None, labels=(List(Value("float32")), values))
+        with pytest.raises(OochubError, match=message):
+            trainer_of(tmp_path / "run", train, model=with_group_norm(outputs=3))
+    words = made_split(4, 1, label=None, labels=(List(Value("string")), [["a"]] * 4))
+    with pytest.raises(OochubError, match="'labels' must hold lists of classes that hold, or of numbers"):
+        task_of(words)
 
 
 def missing(names: list[str]) -> Dataset:

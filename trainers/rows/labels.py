@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import datasets
 import numpy as np
-import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.output import output_of, output_of_features
 
 CLASSES, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 
@@ -34,34 +33,28 @@ def task_of(dataset: Any) -> Task:
 
     Args:
         dataset: With `label`, a ClassLabel or whole numbers (one class a row) or a float (a number), or with `labels`,
-            a List of ClassLabel: the labels that hold.
+            a List of ClassLabel, those that hold, or a List of k floats: 1 where a label holds, 0 where not, nan where
+            nobody knows, which the loss leaves out.
 
     Raises:
         OochubError: Neither column, or one of another type.
 
+    >>> import datasets
     >>> labels = datasets.List(datasets.ClassLabel(names=["dog", "car"]))
     >>> task_of(datasets.Dataset.from_dict({"labels": [[1], [0, 1]]}, datasets.Features({"labels": labels})))
     Task(problem_type='multi_label_classification', column='labels', names=['dog', 'car'])
     """
     features = dataset.features or {}
-    if "label" in features:
-        feature = features["label"]
-        if isinstance(feature, datasets.ClassLabel):
-            return Task(CLASSES, "label", list(feature.names))
-        if isinstance(feature, datasets.Value) and feature.dtype.startswith(("int", "uint")):
-            return Task(CLASSES, "label", None)
-        if isinstance(feature, datasets.Value) and feature.dtype.startswith("float"):
-            return Task(NUMBER, "label", ["label"])
-        raise OochubError(f"The column 'label' must hold classes or numbers, got {feature}. Cast it with cast_column.")
-    if "labels" in features:
-        feature = features["labels"]
-        inner = getattr(feature, "feature", None)
-        if isinstance(inner, datasets.ClassLabel):
-            return Task(LABELS, "labels", list(inner.names))
-        raise OochubError(
-            f"The column 'labels' must be a List of ClassLabel, got {feature}. Cast it with cast_column('labels', "
-            "List(ClassLabel(names=[...])))."
-        )
+    name = output_of_features(features)
+    if name is not None:
+        kind = output_of(name)
+        return Task(kind.problem_type, kind.label_column, kind.class_names(dataset))
+    for column, allowed in (
+        ("label", "classes or numbers"),
+        ("labels", "lists of classes that hold, or of numbers 0, 1 or nan"),
+    ):
+        if column in features:
+            raise OochubError(f"The column {column!r} must hold {allowed}, got {features[column]}. Cast it.")
     raise OochubError(
         f"The data set has no column 'label' (one class or number a row) or 'labels' (several), only "
         f"{', '.join(features)}. Rename a column with dataset.rename_column."
@@ -78,12 +71,14 @@ def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> to
         names: Names of the model's outputs.
 
     Returns:
-        int64 (n,) classes; float32 (n, k), 1 where a label holds and 0 elsewhere; or float32 (n,) numbers.
+        int64 (n,) classes; float32 (n, k), 1 where a label holds, 0 where not, nan where it is unknown; or float32
+        (n,) numbers.
 
     Raises:
         OochubError: Labels that are not the model's classes, or numbers that are not finite.
 
-    >>> data = datasets.Dataset.from_dict({"label": [0.5, 2.0]})
+    >>> from datasets import Dataset
+    >>> data = Dataset.from_dict({"label": [0.5, 2.0]})
     >>> targets(data, task_of(data), split="train", names=["label"])
     tensor([0.5000, 2.0000])
     """
@@ -101,7 +96,12 @@ def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> to
     if task.problem_type == NUMBER and len(names) != 1:
         raise OochubError(f"A number needs one output, and the model has {len(names)}. Make it with num_labels=1.")
     if task.problem_type == LABELS:
-        return torch.from_numpy(_multi_hot(dataset, split, len(names)))
+        table = dataset.select_columns(["labels"]).with_format("arrow")[:]
+        try:
+            several = output_of("labels").label(table, names)
+        except OochubError as error:
+            raise OochubError(f"The {split} set: {error}") from error
+        return torch.from_numpy(several.astype(np.float32))
     values = np.asarray(dataset.select_columns(["label"]).with_format("numpy")[:]["label"])
     if task.problem_type == NUMBER:
         if not np.isfinite(values).all():
@@ -122,19 +122,3 @@ def _classes(values: NDArray[Any], split: str, classes: int) -> NDArray[np.int64
             f"{int(np.argmax(wrong))}. Drop such rows, for example dataset.filter(lambda row: row['label'] >= 0)."
         )
     return values.astype(np.int64)
-
-
-def _multi_hot(dataset: Any, split: str, labels: int) -> NDArray[np.float32]:
-    column = dataset.select_columns(["labels"]).with_format("arrow")[:]["labels"]
-    lists = pa.chunked_array(column).combine_chunks()
-    if lists.null_count:
-        raise OochubError(
-            f"Some rows of the {split} set have no 'labels'. Drop them; an empty list says that none holds."
-        )
-    numbers = lists.flatten().to_numpy(zero_copy_only=False)
-    wrong = ~((numbers >= 0) & (numbers < labels))
-    if wrong.any():
-        raise OochubError(f"'labels' of the {split} set must be one of 0..{labels - 1}, got {numbers[wrong][0]}.")
-    hot = np.zeros((len(lists), labels), np.float32)
-    hot[np.repeat(np.arange(len(lists)), lists.value_lengths().to_numpy()), numbers.astype(np.intp)] = 1
-    return hot

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import datasets
 import torch
 
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes, kind_of_processor, kinds_of
+from oochub.output import Output
 from oochub.prediction.metadata import PredictedBy, Training
 
 
@@ -122,23 +122,30 @@ def _training(recipe: Path) -> Training | None:
     )
 
 
-def class_order(model: Any, part: Any) -> tuple[list[int], list[str]]:
-    """For each class of the data set its output of the model, and the classes' names.
+def class_order(model: Any, part: Any, kind: Output) -> tuple[list[int], list[str]]:
+    """For each class or label of the data set its output of the model, and their names.
 
     Args:
-        model: A classifier; its `config.id2label` names its outputs.
-        part: A data set; its `label`, or the items of its `labels`, where they are a ClassLabel, name the classes.
+        model: A classifier or regressor; its `config.id2label` names its outputs.
+        part: A data set; its truth names the classes, where it has names.
+        kind: Of output.
 
     Returns:
-        (order, names): class k of the data set is output `order[k]` of the model.
+        (order, names): class k of the data set is output `order[k]` of the model. Of a number, the name of its column.
 
     Raises:
-        OochubError: The model's classes are not those of the data set.
+        OochubError: The model's outputs are not those of the data set.
     """
     own = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
-    known = part.features or {}
-    label = known.get("label") or getattr(known.get("labels"), "feature", None)  # one class, or several at once
-    names = list(label.names) if isinstance(label, datasets.ClassLabel) else own
+    if kind.problem_type == "regression":
+        if len(own) != 1:
+            raise OochubError(
+                f"A number needs one output, and the model has {len(own)}. Train one with `oochub train`."
+            )
+        return [0], [kind.label_column]
+    features = part.features or {}
+    has_truth = kind.label_column in features and kind.is_truth(features[kind.label_column])
+    names = (kind.class_names(part) if has_truth else None) or own
     if names == own or (len(names) == len(own) and all(name.startswith("LABEL_") for name in own)):
         return list(range(len(own))), names
     if sorted(names) == sorted(own):

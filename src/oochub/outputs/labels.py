@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
 from oochub.output import Answer, Arrays, Output, check_logits, vector_array
 
@@ -43,6 +44,17 @@ class Labels(Output):
             return pa.array([[np.nan] * len(class_names)] * rows, pa.list_(pa.float32()))
         is_number = any(isinstance(number, float) for row in values for number in row)
         return pa.array(values, pa.list_(pa.float32() if is_number else pa.int64()))
+
+    def class_names(self, dataset: Any) -> list[str] | None:
+        """Of floats without names, those in the facts of the build record, else their numbers from 0."""
+        names, feature = super().class_names(dataset), dataset.features[self.label_column]
+        if names is not None or not str(feature.feature.dtype).startswith("float"):
+            return names
+        record = BuildRecord.of(dataset.info.description)
+        if record is not None and record.facts.label_names is not None:
+            return list(record.facts.label_names)
+        first = next(iter(dataset.select_columns([self.label_column])))[self.label_column]
+        return [str(number) for number in range(len(first))]
 
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""

@@ -35,6 +35,10 @@ class Number(Output):
         """Numbers, nan where there is none."""
         return pa.array([np.nan if value is None else value for value in values or [None] * rows], pa.float64())
 
+    def class_names(self, dataset: Any) -> list[str] | None:
+        """The name of the column."""
+        return [self.label_column]
+
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
         for name in ("label", "value"):

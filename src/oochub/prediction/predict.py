@@ -32,6 +32,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 
 _MODES = ("auto", "head")
+_MEDIA = (datasets.Image, datasets.Audio, datasets.Video)
 
 
 def predict(
@@ -101,8 +102,9 @@ def predict(
     for name, part in parts.items():
         if loaded.inputs.column not in (part.column_names or ()):
             raise OochubError(f"The split {name} has no column {loaded.inputs.column!r}, only {part.column_names}.")
-    order, class_names = class_order(loaded.model, some)
+    parts = {name: _without_media(part, loaded.inputs.column) for name, part in parts.items()}
     kind = _kind(loaded.model, some)
+    order, class_names = class_order(loaded.model, some, kind)
     if (odin is not None or zoom is not None) and not kind.one_answer:
         raise OochubError(f"odin= and zoom= are read by models of one class a row, and this one gives {kind.name}.")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -156,6 +158,13 @@ def _splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
         if name not in dataset:
             raise unknown_name("split", name, dataset)
     return {name: dataset[name] for name in dict.fromkeys(names)}
+
+
+def _without_media(part: Any, read: str) -> Any:
+    """A split without pictures, sounds and films that the model does not read."""
+    features = (part.features or {}).items()
+    media = [name for name, feature in features if isinstance(feature, _MEDIA) and name != read]
+    return part.remove_columns(media) if media else part
 
 
 def _few(part: Any) -> Any:
