@@ -245,3 +245,23 @@ def check_logits(table: pa.Table, width: int, class_names: Sequence[str]) -> Non
     if broken.any():
         example = table.column("example_id")[int(np.argmax(broken))]
         raise OochubError(f"{broken.sum()} rows have logits that are not finite, first {example}. The model diverged.")
+
+
+def column_of(name: str, values: Any) -> pa.Array:
+    """An Arrow column of an array or a list; a matrix of floats becomes lists of float32.
+
+    Args:
+        name: Of the column; of truth and answers a list is read as one array.
+        values: Arrow, an array (n, ...), or a list of n values.
+
+    >>> column_of("logits", [[0.5, 1.0]]).type
+    ListType(list<item: float>)
+    """
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    array = np.asarray(values) if not isinstance(values, list) or name in ("logits", "label", "value") else None
+    if array is not None and array.ndim == 2 and array.dtype.kind == "f":
+        return vector_array(array)
+    if array is not None and array.ndim == 1 and array.dtype.kind != "O":
+        return pa.array(array)
+    return pa.array(list(values) if array is None else array.tolist())

@@ -137,8 +137,9 @@ def test_gap_resamples_by_cluster():
     """Every row four times, named as clusters: the gap's interval is that of the single rows, not half of it."""
     import dataclasses
 
+    from oochub.evaluation.evaluated import Evaluated
     from oochub.evaluation.gaps import gap_of
-    from oochub.evaluation.row_sets import Evaluated, RowSet
+    from oochub.evaluation.row_sets import RowSet
 
     nooch = dataclasses.replace(oochub.get("benchmark", "nooch"), cluster="of")
     predictions = oochub.Predictions.from_arrays(logits=np.zeros((1600, 2)), label=np.zeros(1600, int))

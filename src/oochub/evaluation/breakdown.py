@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.evaluation.row_sets import Evaluated
+from oochub.evaluation.evaluated import Evaluated
 from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstGroup
 from oochub.sides import WorstOfGroups
 from oochub.stats.estimation import estimate

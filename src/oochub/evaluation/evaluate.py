@@ -13,14 +13,16 @@ from oochub.evaluation.breakdown import calibration, groups, worst_groups
 from oochub.evaluation.declaration import declaration, evaluated_benchmark
 from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
+from oochub.evaluation.evaluated import Evaluated, check_metric
 from oochub.evaluation.gaps import gap_at_equal, gap_of
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import mistakes
 from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
-from oochub.evaluation.row_sets import Evaluated, check_metric, row_sets, slice_of
+from oochub.evaluation.row_sets import row_sets, slice_of
 from oochub.metric import MetricFacts, facts_of
+from oochub.prediction.concatenate import concatenate
 from oochub.prediction.metadata import Training
-from oochub.prediction.predictions import Predictions, concatenate
+from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 from oochub.report.records import EvaluatedModel, MetricDescription, PredictionsSource, Provenance, Side
 from oochub.report.report import Report

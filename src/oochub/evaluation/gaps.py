@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.matching import matched_gap
-from oochub.evaluation.row_sets import Evaluated, RowSet, primary_metric, side_estimate
+from oochub.evaluation.row_sets import RowSet, primary_metric, side_estimate
 from oochub.report.records import Gap, MatchedGap, Role, Side, Slice
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference

@@ -1,11 +1,12 @@
 """The number of a side that is a statistic over groups: the metric of the worst group, or a percentile of groups."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub.evaluation.evaluated import Evaluated, arguments
 from oochub.evaluation.weighted_metric import row_values
 from oochub.metric import facts_of
 from oochub.sides import GroupsOfRows, PercentileOfGroups
@@ -13,12 +14,9 @@ from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.worst_group_interval import worst_group_interval
 
-if TYPE_CHECKING:
-    from oochub.evaluation.row_sets import Evaluated
-
 
 def group_side(
-    side: GroupsOfRows, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: "Evaluated"
+    side: GroupsOfRows, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: Evaluated
 ) -> Estimate:
     """The statistic of a metric over the groups of some rows, with its interval.
 
@@ -50,7 +48,7 @@ def _percentile(
     side: PercentileOfGroups,
     metric: Callable[..., Any],
     groups: dict[str, NDArray[np.int64]],
-    evaluated: "Evaluated",
+    evaluated: Evaluated,
     higher_is_better: bool,
 ) -> Estimate:
     values = row_values(metric, evaluated.columns)
@@ -72,7 +70,7 @@ def _percentile(
 def _worst(
     metric: Callable[..., Any],
     groups: dict[str, NDArray[np.int64]],
-    evaluated: "Evaluated",
+    evaluated: Evaluated,
     higher_is_better: bool,
 ) -> Estimate:
     values, rows = row_values(metric, evaluated.columns), np.concatenate(list(groups.values()))
@@ -97,7 +95,5 @@ def _worst(
     return Estimate(worst_one.value, low=low, high=high, n=worst_one.n, method=method, reason=reason)
 
 
-def _columns(metric: Callable[..., Any], rows: NDArray[np.int64], evaluated: "Evaluated") -> dict[str, Any]:
-    from oochub.evaluation.row_sets import arguments
-
+def _columns(metric: Callable[..., Any], rows: NDArray[np.int64], evaluated: Evaluated) -> dict[str, Any]:
     return {name: evaluated.columns[name][rows] for name in arguments(metric) if name in evaluated.columns}

@@ -2,41 +2,20 @@
 
 import base64
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub.evaluation.evaluated import Evaluated
 from oochub.report.records import Mistake
-
-if TYPE_CHECKING:
-    from oochub.evaluation.row_sets import Evaluated
+from oochub.stats.worst_rows import worst_of_each
 
 _SHOWN = 12
 _PER_KIND = 6  # of two kinds, so that one kind of mistake never hides the other
-KEPT_PER_GROUP = 12
-"""How many rows of each split and group keep a small picture: enough for any choice of `_SHOWN` among them."""
 
 
-def worst_of_each(loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_GROUP) -> NDArray[np.int64]:
-    """Row numbers of the `most` highest losses within each combination of `keys`, in order of the rows.
-
-    >>> import numpy as np
-    >>> worst_of_each(np.array([0.1, 2.0, 3.0]), np.array(["a", "a", "b"]), most=1).tolist()
-    [1, 2]
-    """
-    order = np.lexsort((np.arange(len(loss)), -loss))
-    taken: dict[tuple[Any, ...], int] = {}
-    rows = []
-    for row in order:
-        key = tuple(column[row] for column in keys)
-        taken[key] = taken.get(key, 0) + 1
-        if taken[key] <= most:
-            rows.append(row)
-    return np.sort(np.array(rows, dtype=np.int64))
-
-
-def mistakes(evaluated: "Evaluated", out: NDArray[np.bool_], shown: NDArray[np.bool_]) -> tuple[Mistake, ...]:
+def mistakes(evaluated: Evaluated, out: NDArray[np.bool_], shown: NDArray[np.bool_]) -> tuple[Mistake, ...]:
     """The rows with the highest loss out of context, at most six of a kind of mistake.
 
     Where there are fewer than twelve, those of the other rows follow, told by `role`.

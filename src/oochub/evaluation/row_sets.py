@@ -1,24 +1,20 @@
 """The slices of a report: which rows each one takes, and every metric on them."""
 
 import hashlib
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
+from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.group_sides import group_side
-from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
 from oochub.report.records import Role, Slice
 from oochub.sides import GroupsOfRows, Rows
 from oochub.stats.estimate import Estimate
-from oochub.stats.estimation import estimate
 
 _ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
 
@@ -31,64 +27,6 @@ class RowSet(NamedTuple):
     title: str
     split: str
     mask: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluated:
-    """What every part of an evaluation works on.
-
-    Attributes:
-        predictions: The rows.
-        benchmark: The declaration of their config.
-        columns: Every array that a metric may ask for by name, and the auxiliary columns; each (n, ...).
-        known: Which rows have a truth to compare with (n,).
-        sampling: resamples and seed of the intervals.
-    """
-
-    predictions: Predictions
-    benchmark: Benchmark
-    columns: Mapping[str, NDArray[Any]]
-    known: NDArray[np.bool_]
-    sampling: Mapping[str, Any] = field(default_factory=dict)
-
-    def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
-        """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
-        taken = {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
-        cluster = self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
-        return estimate(metric, taken, cluster=cluster, **{**self.sampling, **sampling})
-
-
-def arguments(metric: Callable[..., Any], *, required: bool = False) -> list[str]:
-    """The names of the arrays that a metric takes.
-
-    >>> from oochub import get
-    >>> arguments(get("metric", "ece"), required=True)
-    ['label', 'probability']
-    """
-    parameters = inspect.signature(metric).parameters.values()
-    return [each.name for each in parameters if not required or each.default is each.empty]
-
-
-def check_metric(name: str, metric: Callable[..., Any], evaluated: Evaluated) -> None:
-    """Checks that a metric can be computed, before anything is.
-
-    Raises:
-        OochubError: A column that the predictions lack, or a metric of another kind of output.
-    """
-    facts, kind, columns = facts_of(metric), evaluated.predictions.metadata.kind, evaluated.columns
-    if facts is not None and kind not in facts.outputs:
-        raise OochubError(
-            f"The metric {name} scores {' or '.join(facts.outputs)}, and these predictions are of the kind {kind}, "
-            f"for which there are {', '.join(evaluated.benchmark.metrics)}. Name such metrics with metrics=[...] "
-            "(--metric on the command line)."
-        )
-    missing = [argument for argument in arguments(metric, required=True) if argument not in columns]
-    if missing:
-        why = "two classes make a score" if "score" in missing else f"columns: {', '.join(sorted(columns))}"
-        raise OochubError(
-            f"The metric {name} needs {', '.join(missing)}, which these predictions lack ({why}). "
-            "Name other metrics with metrics=[...] (--metric on the command line)."
-        )
 
 
 def row_sets(evaluated: Evaluated) -> list[RowSet]:

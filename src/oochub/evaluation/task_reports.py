@@ -12,7 +12,8 @@ from oochub.data.tasks import task
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import check_writable
-from oochub.prediction.predictions import Predictions, concatenate
+from oochub.prediction.concatenate import concatenate
+from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
 
 EVERY = "every"

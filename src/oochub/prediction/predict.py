@@ -18,7 +18,6 @@ from tqdm import tqdm
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.mistakes import worst_of_each
 from oochub.files import check_writable, written_whole
 from oochub.input import Input, InputBatch
 from oochub.inputs.pictures.zoom import check_zoom
@@ -30,6 +29,7 @@ from oochub.output import Output, output_of, output_of_features, vector_array
 from oochub.prediction.metadata import Metadata, ZoomSettings, row_counts
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
+from oochub.stats.worst_rows import worst_of_each
 
 _MODES = ("auto", "head")
 _MEDIA = (datasets.Image, datasets.Audio, datasets.Video)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.files import written_whole
-from oochub.output import Output, output_of, output_of_columns, vector_array, vectors
+from oochub.output import Output, column_of, output_of, output_of_columns, vectors
 from oochub.prediction.metadata import Metadata, PredictedBy, check_rows, read_metadata, row_counts
-from oochub.schema import from_json, to_json
+from oochub.schema import to_json
 
 _KEY = b"oochub"
 _ROW = ("example_id", "split")
@@ -86,7 +86,6 @@ class Predictions:
         config: str | None = None,
         model: str | None = None,
         kind: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
         **columns: Any,
     ) -> "Predictions":
         """Predictions of arrays that you have, of any model.
@@ -101,7 +100,6 @@ class Predictions:
             config: Its configuration.
             model: What a report calls the model.
             kind: Name of the kind of output; None takes the one whose columns are given.
-            metadata: More fields of `Metadata`.
             **columns: More columns (n, ...): `value` of a number, `labels` of several labels, `features`, `group`,
                 `challenge`, ...
 
@@ -126,24 +124,22 @@ class Predictions:
             width = len(given["logits"][0]) if n and "logits" in given else 1
             class_names = [str(k) for k in range(width)] if "logits" in given else [output_of(kind).label_column]
         split = [split] * n if isinstance(split, str) else [str(name) for name in split]
-        ids = range(n) if example_id is None else example_id
         table = pa.table(
             {
-                "example_id": pa.array([str(name) for name in ids]),
+                "example_id": pa.array([str(name) for name in (range(n) if example_id is None else example_id)]),
                 "split": pa.array(split),
-                **{name: _arrow(name, values) for name, values in given.items()},
+                **{name: column_of(name, values) for name, values in given.items()},
             }
         )
-        fields = {
-            "kind": kind,
-            "benchmark": benchmark,
-            "config": config or "default",
-            "model": PredictedBy(id=model),
-            "class_names": list(class_names),
-            "rows": row_counts(split),
-            **(metadata or {}),
-        }
-        return cls(table, from_json(Metadata, fields, what="the metadata of predictions"))
+        metadata = Metadata(
+            kind=kind,
+            benchmark=benchmark,
+            config=config or "default",
+            model=PredictedBy(id=model),
+            class_names=tuple(class_names),
+            rows=row_counts(split),
+        )
+        return cls(table, metadata)
 
     @classmethod
     def from_pandas(
@@ -302,41 +298,3 @@ class Predictions:
     def with_table(self, table: pa.Table) -> "Predictions":
         """The same predictions with other rows or columns."""
         return Predictions(table, replace(self.metadata, rows=row_counts(table.column("split").to_pylist())))
-
-
-def concatenate(parts: Sequence[Predictions]) -> Predictions:
-    """One Predictions of several files of the same model on different splits or sets.
-
-    Raises:
-        OochubError: No part, parts of different models, benchmarks or classes, or an example in two parts.
-    """
-    if not parts:
-        raise OochubError("There are no predictions. Give at least one Predictions or the path of one.")
-    first = parts[0]
-    for part in parts[1:]:
-        for name in ("benchmark", "config", "class_names", "model"):
-            values = [getattr(each.metadata, name) for each in (first, part)]
-            if values[0] != values[1]:
-                shown = " and ".join(str(to_json(value)) for value in values)
-                raise OochubError(
-                    f"These predictions differ in {name}: {shown}. "
-                    "A report is about one model on one benchmark; `oochub compare` sets reports side by side."
-                )
-    if len(parts) == 1:
-        return first
-    table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
-    digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
-    rows = row_counts(table.column("split").to_pylist())
-    return Predictions(table, replace(first.metadata, fingerprint=digest, rows=rows))
-
-
-def _arrow(name: str, values: Any) -> pa.Array:
-    """A column of arrays or lists; matrices become lists of float32, or of what they hold where that is no float."""
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    array = np.asarray(values) if not isinstance(values, list) or name in ("logits", "label", "value") else None
-    if array is not None and array.ndim == 2 and array.dtype.kind == "f":
-        return vector_array(array)
-    if array is not None and array.ndim == 1 and array.dtype.kind != "O":
-        return pa.array(array)
-    return pa.array(list(values) if array is None else array.tolist())

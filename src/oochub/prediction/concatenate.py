@@ -1,0 +1,38 @@
+"""Joins predictions of one model on several splits or sets."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from oochub.errors import OochubError
+from oochub.prediction.metadata import row_counts
+from oochub.prediction.predictions import Predictions
+from oochub.schema import to_json
+
+
+def concatenate(parts: Sequence[Predictions]) -> Predictions:
+    """One Predictions of several files of the same model on different splits or sets.
+
+    Raises:
+        OochubError: No part, parts of different models, benchmarks or classes, or an example in two parts.
+    """
+    if not parts:
+        raise OochubError("There are no predictions. Give at least one Predictions or the path of one.")
+    first = parts[0]
+    for part in parts[1:]:
+        for name in ("benchmark", "config", "class_names", "model"):
+            values = [getattr(each.metadata, name) for each in (first, part)]
+            if values[0] != values[1]:
+                shown = " and ".join(str(to_json(value)) for value in values)
+                raise OochubError(
+                    f"These predictions differ in {name}: {shown}. "
+                    "A report is about one model on one benchmark; `oochub compare` sets reports side by side."
+                )
+    if len(parts) == 1:
+        return first
+    table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
+    digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
+    rows = row_counts(table.column("split").to_pylist())
+    return Predictions(table, replace(first.metadata, fingerprint=digest, rows=rows))
