@@ -115,8 +115,6 @@ def zeros_and_ones(rows: int, seed: int, feature: Any = None) -> Dataset:
     one_hot = [[float(k in row) for k in range(3)] for row in shown]
     unknown = float("nan")
     values = [[unknown if (k, i % 3) == (1, 0) else row[k] for k in range(3)] for i, row in enumerate(one_hot)]
-        [float(k in row) if (k, i % 3) != (1, 0) else float("nan") for k in range(3)] for i, row in enumerate(shown)
-    ]
     return made_split(rows, seed, label=None, labels=(feature or List(Value("float32")), values))
 
 
