@@ -37,7 +37,6 @@ def evaluate(
 ) -> None:
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
     from oochub.evaluation.evaluate import evaluate as run
-    from oochub.evaluation.task_reports import task_reports
     from oochub.files import check_writable
     from oochub.report.report import Report
     from oochub.report.tables import terminal
@@ -49,6 +48,8 @@ def evaluate(
         )
 
     if task:
+        from oochub.evaluation.task_reports import task_reports
+
         written = task_reports(predictions, task, out, metrics=metric or None, match=match, seed=seed)
         if len(written) == 1 and not as_json:
             out_console.print(terminal(Report.load(*written.values()).data))

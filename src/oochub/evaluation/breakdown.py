@@ -10,6 +10,8 @@ from oochub import catalog
 from oochub.evaluation.evaluated import Evaluated
 from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstGroup
 from oochub.sides import WorstOfGroups
+from oochub.stats.bootstrap import mean_estimate
+from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate
 from oochub.stats.proportion import wilson
 
@@ -67,8 +69,14 @@ def worst_groups(evaluated: Evaluated, split: str) -> dict[str, WorstGroup] | No
     return {key: WorstGroup(estimate=each, group=str(values[f"{key}_group"])) for key, each in intervals.items()}
 
 
-def calibration(evaluated: Evaluated, mask: NDArray[np.bool_]) -> Calibration:
-    """Confidence against accuracy in ten equal bins (lo, hi], with Wilson intervals, of the rows in `mask`."""
+def calibration(evaluated: Evaluated, mask: NDArray[np.bool_], ece: Estimate | None = None) -> Calibration:
+    """Confidence against accuracy in ten equal bins (lo, hi], with Wilson intervals.
+
+    Args:
+        evaluated: The rows.
+        mask: Those of one side (n,).
+        ece: Their calibration error, where it is known already.
+    """
     probability, label = evaluated.columns["probability"][mask], evaluated.columns["label"][mask]
     confidence = probability.max(axis=1)
     correct = evaluated.columns["prediction"][mask] == label
@@ -89,14 +97,15 @@ def calibration(evaluated: Evaluated, mask: NDArray[np.bool_]) -> Calibration:
                 accuracy_high=share.high,
             )
         )
-    arrays = {"label": label, "probability": probability}
-    excess = {"confidence": confidence, "correct": correct}
+    if ece is None:
+        arrays = {"label": label, "probability": probability}
+        ece = estimate(catalog.get("metric", "ece"), arrays, **evaluated.sampling)
     return Calibration(
         bins=tuple(bins),
-        ece=estimate(catalog.get("metric", "ece"), arrays, **evaluated.sampling),
+        ece=ece,
         mean_confidence=float(confidence.mean()),
         accuracy=float(correct.mean()),
-        overconfidence=estimate(_overconfidence, excess, **evaluated.sampling),
+        overconfidence=mean_estimate(confidence - correct, Sampling(**evaluated.sampling)),
     )
 
 
@@ -110,7 +119,3 @@ def _members(evaluated: Evaluated, mask: NDArray[np.bool_]) -> dict[str, NDArray
 def _arrays(evaluated: Evaluated, metric: str, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     other = "probability" if metric == "nll" else "prediction"
     return {name: evaluated.columns[name][rows] for name in ("label", other)}
-
-
-def _overconfidence(confidence: NDArray[Any], correct: NDArray[Any]) -> float:
-    return float(np.mean(confidence) - np.mean(correct))

@@ -24,7 +24,15 @@ from oochub.prediction.concatenate import concatenate
 from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
-from oochub.report.records import EvaluatedModel, MetricDescription, PredictionsSource, Provenance, Side
+from oochub.report.records import (
+    Calibration,
+    EvaluatedModel,
+    MetricDescription,
+    PredictionsSource,
+    Provenance,
+    Side,
+    Slice,
+)
 from oochub.report.report import Report
 
 _SIDES: tuple[Side, ...] = ("in", "out")
@@ -136,7 +144,7 @@ def evaluate(
         worst_group=worst_groups(evaluated, everything.split),
         detection=detection,
         probes=probed,
-        calibration={side: calibration(evaluated, mask) for side, mask in sides.items()} if kind.one_answer else None,
+        calibration=_calibrations(evaluated, sides, slices) if kind.one_answer else None,
         mistakes=mistakes(evaluated, sides.get("out", everything.mask), everything.mask),
         provenance=Provenance(
             **provenance(),
@@ -161,6 +169,11 @@ def evaluate(
             prediction=dict(predictions.metadata.provenance),
         ),
     )
+
+
+def _calibrations(evaluated: Evaluated, sides: Mapping[Side, Any], slices: Sequence[Slice]) -> dict[Side, Calibration]:
+    known = {part.role: part.metrics.get("ece") for part in slices if not evaluated.benchmark.cluster}
+    return {side: calibration(evaluated, mask, known.get(side)) for side, mask in sides.items()}
 
 
 def _allowed(predictions: Predictions, classes: Classes, match: str | None) -> NDArray[np.int64] | None:
