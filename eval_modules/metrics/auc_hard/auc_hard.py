@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from oochub.errors import OochubError
 from oochub.eval_modules.metrics.auc.auc import auc
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.arrays import Array, check_challenge, check_label, check_same_length, check_score
+from oochub.stats.arrays import Array, check_label, check_same_length, check_score, check_vector, described
 from oochub.stats.delong import delong
 from oochub.stats.estimation import Estimate, Sampling
+
+_CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 
 
 def auc_hard(label: Any, score: Any, challenge: Any) -> float:
@@ -53,9 +56,46 @@ def auc_hard(label: Any, score: Any, challenge: Any) -> float:
 
 def _checked(label: Any, score: Any, challenge: Any) -> tuple[Array, Array, Array]:
     label, score = check_label(label, classes=2), check_score(score)
-    hard = check_challenge(challenge, label)
+    hard = _is_hard(challenge, label)
     check_same_length(label=label, score=score, challenge=hard)
     return label, score, hard
+
+
+def _is_hard(challenge: Any, label: Array) -> Array:
+    """Which rows (n,) are out of context, from the names of the `challenge` column.
+
+    Args:
+        challenge: "easy", "hard_positive", "hard_negative" or "hard" (n,).
+        label: 0 or 1 (n,), as `check_label` gives it.
+
+    Returns:
+        bool (n,), True where the row is hard.
+
+    Raises:
+        OochubError: Numbers instead of names, another name, another length, or a sign that the label denies.
+    """
+    array = check_vector(challenge, "challenge")
+    if array.dtype.kind not in "OUT":
+        raise OochubError(
+            f"challenge must hold names ({', '.join(_CHALLENGES)}), got {described(array)}. "
+            "A ClassLabel column gives names with features['challenge'].int2str(numbers)."
+        )
+    is_named = {name: array == name for name in _CHALLENGES}
+    unknown = ~np.logical_or.reduce(list(is_named.values()))
+    if unknown.any():
+        raise OochubError(
+            f"challenge must be one of {', '.join(_CHALLENGES)}, got {array[unknown].tolist()[0]!r} at row "
+            f"{int(np.argmax(unknown))} ({int(unknown.sum())} such rows)."
+        )
+    check_same_length(label=label, challenge=array)
+    denied = (is_named["hard_positive"] & (label != 1)) | (is_named["hard_negative"] & (label != 0))
+    if denied.any():
+        at = int(np.argmax(denied))
+        raise OochubError(
+            f"challenge is {str(array[at])!r} but label is {int(label[at])} at row {at} ({int(denied.sum())} such "
+            "rows). The two columns come from different tasks, or their rows are out of step."
+        )
+    return ~np.asarray(is_named["easy"])
 
 
 class _AucHardState:

@@ -12,9 +12,10 @@ import numpy as np
 from scipy import stats
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_group, check_same_length, check_score
+from oochub.stats.arrays import Array, check_same_length, check_score
 from oochub.stats.delong import PairedDifference, paired_delong
 from oochub.stats.estimate import Estimate
+from oochub.stats.groups import check_group
 from oochub.stats.ranking import kinds
 
 _OOD, _INCORRECT, _CORRECT = range(3)  # as `oochub.stats.ranking.kinds` numbers them

@@ -1,7 +1,6 @@
 """Checks of the arrays that metrics receive: what is not allowed is an error that says so, never a guess."""
 
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +9,8 @@ from oochub.errors import OochubError
 
 Array = NDArray[Any]
 
-_CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 _ROWS = 4096  # rows of a matrix looked at together: they stay in the processor's cache
 _SUM_TOLERANCE = 1e-3  # half-precision softmax rows of 1,000 classes sum to 1 within this
-
-
-class Groups(NamedTuple):
-    """Groups as counted by `numpy.bincount`: row i belongs to `names[codes[i]]`; a name may have no row."""
-
-    codes: Array
-    names: Sequence[Hashable]
 
 
 def check_label(label: Any, *, name: str = "label", classes: int | None = None) -> Array:
@@ -60,21 +51,26 @@ def check_whole(values: Any, *, name: str) -> Array:
     >>> check_whole([-1, 2], name="label").tolist()
     [-1, 2]
     """
-    array = _vector(values, name)
+    array = check_vector(values, name)
     if array.dtype.kind == "b":
         array = array.view(np.uint8)
     if array.dtype.kind not in "iu":
         raise OochubError(
-            f"{name} must hold whole numbers (int or bool), got {_described(array)}. "
+            f"{name} must hold whole numbers (int or bool), got {described(array)}. "
             f"Convert it with .astype(int) after dropping rows without a {name}."
         )
     return array
 
 
-def check_score(score: Any, *, name: str = "score") -> Array:
-    """Scores (n,) as float32 or float64, infinities allowed, without NaN.
+def check_score(score: Any, *, name: str = "score", per_label: bool = False) -> Array:
+    """Scores as float32 or float64, infinities allowed, without NaN.
 
     float16 becomes float32 and integers become float64: neither changes an order.
+
+    Args:
+        score: Real numbers (n,), or (n, k) with `per_label`.
+        name: What the array is called in an error.
+        per_label: Whether each of k labels has a score of its own.
 
     Raises:
         OochubError: Another shape or type, no rows, or NaN.
@@ -82,9 +78,9 @@ def check_score(score: Any, *, name: str = "score") -> Array:
     >>> check_score([1, 2]).dtype
     dtype('float64')
     """
-    array = _vector(score, name)
+    array = _matrix(score, name) if per_label else check_vector(score, name)
     if array.dtype.kind not in "fiu":
-        raise OochubError(f"{name} must hold real numbers, got {_described(array)}.")
+        raise OochubError(f"{name} must hold real numbers, got {described(array)}.")
     array = (
         array.astype(np.float32 if array.dtype == np.float16 else np.float64, copy=False)
         if (array.dtype != np.float32)
@@ -92,6 +88,62 @@ def check_score(score: Any, *, name: str = "score") -> Array:
     )
     _refuse_nan(array, name)
     return array
+
+
+def check_numbers(**arrays: Any) -> list[Array]:
+    """Columns of numbers of any sign, each as float64 (n,), finite and all of one length, at least one row.
+
+    Args:
+        **arrays: Real numbers (n,), by what each is called in an error.
+
+    Raises:
+        OochubError: Another shape or type, no rows, NaN, an infinity, or different lengths.
+
+    >>> check_numbers(label=[-1, 2], prediction=[0.5, 2.5])
+    [array([-1.,  2.]), array([0.5, 2.5])]
+    """
+    numbers = [check_score(array, name=name).astype(np.float64, copy=False) for name, array in arrays.items()]
+    for name, array in zip(arrays, numbers, strict=True):
+        infinite = np.isinf(array)
+        if infinite.any():
+            raise OochubError(
+                f"{name} must hold finite numbers, got {array[infinite][0]} at row {int(np.argmax(infinite))} "
+                f"({int(infinite.sum())} such rows). Find out where it comes from, or leave these rows out."
+            )
+    check_same_length(**dict(zip(arrays, numbers, strict=True)))
+    return numbers
+
+
+def check_labels(label: Any, score: Any) -> tuple[Array, Array]:
+    """Several labels a row and a score for each of them, both (n, k) with at least one row and one label.
+
+    Args:
+        label: 1 where a label holds, 0 where not, nan where nobody knows (n, k).
+        score: Real numbers (n, k), see `check_score`.
+
+    Returns:
+        The labels as float64 and the scores as float32 or float64.
+
+    Raises:
+        OochubError: Another shape or type, two shapes that differ, another label, or a score that is NaN.
+
+    >>> check_labels([[1, 0], [0, float("nan")]], [[0.5, 2], [1, 3]])[0].shape
+    (2, 2)
+    """
+    labels = _matrix(label, "label")
+    if labels.dtype.kind not in "fiub":
+        raise OochubError(f"label must hold 1, 0 or nan (unknown), got {described(labels)}.")
+    wrong = ~((labels == 0) | (labels == 1) | np.isnan(labels))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise OochubError(
+            f"label must be 1, 0 or nan (unknown), got {labels[row, column]} at row {row}, label {column} "
+            f"({int(wrong.sum())} such labels). Lists of the classes that hold are to become 1 and 0 first."
+        )
+    scores = check_score(score, per_label=True)
+    if labels.shape != scores.shape:
+        raise OochubError(f"label and score must have one shape (n, k), got {labels.shape} and {scores.shape}.")
+    return labels.astype(np.float64, copy=False), scores
 
 
 def check_probability(probability: Any, *, name: str = "probability") -> Array:
@@ -114,7 +166,7 @@ def check_probability(probability: Any, *, name: str = "probability") -> Array:
         )
     _refuse_empty(array, name)
     if array.dtype.kind not in "fiu":
-        raise OochubError(f"{name} must hold real numbers, got {_described(array)}.")
+        raise OochubError(f"{name} must hold real numbers, got {described(array)}.")
     for start in range(0, len(array), _ROWS):
         rows = array[start : start + _ROWS]
         # Negated, so that NaN, which no comparison holds for, is caught as well.
@@ -128,74 +180,6 @@ def check_probability(probability: Any, *, name: str = "probability") -> Array:
         if array.ndim == 2:
             _refuse_wrong_sum(rows, start, name)
     return array
-
-
-def check_group(group: Any, *, name: str = "group") -> Groups:
-    """Any hashable group names (n,) as codes for `numpy.bincount`.
-
-    Args:
-        group: A list or tuple of hashables, or a one-dimensional array of integers, booleans or strings.
-        name: What the array is called in an error.
-
-    Raises:
-        OochubError: Another shape, no rows, NaN, or something not hashable.
-
-    >>> check_group(["water", "land", "water"])
-    Groups(codes=array([0, 1, 0]), names=['water', 'land'])
-    """
-    if isinstance(group, list | tuple):
-        return _groups_of_objects(group, name)
-    array = _vector(group, name)
-    if array.dtype.kind == "f":
-        _refuse_nan(array, name)
-    if array.dtype.kind == "b":
-        return Groups(array.view(np.uint8), [False, True])
-    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= 4 * len(array) + 1024:
-        return Groups(array, range(int(array.max()) + 1))
-    if array.dtype.kind == "O":
-        return _groups_of_objects(array.tolist(), name)
-    names, codes = np.unique(array, return_inverse=True)
-    return Groups(codes, names.tolist())
-
-
-def check_challenge(challenge: Any, label: Array) -> Array:
-    """Which rows (n,) are out of context, from the names of the `challenge` column.
-
-    Args:
-        challenge: "easy", "hard_positive", "hard_negative" or "hard" (n,).
-        label: 0 or 1 (n,), as `check_label` gives it.
-
-    Returns:
-        bool (n,), True where the row is hard.
-
-    Raises:
-        OochubError: Numbers instead of names, another name, another length, or a sign that the label denies.
-
-    >>> check_challenge(["easy", "hard"], np.array([0, 1])).tolist()
-    [False, True]
-    """
-    array = _vector(challenge, "challenge")
-    if array.dtype.kind not in "OUT":
-        raise OochubError(
-            f"challenge must hold names ({', '.join(_CHALLENGES)}), got {_described(array)}. "
-            "A ClassLabel column gives names with features['challenge'].int2str(numbers)."
-        )
-    is_named = {name: array == name for name in _CHALLENGES}
-    unknown = ~np.logical_or.reduce(list(is_named.values()))
-    if unknown.any():
-        raise OochubError(
-            f"challenge must be one of {', '.join(_CHALLENGES)}, got {array[unknown].tolist()[0]!r} at row "
-            f"{int(np.argmax(unknown))} ({int(unknown.sum())} such rows)."
-        )
-    check_same_length(label=label, challenge=array)
-    denied = (is_named["hard_positive"] & (label != 1)) | (is_named["hard_negative"] & (label != 0))
-    if denied.any():
-        at = int(np.argmax(denied))
-        raise OochubError(
-            f"challenge is {str(array[at])!r} but label is {int(label[at])} at row {at} ({int(denied.sum())} such "
-            "rows). The two columns come from different tasks, or their rows are out of step."
-        )
-    return ~np.asarray(is_named["easy"])
 
 
 def check_same_length(**arrays: Any) -> int:
@@ -236,10 +220,26 @@ def _as_array(value: Any, name: str) -> Array:
         raise OochubError(f"{name} cannot become a numpy array: {error}. Give a numpy array.") from error
 
 
-def _vector(value: Any, name: str) -> Array:
+def check_vector(value: Any, name: str) -> Array:
+    """Values of any type as an array (n,), at least one row.
+
+    Raises:
+        OochubError: Another shape, or no rows.
+
+    >>> check_vector(["easy", "hard"], "challenge").shape
+    (2,)
+    """
     array = _as_array(value, name)
     if array.ndim != 1:
         raise OochubError(f"{name} must have shape (n,), one value a row, got shape {array.shape}.")
+    _refuse_empty(array, name)
+    return array
+
+
+def _matrix(value: Any, name: str) -> Array:
+    array = _as_array(value, name)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise OochubError(f"{name} must have shape (n, k), one value for each of k labels a row, got {array.shape}.")
     _refuse_empty(array, name)
     return array
 
@@ -269,19 +269,10 @@ def _refuse_wrong_sum(rows: Array, start: int, name: str) -> None:
         )
 
 
-def _groups_of_objects(group: Sequence[Any], name: str) -> Groups:
-    if len(group) == 0:
-        raise OochubError(f"{name} has no rows: the metric of nothing is undefined. Check the selection.")
-    code: dict[Hashable, int] = {}
-    try:
-        plain = (one.item() if isinstance(one, np.generic) else one for one in group)
-        codes = np.fromiter((code.setdefault(one, len(code)) for one in plain), np.int64, len(group))
-    except TypeError as error:
-        raise OochubError(f"{name} must hold hashable names (str, int, tuple): {error}.") from error
-    if any(one != one for one in code):
-        raise OochubError(f"{name} holds NaN, which names no group. Give such rows a name or leave them out.")
-    return Groups(codes, list(code))
+def described(array: Array) -> str:
+    """What an array holds, for an error.
 
-
-def _described(array: Array) -> str:
+    >>> described(np.array([1, 2]))
+    'int64 values such as 1'
+    """
     return f"{array.dtype} values such as {array[:1].tolist()[0]!r}"

@@ -11,8 +11,9 @@ import numpy as np
 from scipy import special, stats
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_group, check_label, check_same_length, check_score
+from oochub.stats.arrays import Array, check_label, check_same_length, check_score
 from oochub.stats.estimate import Estimate
+from oochub.stats.groups import check_group
 
 _FEW = 30  # rows of a class
 

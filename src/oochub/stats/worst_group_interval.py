@@ -12,8 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from oochub.stats.arrays import Array, check_group, check_same_length, check_score
+from oochub.stats.arrays import Array, check_same_length, check_score
 from oochub.stats.estimate import Estimate
+from oochub.stats.groups import check_group
 from oochub.stats.proportion import clopper_pearson
 
 
