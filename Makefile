@@ -16,11 +16,11 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## the main job on toy worlds; ends with the path of a report
 	$(BIN)/oochub demo --out demo
 
-test: $(READY)  ## the everyday tests
-	$(BIN)/python -m pytest -m "not slow"
+test: $(READY)  ## the everyday tests, a process a core
+	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
 
 slow: $(READY)  ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n logical --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -72,6 +72,7 @@ def test_guide_python_runs(guide, monkeypatch):
         exec(compile(block, name, "exec"), namespace)  # noqa: S102  the guides are ours
 
 
+@pytest.mark.slow  # the README alone trains, predicts and reports: a minute
 def test_guide_shell_runs(guide):
     """Every line of the shell blocks that starts with oochub, with the installed command."""
     name, folder = guide

@@ -38,6 +38,7 @@ def _main_on_a_full_disk(words: list[str]) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow  # every command once more: half a minute
 @pytest.mark.parametrize("verb", ["build", "train", "predict", "evaluate", "report"])
 def test_full_disk(verb, made, spawrious, tmp_path):
     data, out = ["--data-dir", str(spawrious)], tmp_path / "out"

@@ -143,6 +143,7 @@ def test_tuning_is_followed_and_nothing_is_done_twice(done, tuned):
     assert len(calls(out)) == 15 and result.table.read_bytes() == before
 
 
+@pytest.mark.slow  # six processes a case: 18 seconds
 def test_a_failed_run_is_a_row_and_stops_no_other(tmp_path, monkeypatch):
     """The three best rates fail, each in its way; the fourth is selected. Without the trouble they are tried again."""
     file = tmp_path / "plain.toml"
