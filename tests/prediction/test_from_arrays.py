@@ -1,0 +1,83 @@
+"""Predictions of a user's own arrays and data frames: the same rows give the same report, wrong ones are said."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import oochub
+from oochub.errors import OochubError
+from oochub.prediction.predictions import Predictions
+
+RNG = np.random.default_rng(3)
+LOGITS = RNG.normal(size=(60, 2)).astype(np.float32)
+LABEL = RNG.integers(0, 2, 60)
+COLUMNS = {"group": np.where(np.arange(60) % 3, "day", "night"), "area": RNG.random(60)}
+
+
+def test_arrays_and_frame_give_the_same_report(tmp_path):
+    arrays = Predictions.from_arrays(logits=LOGITS, label=LABEL, class_names=["cat", "dog"], model="mine", **COLUMNS)
+    frame = pd.DataFrame(
+        {"cat": LOGITS[:, 0], "dog": LOGITS[:, 1], "label": np.array(["cat", "dog"])[LABEL], **COLUMNS}
+    )
+    named = Predictions.from_pandas(frame, logits=["cat", "dog"], model="mine")
+    listed = Predictions.from_pandas(arrays.to_pandas(), class_names=["cat", "dog"], model="mine")
+    assert arrays.digest == named.digest == listed.digest
+    reports = [oochub.evaluate(each) for each in (arrays, named, listed)]
+    assert len({float(report["gap"]) for report in reports}) == 1 and reports[0].model.id == "mine"
+    assert reports[0]["accuracy"] == pytest.approx((LOGITS.argmax(1) == LABEL).mean())
+    again = Predictions.load(arrays.save(tmp_path / "mine.parquet"))
+    assert again.metadata == arrays.metadata and again.metadata.benchmark is None
+
+
+def test_own_data_with_groups_compare_all_rows_with_the_worst_group():
+    """reference: the accuracy of each group by a plain loop."""
+    report = oochub.evaluate(Predictions.from_arrays(logits=LOGITS, label=LABEL, **COLUMNS))
+    right = LOGITS.argmax(1) == LABEL
+    by_group = {name: right[COLUMNS["group"] == name].mean() for name in ("day", "night")}
+    assert report["out_of_context/accuracy"] == pytest.approx(min(by_group.values()))
+    assert report["gap"] == pytest.approx(min(by_group.values()) - right.mean())
+    assert {row.group: float(row.accuracy) for row in report.groups.rows if row.role == "out"} == by_group
+
+
+def test_groups_may_overlap():
+    """Each row is of its color and, where it is large, of "large": by hand over the rows."""
+    groups = [["red", "large"] if k % 4 == 0 else ["red"] if k % 2 == 0 else ["blue"] for k in range(60)]
+    report = oochub.evaluate(Predictions.from_arrays(logits=LOGITS, label=LABEL, groups=groups))
+    right = LOGITS.argmax(1) == LABEL
+    by_group = {name: right[[name in members for members in groups]].mean() for name in ("blue", "large", "red")}
+    rows = {row.group: row for row in report.groups.rows if row.role == "in"}
+    assert {name: float(row.accuracy) for name, row in rows.items()} == pytest.approx(by_group)
+    assert [rows[name].n for name in ("blue", "large", "red")] == [30, 15, 30]
+    assert report["out_of_context/accuracy"] == pytest.approx(min(by_group.values()))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Predictions.from_arrays(), "no array"),
+        (lambda: Predictions.from_arrays(logits=LOGITS, label=LABEL[:5]), "logits: 60"),
+        (lambda: Predictions.from_arrays(logits=LOGITS, label=LABEL, example_id=["a"] * 60), "59 examples occur twice"),
+        (lambda: Predictions.from_arrays(logits=LOGITS, label=LABEL, class_names=["a"]), "Every row needs 1 logits"),
+        (lambda: Predictions.from_pandas(pd.DataFrame({"label": [0]}), logits=["cat"]), "no column cat"),
+        (
+            lambda: Predictions.from_pandas(pd.DataFrame({"a": [1.0], "b": [0.0], "label": ["c"]}), logits=["a", "b"]),
+            "among the classes a, b; got c",
+        ),
+        (lambda: Predictions.from_pandas(pd.DataFrame({"logits": [[1.0, 0.0]], "label": ["c"]})), "class numbers"),
+    ],
+)
+def test_what_is_wrong_is_said(make, words):
+    with pytest.raises(OochubError, match=words):
+        make()
+
+
+def test_metadata_of_wrong_types_are_named(tmp_path):
+    """Planted fault seen: without the typed metadata the class names were a KeyError in the page."""
+    predictions = Predictions.from_arrays(logits=LOGITS, label=LABEL)
+    content = {"benchmark": None, "config": "c", "model": {"id": 3}, "class_names": ["a", "b"], "rows": {"test": 60}}
+    with pytest.raises(OochubError, match=r"model\.id must be text"):
+        Predictions(predictions.table, content)
+    with pytest.raises(OochubError, match="the field model is missing"):
+        Predictions(predictions.table, {key: value for key, value in content.items() if key != "model"})
+    with pytest.raises(OochubError, match="schema version 2"):
+        Predictions(predictions.table, content | {"schema_version": 2})
