@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import oochub
 from oochub.errors import OochubError
-from oochub.evaluation import ranking
+from oochub.stats import ranking
 from oochub.stats.ranking import accepted, kinds, ood_numbers, rows_needed, share_taken, tallies
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 import oochub
 from oochub.errors import OochubError
-from oochub.sweep import recipe as recipe_module
+from oochub.sweep import sweep_recipe as recipe_module
 from oochub.sweep.listing import listing
 from oochub.sweep.methods import read_method
 from oochub.sweep.runs import Run, stages

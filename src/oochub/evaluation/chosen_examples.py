@@ -95,10 +95,10 @@ def chosen_examples(
     shown = pd.concat(chosen, ignore_index=True)
     if shown.empty:
         raise OochubError(_none(wanted, split, called, than=than is not None, only=only))
-    told = [column for column in (*_AUXILIARY, *_ORIGIN) if column in shown]
+    auxiliary = [column for column in (*_AUXILIARY, *_ORIGIN) if column in shown]
     losses = [f"nll {name}" for name in called] + (["better_by"] if than is not None else [])
     shown["label"] = np.array(models[0].class_names)[shown["label"]]
-    return shown[["kind", "example_id", "split", "label", *losses, *told]]
+    return shown[["kind", "example_id", "split", "label", *losses, *auxiliary]]
 
 
 def _checked(first: Sequence[Predictions], only: str | None, kinds: Sequence[str], most: int) -> list[str]:
@@ -149,11 +149,11 @@ def _frame(predictions: Predictions, name: str, split: str) -> pd.DataFrame:
 
 def _joined(frame: pd.DataFrame, other: pd.DataFrame, first: str, name: str) -> pd.DataFrame:
     """`frame` with the losses of another model on the same examples."""
-    told = {first: set(frame["example_id"]), name: set(other["example_id"])}
-    alone = {one: sorted(told[one] - told[two]) for one, two in ((first, name), (name, first))}
+    ids = {first: set(frame["example_id"]), name: set(other["example_id"])}
+    alone = {left: sorted(ids[left] - ids[right]) for left, right in ((first, name), (name, first))}
     if any(alone.values()):
-        counts = " and ".join(f"{len(ids)} only in {one}" for one, ids in alone.items())
-        example = next(ids[0] for ids in alone.values() if ids)
+        counts = " and ".join(f"{len(only)} only in {left}" for left, only in alone.items())
+        example = next(only[0] for only in alone.values() if only)
         raise OochubError(
             f"{first} and {name} did not predict the same examples: {counts}, first {example}. "
             "Predict both on the same config and split."

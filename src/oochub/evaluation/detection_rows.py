@@ -92,7 +92,7 @@ def detection_rows(
         seed: Of the bootstrap.
         without: Metrics to leave out; see `pair_metrics`.
     """
-    named = {one.name: one for one in sets}
+    named = {part.name: part for part in sets}
     keys = list(sets[0].detectors)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed, "without": without}
     rows = {}
@@ -176,12 +176,14 @@ def pair_metrics(
     return metrics
 
 
-def chosen_pairs(parts: Sequence[Predictions], asked: Sequence[tuple[str, str]] | None = None) -> list[tuple[str, str]]:
+def chosen_pairs(
+    parts: Sequence[Predictions], wanted: Sequence[tuple[str, str]] | None = None
+) -> list[tuple[str, str]]:
     """The pairs of configs that are set against each other: (in distribution, out of it).
 
     Args:
         parts: Predictions, one config each.
-        asked: What to take; None takes every pair of a config with rows in distribution and one with rows out of it.
+        wanted: What to take; None takes every pair of a config with rows in distribution and one with rows out of it.
 
     Raises:
         OochubError: A config twice or unknown, a side without rows, no pair.
@@ -194,21 +196,21 @@ def chosen_pairs(parts: Sequence[Predictions], asked: Sequence[tuple[str, str]] 
                 "its splits into one, or leave one out."
             )
         named[str(part.metadata.config)] = part
-    for name in (one for pair in asked or () for one in pair):
+    for name in (config for pair in wanted or () for config in pair):
         if name not in named:
             raise OochubError(f"pairs= names {name!r}, and the predictions are of {', '.join(named)}.")
     ood = {name: ood_rows(part) for name, part in named.items()}
     every = [(a, b) for a in named for b in named if not ood[a].all() and ood[b].any()]
-    found = list(asked) if asked is not None else every
-    for inside, outside in found:
+    pairs = list(wanted) if wanted is not None else every
+    for inside, outside in pairs:
         if ood[inside].all() or not ood[outside].any():
             raise OochubError(
                 f"The pair ({inside}, {outside}) has no row {'in' if ood[inside].all() else 'out of'} distribution. "
                 "Write it as (in distribution, out of distribution)."
             )
-    if not found:
+    if not pairs:
         raise OochubError(
             "Detectors need rows in and out of distribution (column is_ood, or label -1). Give predictions of both: "
             "oochub.evaluate([id_predictions, ood_predictions], detectors=[...])."
         )
-    return found
+    return pairs

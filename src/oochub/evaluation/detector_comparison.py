@@ -123,17 +123,17 @@ def rank_comparison(
         raise OochubError(f"bins must be a whole number of 1 or more, got {bins!r}. Usual is 50.")
     kind, score, baseline = _checked(score, baseline, is_ood, correct)
     n, codes = len(kind), _codes(cluster, score)
-    rank, baseline_rank = (100 * (stats.rankdata(one) - 0.5) / n for one in (score, baseline))
+    rank, baseline_rank = (100 * (stats.rankdata(values) - 0.5) / n for values in (score, baseline))
     rows = {"correct": kind == _CORRECT, "incorrect": kind == _INCORRECT, "ood": kind == _OOD}
     edges = np.linspace(0, 100, bins + 1)
 
     def shift(own: Array) -> PairedDifference:
         # The mean rank of some rows is, up to a constant, their AUROC against the rest.
-        found = _difference(own, ~own, score, baseline, codes, confidence)
+        comparison = _difference(own, ~own, score, baseline, codes, confidence)
         by = 100 * float((~own).sum()) / n
-        moved = found.difference
+        moved = comparison.difference
         fields = {**vars(moved), "low": by * moved.low, "high": by * moved.high}
-        return PairedDifference(Estimate(by * moved.value, **fields), found.p_value)
+        return PairedDifference(Estimate(by * moved.value, **fields), comparison.p_value)
 
     return RankComparison(
         rank=rank,
@@ -232,8 +232,8 @@ def gain_from_incorrect(score: Any, baseline: Any, is_ood: Any, correct: Any, *,
     z2 = float(stats.norm.isf((1 - confidence) / 2)) ** 2
     # The shares s with (part - s gain)^2 <= z^2 Var(part - s gain): between the roots of a s^2 - 2 b s + c.
     a, b, c = (
-        one - z2 * float(two)
-        for one, two in zip((gain**2, part * gain, part**2), covariance[[1, 0, 0], [1, 1, 0]], strict=True)
+        first - z2 * float(second)
+        for first, second in zip((gain**2, part * gain, part**2), covariance[[1, 0, 0], [1, 1, 0]], strict=True)
     )
     if a <= 0:
         reason = f"the gain itself, {gain:.4f}, is not decided: its interval holds 0"
@@ -263,8 +263,8 @@ def _difference(
     rows = ahead | behind
     if not (ahead.any() and behind.any()):
         reason = f"{int(ahead.sum())} rows ahead and {int(behind.sum())} behind: an AUROC needs both"
-        made = Estimate(math.nan, n=int(rows.sum()), method="paired delong", reason=reason)
-        return PairedDifference(made, math.nan)
+        estimate = Estimate(math.nan, n=int(rows.sum()), method="paired delong", reason=reason)
+        return PairedDifference(estimate, math.nan)
     chosen = None if cluster is None else cluster[rows]
     return paired_delong(ahead[rows], score[rows], baseline[rows], cluster=chosen, confidence=confidence)
 

@@ -45,8 +45,8 @@ def detector_differences(
 
     >>> score = {"msp": [1, 3, 2, 4, 0, 5], "vim": [5, 4, 3, 2, 1, 0]}
     >>> is_ood = np.array([False, False, False, True, True, True])
-    >>> found = detector_differences(score, is_ood, ~is_ood)
-    >>> found["vim"].against_best, round(found["vim"].against_msp["auroc_new_class"].estimate, 3)
+    >>> differences = detector_differences(score, is_ood, ~is_ood)
+    >>> differences["vim"].against_best, round(differences["vim"].against_msp["auroc_new_class"].estimate, 3)
     ({}, 0.667)
     """
     keys = list(scores)
@@ -78,5 +78,5 @@ def _compared(covariance: Covariance, first: int, second: int, n: int) -> Paired
         return None
     error = float(np.sqrt(variance))
     half = float(stats.norm.isf(0.025)) * error
-    made = Estimate(value, low=max(-1.0, value - half), high=min(1.0, value + half), n=n, method="paired delong")
-    return PairedDifference(made, float(2 * stats.norm.sf(abs(value) / error)))
+    estimate = Estimate(value, low=max(-1.0, value - half), high=min(1.0, value + half), n=n, method="paired delong")
+    return PairedDifference(estimate, float(2 * stats.norm.sf(abs(value) / error)))

@@ -65,12 +65,12 @@ def detector_scores(
         OochubError: An unknown detector or hyperparameter, one that lacks the reference, features or head, or one
             with an epsilon or temperature other than that of the stored odin_logits; predictions of several models.
     """
-    made = [made_detector(one) if isinstance(one, str) else one for one in detectors]
+    fitted_or_not = [made_detector(detector) if isinstance(detector, str) else detector for detector in detectors]
     _check_one_model([*parts, *([reference] if reference is not None else [])])
-    for detector in made:
+    for detector in fitted_or_not:
         for part in parts:
             _check_stored(detector, part)
-    fitted = {detector_key(one): _fitted(one, reference, head) for one in made}
+    fitted = {detector_key(detector): _fitted(detector, reference, head) for detector in fitted_or_not}
     return [_scored(part, fitted, classes) for part in parts]
 
 
@@ -108,7 +108,7 @@ def detector_key(detector: Any) -> str:
     >>> detector_key(catalog.get("detector", "odin")()), detector_key(catalog.get("detector", "odin")(epsilon=0.0014))
     ('odin', 'odin:epsilon=0.0014')
     """
-    defaults = {name: one.default for name, one in signature(type(detector)).parameters.items()}
+    defaults = {name: parameter.default for name, parameter in signature(type(detector)).parameters.items()}
     other = [f"{name}={value}" for name, value in detector.hyperparameters.items() if value != defaults[name]]
     return ":".join(filter(None, [detector_name(detector), ",".join(other)]))
 
@@ -214,18 +214,19 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     for name, option in (("epsilon", "odin"), ("temperature", "odin_temperature")):
         wanted = getattr(detector, name)
         if used is None or getattr(used, name) != wanted:
-            found = f"{name}={getattr(used, name):g}" if used is not None else "settings that they do not say"
+            stated = f"{name}={getattr(used, name):g}" if used is not None else "settings that they do not say"
             raise OochubError(
-                f"{key} has {name} {wanted:g}, but the odin_logits of {config} were made with {found}. Predict with "
+                f"{key} has {name} {wanted:g}, but the odin_logits of {config} were made with {stated}. Predict with "
                 f"{option}={wanted:g} (--{option.replace('_', '-')} {wanted:g}), or name the detector with theirs."
             )
 
 
 def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -> ScoredSet:
-    lying = _columns(part)
+    columns = _columns(part)
     is_ood = ood_rows(part)
     allowed = allowed_classes(part, classes)
     answer = answers(part.logits, allowed)
+    scores = {key: each.score(**{need: columns[need] for need in each.score_needs}) for key, each in detectors.items()}
     return ScoredSet(
         name=str(part.metadata.config),
         predictions=part,
@@ -233,6 +234,6 @@ def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -
         answer=answer,
         allowed=allowed,
         correct=(answer == part.label) & ~is_ood,
-        scores={key: one.score(**{need: lying[need] for need in one.score_needs}) for key, one in detectors.items()},
+        scores=scores,
         detectors=detectors,
     )

@@ -124,8 +124,8 @@ def _strata(
     inside = np.arange(len(label)) < len(in_label)
     codes = np.zeros(len(label), np.int64)
     strata: list[Stratum] = []
-    for one in np.unique(label):
-        rows = np.flatnonzero(label == one)
+    for number in np.unique(label):
+        rows = np.flatnonzero(label == number)
         quarter = np.searchsorted(np.quantile(value[rows], _QUARTILES), value[rows])
         for part in np.unique(quarter):
             chosen = rows[quarter == part]
@@ -133,7 +133,7 @@ def _strata(
             of_in, of_out = value[chosen[inside[chosen]]], value[chosen[~inside[chosen]]]
             strata.append(
                 Stratum(
-                    label=int(one),
+                    label=int(number),
                     low=float(value[chosen].min()),
                     high=float(value[chosen].max()),
                     n_in=len(of_in),
@@ -152,32 +152,32 @@ def _gap(
     label_of: Array,
     samplings: list[Sampling],
 ) -> Estimate:
-    n, sampling = sum(len(one) for one in codes), samplings[0]
+    n, sampling = sum(len(rows) for rows in codes), samplings[0]
     method = f"percentile bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
     if metric not in weighted_names():
         able = wording.listed(weighted_names())
         return Estimate(np.nan, n=n, method="none", reason=f"{metric} has no weighted form; {able} have one")
-    if not all(len(one) for one in codes):
+    if not all(len(rows) for rows in codes):
         return Estimate(np.nan, n=n, method=method, reason="no rows with a value on one side")
     forms = [weighted_form(metric, side) for side in sides]
-    whole = _weights(codes, label_of, [np.ones((1, len(one))) for one in codes])
+    whole = _weights(codes, label_of, [np.ones((1, len(rows))) for rows in codes])
     value = float(_differences(forms, whole)[0])
     if np.isnan(value):
         return Estimate(value, n=n, method=method, reason="the two sides have no rows of like values to compare")
     classes = [side["label"] if metric == "auc" else np.zeros(len(side["label"])) for side in sides]
-    few = min(_effective(one[0], of) for one, of in zip(whole, classes, strict=True))
+    few = min(_effective(rows[0], of) for rows, of in zip(whole, classes, strict=True))
     if few < _FEW:
         why = f"the weighted rows count as {few:.1f} equal ones, too few for an interval"
         return Estimate(value, n=n, method=method, reason=why)
-    together = max(1, _BLOCK // max(len(one) for one in codes))
+    together = max(1, _BLOCK // max(len(rows) for rows in codes))
     blocks = zip(*(_counts(len(c), s, together) for c, s in zip(codes, samplings, strict=True)), strict=True)
     drawn = np.concatenate([_differences(forms, _weights(codes, label_of, counts)) for counts in blocks])
     kept = drawn[~np.isnan(drawn)]
     reasons = [f"undefined in {len(drawn) - len(kept)} of {len(drawn)} resamples"] if len(kept) < len(drawn) else []
-    reasons += [warning for warning in dict.fromkeys(one.warning for one in samplings) if warning]
+    reasons += [warning for warning in dict.fromkeys(each.warning for each in samplings) if warning]
     if metric in ("accuracy", "error_rate"):
         right = [side["label"] == side["prediction"] for side in sides]
-        fewest = min(int(min(one.sum(), (~one).sum())) for one in right)
+        fewest = min(int(min(rows.sum(), (~rows).sum())) for rows in right)
         reasons += [f"a side has {fewest} errors or right answers: it may be too narrow"] if fewest < _FEW else []
     low, high = np.nan, np.nan
     if 2 * len(kept) < len(drawn) or np.ptp(kept) < _ROUNDING:
@@ -209,13 +209,13 @@ def _weights(codes: Sequence[Array], label_of: Array, counts: Sequence[Array]) -
 
 def _differences(forms: Sequence[Callable[[Array], Array]], weights: Sequence[Array]) -> Array:
     """Out minus in (k,)."""
-    inside, outside = (form(one) for form, one in zip(forms, weights, strict=True))
+    inside, outside = (form(rows) for form, rows in zip(forms, weights, strict=True))
     return np.where(np.abs(outside - inside) < _ROUNDING, 0.0, outside - inside)
 
 
 def _effective(weights: Array, label: Array) -> float:
     """How many equal rows the weights (n,) of the scarcest label are worth: (sum w)^2 / sum w^2 (Kish 1965)."""
-    parts = [weights[label == one] for one in np.unique(label)]
+    parts = [weights[label == number] for number in np.unique(label)]
     return min(float(part.sum() ** 2 / np.square(part).sum()) for part in parts if part.any())
 
 

@@ -47,9 +47,9 @@ def nearest_rows(features: Any, bank: Any) -> tuple[NDArray[np.int64], NDArray[n
         for some in _slices(len(rows)):
             cosine = _unit(rows, some, "features") @ block.T
             at = cosine.argmax(axis=1)
-            found = np.take_along_axis(cosine, at[:, None], axis=1)[:, 0]
-            closer = found > best[some]
-            best[some] = np.where(closer, found, best[some])
+            highest = np.take_along_axis(cosine, at[:, None], axis=1)[:, 0]
+            closer = highest > best[some]
+            best[some] = np.where(closer, highest, best[some])
             index[some] = np.where(closer, at + start, index[some])
     distance = np.empty(len(rows))
     for some in _slices(len(rows)):

@@ -49,8 +49,8 @@ def allowed_classes(predictions: Predictions, classes: Classes = "all") -> NDArr
         return every
     recorded = predictions.metadata.facts.present_classes
     label = predictions.label
-    found = np.unique(np.concatenate([np.array(recorded or [], np.int64), label[label >= 0]]))
-    return found if len(found) else every
+    present = np.unique(np.concatenate([np.array(recorded or [], np.int64), label[label >= 0]]))
+    return present if len(present) else every
 
 
 def answers(logits: NDArray[np.float32], allowed: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -73,6 +73,6 @@ def probabilities(predictions: Predictions, allowed: NDArray[np.int64]) -> NDArr
         return predictions.probability
     shifted = predictions.logits[:, allowed].astype(np.float64)
     exponents = np.exp(shifted - shifted.max(axis=1, keepdims=True))
-    found = np.zeros(predictions.logits.shape)
-    found[:, allowed] = exponents / exponents.sum(axis=1, keepdims=True)
-    return found
+    probability = np.zeros(predictions.logits.shape)
+    probability[:, allowed] = exponents / exponents.sum(axis=1, keepdims=True)
+    return probability

@@ -53,7 +53,7 @@ def zoom_probe(
     Raises:
         OochubError: No set with zoomed pictures, or one that lacks what a detector reads of them.
     """
-    named = {one.name: one for one in sets}
+    named = {part.name: part for part in sets}
     probed = [pair for pair in pairs if "zoom_logits" in named[pair[0]].predictions.table.column_names]
     if not probed:
         raise OochubError(
@@ -102,7 +102,7 @@ def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar:
     m, n = int(kept.sum()), int(outside.is_ood.sum())
 
     def means(of: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.float64]:
-        both = np.array([[one.mean(of, among) for one in pair] for pair in ranked.values()])
+        both = np.array([[item.mean(of, among) for item in pair] for pair in ranked.values()])
         return np.column_stack([both, both[:, 1] - both[:, 0]])
 
     once = (np.ones(m, np.int64), np.ones(n, np.int64))
@@ -166,5 +166,5 @@ def _check_stored(inside: ScoredSet) -> None:
             ways = {"zoom_features": "features=True (--features)", "zoom_odin_logits": "odin= (--odin)"}
             raise OochubError(
                 f"The zoom probe of {detector_key(detector)} needs {', '.join(missing)}, which the predictions of "
-                f"{inside.name} lack. Predict with zoom= and {' and '.join(ways[one] for one in missing)} together."
+                f"{inside.name} lack. Predict with zoom= and {' and '.join(ways[item] for item in missing)} together."
             )
