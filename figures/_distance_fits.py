@@ -17,7 +17,7 @@ from oochub.evaluation.nearest import nearest_rows
 from oochub.figures._linear_fit import LinearFit, linear_fit
 from oochub.figures._set_parts import Shift, inside_part, scored_by, set_parts
 from oochub.prediction.predictions import Predictions
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 Value = Literal["auroc", "score"]
 

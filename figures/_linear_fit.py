@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_same_length
+from oochub.stats.array_checks import Array, check_same_length
 from oochub.stats.estimate import Estimate
 
 _METHOD = "least squares, Student's t"

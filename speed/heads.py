@@ -23,7 +23,7 @@ from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.heads.fitted_head import Probe
 from oochub.trainers.linear_probe import linear_probe
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.labels import task_of
+from oochub.trainers.rows.targets import task_of
 
 ROUNDS, BOUND, ROWS, WIDTH, BATCH, EPOCHS = 3, 5, 2400, 512, 64, 2
 CLASSES = ["no", "yes"]

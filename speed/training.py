@@ -35,7 +35,7 @@ from oochub.trainers.learner import Outputs
 from oochub.trainers.linear_probe import linear_probe
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.labels import task_of
+from oochub.trainers.rows.targets import task_of
 
 ROUNDS, ROWS, BATCH, SIZE, BOUND = 5, 1280, 64, 48, 1.05
 ENVIRONMENTS = ["a", "b", "c", "d"]

@@ -8,7 +8,7 @@ import torch
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes
-from oochub.trainers.rows.labels import CLASSES
+from oochub.trainers.rows.targets import CLASSES
 
 TINY = "resnet-tiny"
 """The name of the small network."""

@@ -14,7 +14,7 @@ from oochub.trainers.heads.head_stack import HeadStack, grouped
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import objective_name
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.labels import CLASSES, Task
+from oochub.trainers.rows.targets import CLASSES, Task
 from oochub.trainers.samplers import EpochSampler, sampler_by_name
 
 _STACKED = (

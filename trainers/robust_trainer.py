@@ -19,7 +19,7 @@ from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import recipe, settings
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.labels import CLASSES, task_of
+from oochub.trainers.rows.targets import CLASSES, task_of
 
 
 class TrainResult(NamedTuple):

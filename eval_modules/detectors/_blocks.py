@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 _FEW = 256  # rows that are worth a call of numpy
 

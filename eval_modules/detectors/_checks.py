@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_label
+from oochub.stats.array_checks import Array, check_label
 
 _HINTS = {
     "features": "predict(..., features=True) (--features) stores them.",

@@ -9,7 +9,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._blocks import fit_blocks
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class _Filed(NamedTuple):

@@ -7,7 +7,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
 from oochub.eval_modules.detectors._blocks import moved_blocks
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 def with_gram(total: Array, rows: Array) -> Array:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 def unit_factors(rows: Array) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 _DIGIT = 16  # bits settled by one pass, with one counter for each of their values
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 _SEED = 20220321
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 _SPENT = 1e-12  # of a probability, on the order of those that float64 cannot tell from 1
 _FAR = 1000.0  # a log-odds beyond which they tie; exp leaves float64 at 745

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 _SHIFT = 10_000.0  # libMR's: distances are moved so that the smallest of the tail lies here
 

@@ -6,7 +6,7 @@ from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._checks import check_number
 from oochub.eval_modules.detectors._softmax import log_partition
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class AshB(Detector):

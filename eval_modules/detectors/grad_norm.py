@@ -4,7 +4,7 @@ import numpy as np
 
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._checks import check_number
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class GradNorm(Detector):

@@ -10,7 +10,7 @@ from oochub.eval_modules.detectors._blocks import fit_blocks
 from oochub.eval_modules.detectors._checks import check_count
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class Knn(Detector):

@@ -6,7 +6,7 @@ from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._moments import ClassMoments
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class Mahalanobis(Detector):

@@ -4,7 +4,7 @@ import numpy as np
 
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._norms import unit_rows
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class MaxCosine(Detector):

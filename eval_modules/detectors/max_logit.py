@@ -1,7 +1,7 @@
 """Max-Logit: the largest logit, which unlike a probability grows with the evidence for a class."""
 
 from oochub.detector import Detector
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class MaxLogit(Detector):

@@ -3,7 +3,7 @@
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._checks import check_number
 from oochub.eval_modules.detectors._softmax import largest_probability
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class Odin(Detector):

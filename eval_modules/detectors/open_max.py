@@ -12,7 +12,7 @@ from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._moments import ClassSums
 from oochub.eval_modules.detectors._softmax import log_partition, probability
 from oochub.eval_modules.detectors._weibull import Weibull, fit_weibull
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class OpenMax(Detector):

@@ -9,7 +9,7 @@ from oochub.eval_modules.detectors._checks import check_number
 from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._quantiles import percentile
 from oochub.eval_modules.detectors._softmax import log_partition
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 class React(Detector):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_score
+from oochub.stats.array_checks import Array, check_score
 from oochub.stats.delong import delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import bootstrap

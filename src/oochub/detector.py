@@ -12,7 +12,7 @@ from oochub.errors import OochubError
 from oochub.eval_modules.detectors._blocks import row_blocks
 from oochub.eval_modules.detectors._checks import check_arrays
 from oochub.files import folder_written_whole
-from oochub.stats.arrays import Array, check_label, check_same_length
+from oochub.stats.array_checks import Array, check_label, check_same_length
 
 _HEAD = ("weight", "bias")
 _VALUES = 1 << 21  # numbers scored together: 16 MiB in float64

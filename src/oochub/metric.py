@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,7 +72,7 @@ def train(
     from oochub.models.loaded_model import input_of
     from oochub.trainers.backbone import TINY, backbone
     from oochub.trainers.robust_trainer import RobustTrainer
-    from oochub.trainers.rows.labels import task_of
+    from oochub.trainers.rows.targets import task_of
 
     data = load(benchmark, data_dir=data_dir, options=options)
     for split in ("train", "validation"):

@@ -17,7 +17,7 @@ from oochub.evaluation.detector_scores import ScoredSet, detector_scores, read_h
 from oochub.evaluation.present_classes import Classes
 from oochub.prediction.predictions import Predictions
 from oochub.report.records import DetectionRow
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 from oochub.stats.delong import PairedDifference, delong
 from oochub.stats.estimate import Estimate
 from oochub.studies.imagenet_ood.plan import TABLES, Pair

@@ -50,8 +50,8 @@ def test_evaluate_loads_the_folder(name: str) -> None:
 def test_a_metric_is_imported_without_evaluate(before: str) -> None:
     """Function, facts and state need numpy and scipy alone, also where a script of the user's is named `evaluate`.
 
-    Faults planted: `import evaluate` at the head of ece.py; `import pandas` at that of oochub/stats/arrays.py; a base
-    taken from `evaluate` instead of `evaluate.module`, which that script does not have.
+    Faults planted: `import evaluate` at the head of ece.py; `import pandas` at that of oochub/stats/array_checks.py; a
+    base taken from `evaluate` instead of `evaluate.module`, which that script does not have.
     """
     code = (
         f"import sys\nfrom importlib import import_module\n{before}"

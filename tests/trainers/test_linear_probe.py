@@ -18,7 +18,7 @@ from oochub.trainers.heads.fitted_head import Probe
 from oochub.trainers.heads.head_stack import MEANS_OVER_ROWS
 from oochub.trainers.linear_probe import check_stackable, linear_probe
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.labels import task_of
+from oochub.trainers.rows.targets import task_of
 
 torch.set_num_threads(1)
 WIDTH, CLASSES = 12, ["no", "yes"]

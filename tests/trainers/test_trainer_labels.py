@@ -15,7 +15,7 @@ import oochub
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError
 from oochub.trainers.backbone import backbone
-from oochub.trainers.rows.labels import targets, task_of
+from oochub.trainers.rows.targets import targets, task_of
 
 NAMES = ["red", "bright", "none"]
 

@@ -15,7 +15,7 @@ from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.labels import task_of
+from oochub.trainers.rows.targets import task_of
 
 CHALLENGES = ["easy", "hard_positive", "hard_negative"]
 KINDS = np.random.default_rng(8).integers(0, 3, 40)

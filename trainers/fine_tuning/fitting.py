@@ -13,7 +13,7 @@ from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.stages import stage_epochs
 from oochub.trainers.objective import Objective
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.labels import CLASSES
+from oochub.trainers.rows.targets import CLASSES
 from oochub.trainers.samplers import EpochSampler, UniformSampler, sampler_by_name
 
 

@@ -1,6 +1,8 @@
-"""Where a run takes place: devices, processes, precision and shards, all of them Accelerate's."""
+"""Where a run takes place: devices, processes, precision and shards, all of them Accelerate's; and determinism."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -63,3 +65,26 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
         raise OochubError(
             f"{name} needs the whole model in each process, and {kind.value.lower()} keeps it in shards. Use torchrun."
         )
+
+
+@contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """Asks torch for deterministic algorithms, with a warning from those that have none, and restores what was.
+
+    >>> with deterministic(True):
+    ...     torch.are_deterministic_algorithms_enabled()
+    True
+    """
+    if not wanted:
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs for it
+    before = (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled())
+    filled = torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # it costs time and finds only bugs
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.utils.deterministic.fill_uninitialized_memory = filled

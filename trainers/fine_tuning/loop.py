@@ -17,10 +17,9 @@ from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.batch import Batch
 from oochub.trainers.fine_tuning.auxiliary import Auxiliary
-from oochub.trainers.fine_tuning.deterministic import deterministic
 from oochub.trainers.fine_tuning.epoch_losses import EpochLosses
 from oochub.trainers.fine_tuning.fitting import sampler_of
-from oochub.trainers.fine_tuning.launch import accelerator_of, check_shards
+from oochub.trainers.fine_tuning.launch import accelerator_of, check_shards, deterministic
 from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
 from oochub.trainers.fine_tuning.schedule import Schedule, optimizer_of
 from oochub.trainers.fine_tuning.stages import stage_steps

@@ -14,7 +14,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
 from oochub.trainers.losses import example_losses
 from oochub.trainers.rows.examples import Examples, column
-from oochub.trainers.rows.labels import CLASSES, LABELS
+from oochub.trainers.rows.targets import CLASSES, LABELS
 
 RULES: Mapping[str, str] = {
     "loss": "the mean loss",

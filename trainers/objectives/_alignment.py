@@ -8,8 +8,8 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._checks import check_form
 from oochub.trainers.objectives._gathered import gathered
+from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.objectives._penalized import Penalized, mean_over_present
 
 Kind = Literal["coral", "mmd"]

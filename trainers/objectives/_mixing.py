@@ -9,7 +9,7 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch, Mixed, mixed, mixed_losses
 from oochub.trainers.objective import EnvironmentMeans, Objective, environment_means
-from oochub.trainers.objectives._checks import check_not_negative
+from oochub.trainers.objectives._objective_checks import check_not_negative
 
 
 class Mixing(Objective):

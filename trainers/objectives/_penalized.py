@@ -14,7 +14,7 @@ from oochub.trainers.objective import (
     checked_environment,
     environment_means,
 )
-from oochub.trainers.objectives._checks import check_not_negative
+from oochub.trainers.objectives._objective_checks import check_not_negative
 
 
 class Penalized(Objective):

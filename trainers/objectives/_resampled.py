@@ -6,7 +6,7 @@ from torch import Tensor
 
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._checks import check_not_negative
+from oochub.trainers.objectives._objective_checks import check_not_negative
 from oochub.trainers.samplers import EpochSampler, WeightedSampler, power_weights
 
 

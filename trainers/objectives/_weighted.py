@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._checks import check_form, check_not_negative
+from oochub.trainers.objectives._objective_checks import check_form, check_not_negative
 
 
 class Weighted(Objective):

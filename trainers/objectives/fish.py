@@ -11,8 +11,8 @@ from oochub.trainers.batch import Batch, mixed_losses
 from oochub.trainers.learner import Learner
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, Step, checked_counts, checked_environment, environment_means
-from oochub.trainers.objectives._checks import check_form
 from oochub.trainers.objectives._mixing import mean_of_environments
+from oochub.trainers.objectives._objective_checks import check_form
 
 
 class Fish(Objective):

@@ -9,7 +9,12 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._checks import check_classes, check_form, check_not_negative, checked_class_counts
+from oochub.trainers.objectives._objective_checks import (
+    check_classes,
+    check_form,
+    check_not_negative,
+    checked_class_counts,
+)
 
 
 class Focal(Objective):

@@ -9,7 +9,7 @@ from torch.nn import functional
 from oochub.errors import OochubError
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import EnvironmentMeans, environment_means
-from oochub.trainers.objectives._checks import check_form
+from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.objectives._penalized import Annealed, mean_over_present, position_in_environment
 
 _ANNEAL_STEPS = 500

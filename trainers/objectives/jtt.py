@@ -12,7 +12,7 @@ from oochub.trainers.batch import Batch
 from oochub.trainers.learner import Learner
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import CleanPass, Objective, Step, environment_means
-from oochub.trainers.objectives._checks import check_form
+from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.samplers import EpochSampler, UniformSampler
 
 _MODES = ("upsample", "loss_weight")

@@ -10,8 +10,8 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch, Mixed, mixed_losses
 from oochub.trainers.objective import checked_environment
-from oochub.trainers.objectives._checks import check_form
 from oochub.trainers.objectives._mixing import Mixing, mean_of_environments, pairs
+from oochub.trainers.objectives._objective_checks import check_form
 
 
 class Mixup(Mixing):

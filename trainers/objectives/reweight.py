@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objectives._checks import check_classes, checked_class_counts
+from oochub.trainers.objectives._objective_checks import check_classes, checked_class_counts
 from oochub.trainers.objectives._weighted import Weighted
 
 

@@ -11,8 +11,8 @@ from oochub.trainers.batch import Batch
 from oochub.trainers.learner import Learner
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, Step
-from oochub.trainers.objectives._checks import check_form
 from oochub.trainers.objectives._feature_map import Tail, find_map
+from oochub.trainers.objectives._objective_checks import check_form
 
 _LEAST_CHANGE = 1e-4  # of a probability: a smaller fall is none
 

@@ -12,7 +12,7 @@ from torch.utils.data import Dataset
 
 from oochub.errors import OochubError
 from oochub.input import Fetch, Input
-from oochub.trainers.rows.labels import Task, targets
+from oochub.trainers.rows.targets import Task, targets
 
 
 class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]

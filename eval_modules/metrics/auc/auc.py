@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.arrays import Array, check_label, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_label, check_same_length, check_score
 from oochub.stats.delong import delong
 from oochub.stats.estimation import Estimate, Sampling
 

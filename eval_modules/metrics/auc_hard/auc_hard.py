@@ -19,7 +19,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.auc.auc import auc
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.arrays import Array, check_label, check_same_length, check_score, check_vector, described
+from oochub.stats.array_checks import Array, check_label, check_same_length, check_score, check_vector, described
 from oochub.stats.delong import delong
 from oochub.stats.estimation import Estimate, Sampling
 

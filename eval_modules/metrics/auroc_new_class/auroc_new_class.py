@@ -18,7 +18,7 @@ from typing import Any
 
 from oochub.eval_modules.metrics._ranking import ID, OOD, NewClassState, auroc_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 from oochub.stats.estimation import Estimate, Sampling
 from oochub.stats.ranking import auroc, tallies
 

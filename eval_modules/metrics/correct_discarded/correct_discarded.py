@@ -20,7 +20,7 @@ from typing import Any
 
 from oochub.eval_modules.metrics._ranking import CORRECT, OOD, FailureState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 from oochub.stats.estimation import Estimate, Sampling
 from oochub.stats.ranking import check_share, share_taken, tallies
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.arrays import Array, check_class_probability
+from oochub.stats.array_checks import Array, check_class_probability
 from oochub.stats.estimation import Estimate, Sampling, replicates
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
-from oochub.stats.arrays import Array, check_label, check_same_length
+from oochub.stats.array_checks import Array, check_label, check_same_length
 from oochub.stats.estimation import Estimate, Sampling, mean_estimate
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from oochub.eval_modules.metrics._ranking import NewClassState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 from oochub.stats.estimation import Estimate, Sampling
 from oochub.stats.ranking import Positive, accepted, check_choice, check_share, share_taken, tallies
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
-from oochub.stats.arrays import Array, check_class_probability
+from oochub.stats.array_checks import Array, check_class_probability
 from oochub.stats.estimation import Estimate, Sampling, mean_estimate
 
 _SMALLEST = float(np.finfo(np.float64).tiny)  # 2.2e-308: a probability of 0 costs 708.4 nats, not infinity

@@ -21,7 +21,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.nll.nll import _losses
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.arrays import Array, check_label, check_same_length, check_whole
+from oochub.stats.array_checks import Array, check_label, check_same_length, check_whole
 from oochub.stats.estimation import Estimate, Sampling, worst_group_interval
 from oochub.stats.groups import Groups, check_group
 

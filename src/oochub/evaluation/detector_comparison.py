@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.delong import PairedDifference, paired_delong
 from oochub.stats.estimate import Estimate
 from oochub.stats.groups import check_group

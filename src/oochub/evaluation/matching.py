@@ -20,7 +20,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.weighted_metric import weighted_form, weighted_names
 from oochub.report import wording
 from oochub.report.records import MatchedGap, Stratum
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate, Sampling
 
 _OF_THE_MODEL = {

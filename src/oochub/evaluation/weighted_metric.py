@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from oochub.errors import unknown_name
-from oochub.stats.arrays import Array
+from oochub.stats.array_checks import Array
 
 
 def weighted_metric(metric: str, columns: Mapping[str, Array], weights: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from oochub.stats.arrays import Array, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_label, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_label, check_same_length, check_score
 from oochub.stats.estimate import Estimate
 from oochub.stats.groups import check_group
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from oochub.metric import facts_of
-from oochub.stats.arrays import check_same_length
+from oochub.stats.array_checks import check_same_length
 from oochub.stats.bootstrap import bootstrap, mean_estimate, replicates
 from oochub.stats.delong import delong, delong_covariance, paired_delong
 from oochub.stats.estimate import Estimate, Sampling

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_score, check_vector
+from oochub.stats.array_checks import Array, check_score, check_vector
 
 
 class Groups(NamedTuple):

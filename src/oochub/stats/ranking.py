@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_label, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_label, check_same_length, check_score
 
 Positive = Literal["id", "ood"]
 Form = Literal["step", "trapezoid"]

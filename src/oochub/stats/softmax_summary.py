@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.stats.arrays import Array, check_label, check_same_length
+from oochub.stats.array_checks import Array, check_label, check_same_length
 
 _TOGETHER = 1 << 16  # logits looked at together: they stay in the processor's cache
 _SAFE = 60.0  # sums of exp(z) neither overflow nor vanish in float32: no need to subtract the largest

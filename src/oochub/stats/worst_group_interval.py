@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
-from oochub.stats.arrays import Array, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.estimate import Estimate
 from oochub.stats.groups import check_group
 from oochub.stats.proportion import clopper_pearson

@@ -35,7 +35,7 @@ from oochub.trainers.heads.fitted_head import FittedHead, Probe
 from oochub.trainers.heads.head_stack import grouped
 from oochub.trainers.linear_probe import linear_probe
 from oochub.trainers.rows.examples import Examples, column
-from oochub.trainers.rows.labels import CLASSES, task_of
+from oochub.trainers.rows.targets import CLASSES, task_of
 from oochub.training import DEFAULTS
 
 if TYPE_CHECKING:
