@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
-from oochub.data.load import load, split_name
+from oochub.data.load import declaration_of, load
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable
 
@@ -63,9 +63,9 @@ def train(
     Raises:
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
-    made = _objective(objective, hyperparameters or {})
+    method = _objective(objective, hyperparameters or {})
     check_writable(Path(out) / "config.json")
-    declared = catalog.get("benchmark", split_name(benchmark)[0])
+    declared = declaration_of(benchmark)
     column = environments or declared.environments
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
@@ -75,22 +75,23 @@ def train(
     from oochub.trainers.rows.targets import task_of
 
     data = load(benchmark, data_dir=data_dir, options=options)
-    for split in ("train", "validation"):
+    validation = declared.validation_split
+    for split in ("train", validation):
         if split not in data:
             raise OochubError(
-                f"{benchmark} has no split {split!r}, only {', '.join(data)}: training needs train and validation. "
+                f"{benchmark} has no split {split!r}, only {', '.join(data)}: training needs train and {validation}. "
                 "`oochub show benchmark` names the options of its builder, given with --option."
             )
     train = data["train"]
     kind = input_of(train, None if model == TINY else model)
-    if column not in train.column_names:
-        if environments or made.needs_environments:
-            raise unknown_name(f"column of {benchmark}", column, train.column_names)
-        column = None
+    known = column in train.column_names
+    if not known and (environments or method.needs_environments):
+        raise unknown_name(f"column of {benchmark}", column, train.column_names)
+    environment_column = column if known else None
     defaults = DEFAULTS if "augment" in kind.changes else {**DEFAULTS, "augment": "none"}
     settings = _arguments(out, {**defaults, **(arguments or {})}, overwrite)
     if leave_out is not None:
-        data = _without(data, column, leave_out)
+        data = _without({"train": train, validation: data[validation]}, environment_column, leave_out)
         train = data["train"]
     task = task_of(train)
     network, processor = backbone(
@@ -107,9 +108,9 @@ def train(
         network,
         settings,
         train_dataset=train,
-        eval_dataset=next((data[split] for split in ("validation", "val") if split in data), None),
-        objective=made,
-        environment_column=column,
+        eval_dataset=data[validation],
+        objective=method,
+        environment_column=environment_column,
         processor=processor,
     )
     result = trainer.train()
@@ -126,20 +127,20 @@ def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:
 
     if name is None:
         raise OochubError(f"Without a column of environments {environment!r} cannot be left out. Set environments.")
-    known = {split: column(data[split], name) for split in ("train", "validation")}
-    if environment not in known["train"]:
-        raise unknown_name("environment of the training split", environment, set(map(str, known["train"])))
-    return {split: data[split].select((values != environment).nonzero()[0]) for split, values in known.items()}
+    environments = {split: column(part, name) for split, part in data.items()}
+    if environment not in environments["train"]:
+        raise unknown_name("environment of the training split", environment, set(map(str, environments["train"])))
+    return {split: data[split].select((values != environment).nonzero()[0]) for split, values in environments.items()}
 
 
 def _objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
-    made = catalog.get("objective", name)
-    allowed = list(signature(made).parameters)
+    kind = catalog.get("objective", name)
+    allowed = list(signature(kind).parameters)
     for key in hyperparameters:
         if key not in allowed:
             raise unknown_name(f"hyperparameter of {name}", key, allowed)
     try:
-        return made(**hyperparameters)
+        return kind(**hyperparameters)
     except TypeError as error:
         raise OochubError(
             f"{name} does not take {dict(hyperparameters)}: {error}. It takes {', '.join(allowed)}."

@@ -188,7 +188,7 @@ class Extractor:
         builder = datasets.load_dataset_builder(benchmark, config or None, data_dir=self._place(name))
         builder._folder()  # raises where the set is missing
         raw: str = builder._with_raw_data("", builder.config.data_dir)
-        return f"{benchmark} {builder.BENCHMARK.version} {raw}"
+        return f"{benchmark} {builder.declaration.version} {raw}"
 
 
 def _note(file: Path) -> Path:

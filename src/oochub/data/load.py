@@ -8,6 +8,7 @@ from typing import Any
 import datasets
 
 from oochub import catalog
+from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder
 from oochub.errors import OochubError, unknown_name
 
@@ -51,6 +52,20 @@ def split_name(name: str) -> tuple[str, str]:
         hint = "Write it as benchmark/config, for example nooch/ce_car."
         raise unknown_name("benchmark", benchmark, catalog.names("benchmark"), hint)
     return benchmark, config
+
+
+def declaration_of(name: str) -> Benchmark:
+    """What holds for "benchmark/config", or for the benchmark alone where it has one config.
+
+    Raises:
+        OochubError: An unknown benchmark; the config is checked by its builder.
+
+    >>> declaration_of("nooch/all").output
+    'labels'
+    """
+    benchmark, config = split_name(name)
+    declared: Benchmark = catalog.get("benchmark", benchmark)
+    return declared.of(config)
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
     config = BuildRecord(
         benchmark=record.benchmark, config=name, version=record.version, notes=record.notes, facts=facts
     )
-    joined.info.description = config.describe(catalog.get("benchmark", record.benchmark).summary)
+    joined.info.description = config.describe(catalog.get("benchmark", record.benchmark).of(name).summary)
     return joined
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
-from oochub.data.load import load, split_name
+from oochub.data.load import declaration_of, load, split_name
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import written_whole
@@ -44,12 +44,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What runs on the same rows and features share."""
+    """What runs on the same rows and features share; `validation` is the split that stops and selects."""
 
     data: Mapping[str, Any]
     features: Mapping[str, Tensor]
     processor: Any
     environments: str
+    validation: str
 
     def examples(self, split: str, left_out: str | None) -> tuple[Examples, Tensor]:
         """The rows of a split but those of the environment that is left out, and their features."""
@@ -124,8 +125,10 @@ def _prepared(run: "Run", folder: Path, data_dir: str | None) -> _Prepared:
     look = json.dumps([run.model, run.pretrained, json.loads(processor.to_json_string())], sort_keys=True)
     name = f"{benchmark}-{Path(run.model).name}-{hashlib.sha256(look.encode()).hexdigest()[:8]}"
     cache = FeatureCache(folder / "features" / name)
-    environments = run.environments or catalog.get("benchmark", benchmark).environments
-    return _Prepared(data, cache.features(network, processor, data), processor, environments)
+    declared = declaration_of(run.task)
+    environments = run.environments or declared.environments
+    features = cache.features(network, processor, data)
+    return _Prepared(data, features, processor, environments, declared.validation_split)
 
 
 def _fitted(prepared: _Prepared, runs: list["Run"], hidden: int) -> list[FittedHead]:
@@ -135,14 +138,14 @@ def _fitted(prepared: _Prepared, runs: list["Run"], hidden: int) -> list[FittedH
         args = RobustTrainingArguments(output_dir="unused", environment_column=prepared.environments, **given)
         probes.append(Probe(catalog.get("objective", run.objective)(**run.hyperparameters), args))
     train, features = prepared.examples("train", runs[0].left_out)
-    evaluation = prepared.examples("validation", runs[0].left_out)
+    evaluation = prepared.examples(prepared.validation, runs[0].left_out)
     task = task_of(prepared.data["train"])
     return linear_probe(train, features, probes, task=task, evaluation=evaluation, hidden=hidden)
 
 
 def _measured(prepared: _Prepared, run: "Run", head: FittedHead, out: Path) -> dict[str, Any]:
     predictions = _predictions(prepared, run, head)
-    primary = catalog.get("benchmark", split_name(run.task)[0]).primary_metric
+    primary = declaration_of(run.task).primary_metric
     layers = {
         f"{i}.{part}": one for i, layer in enumerate(head.layers) for part, one in zip(_PARTS, layer, strict=True)
     }
@@ -150,7 +153,8 @@ def _measured(prepared: _Prepared, run: "Run", head: FittedHead, out: Path) -> d
         save_file({name: one.contiguous() for name, one in layers.items()}, draft)
     predictions.save(out / "predictions.parquet")
     if run.left_out:
-        numbers = held_out_numbers(predictions, prepared.environments, run.left_out)
+        column, split = prepared.environments, prepared.validation
+        numbers = held_out_numbers(predictions, column, run.left_out, split=split)
     else:
         report = evaluate(predictions)
         report.save(out / "report.json")

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oochub import catalog
 from oochub.benchmark import data_folder
-from oochub.data.load import load, split_name
+from oochub.data.load import declaration_of, load
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predictions import Predictions
@@ -25,8 +24,8 @@ def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
     Raises:
         OochubError: A folder is missing or lacks files.
     """
-    for benchmark in dict.fromkeys(split_name(task)[0] for task in tasks):
-        data_folder(catalog.get("benchmark", benchmark), data_dir)
+    for task in tasks:
+        data_folder(declaration_of(task), data_dir)
 
 
 def measure(run: "Run", folder: Path, *, data_dir: str | None = None) -> dict[str, Any]:
@@ -64,8 +63,9 @@ def measure(run: "Run", folder: Path, *, data_dir: str | None = None) -> dict[st
     predictions = predict(folder, data, out=folder / "predictions.parquet", images=False)
     benchmark = declaration(predictions)
     if run.left_out:
-        column = run.environments or benchmark.environments
-        return {"headline": benchmark.primary_metric, "numbers": held_out_numbers(predictions, column, run.left_out)}
+        column, split = run.environments or benchmark.environments, benchmark.validation_split
+        numbers = held_out_numbers(predictions, column, run.left_out, split=split)
+        return {"headline": benchmark.primary_metric, "numbers": numbers}
     report = evaluate(folder / "predictions.parquet")
     report.save(folder / "report.json")
     return {"headline": benchmark.primary_metric, "numbers": numbers_of(predictions, report)}
@@ -122,17 +122,20 @@ def _only(predictions: Predictions, split: str) -> Predictions:
     return predictions.with_table(table)
 
 
-def held_out_numbers(predictions: Predictions, column: str, environment: str) -> dict[str, float | int | None]:
+def held_out_numbers(
+    predictions: Predictions, column: str, environment: str, *, split: str
+) -> dict[str, float | int | None]:
     """The accuracy on the validation rows of the environment that was left out of training.
 
     Args:
         predictions: Of a run without the environment.
         column: Of the environments.
         environment: Its name.
+        split: The validation split.
 
     Returns:
         "held_out/accuracy", None where validation has no such row.
     """
-    rows = (predictions.split == "validation") & (predictions.column(column) == environment)
+    rows = (predictions.split == split) & (predictions.column(column) == environment)
     right = predictions.prediction[rows] == predictions.label[rows]
     return {"held_out/accuracy": float(right.mean()) if len(right) else None}
