@@ -8,7 +8,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_label, check_same_length, check_score
@@ -85,7 +85,7 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
         return Estimate(value, n=m + n, method=method, reason=reason)
     a, b = float(parts.of_positives[0, 0]), float(parts.of_negatives[0, 0])
     freedom = (a + b) ** 2 / (a**2 / (m - 1) + b**2 / (n - 1)) if clusters is None else clusters.max()
-    half = stats.t.isf((1 - confidence) / 2, freedom) * math.sqrt(variance) / (value * (1 - value))
+    half = -special.stdtrit(freedom, (1 - confidence) / 2) * math.sqrt(variance) / (value * (1 - value))
     low, high = special.expit(special.logit(value) + np.array([-half, half]))
     few = clusters is None and min(m, n) < _FEW
     caveat = f"{m} rows of class 1 and {n} of class 0: too narrow if the AUC is near 0 or 1" if few else None
@@ -123,17 +123,22 @@ def paired_delong(
     values, covariance = _parts(label, scores, clusters)[:2]
     value = float(values[0] - values[1])
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    if np.array_equal(*(stats.rankdata(one) for one in scores)):
+    if np.array_equal(_places(scores[0]), _places(scores[1])):
         return PairedDifference(Estimate(0.0, low=0, high=0, n=m + n, method=method), 1.0)
     if not variance > 1e-15:  # rounding of equal influences
         reason = _no_variance(m, n, clusters)
         return PairedDifference(Estimate(value, n=m + n, method=method, reason=reason), math.nan)
     error = math.sqrt(variance)
-    law = stats.norm if clusters is None else stats.t(clusters.max())
-    half = float(law.isf((1 - confidence) / 2)) * error
+    level, distance = (1 - confidence) / 2, -abs(value) / error
+    if clusters is None:
+        quantile, tail = special.ndtri(level), special.ndtr(distance)
+    else:
+        freedom = clusters.max()  # of Student's t
+        quantile, tail = special.stdtrit(freedom, level), special.stdtr(freedom, distance)
+    half = -float(quantile) * error
     low, high = max(-1.0, value - half), min(1.0, value + half)
     made = Estimate(value, low=low, high=high, n=m + n, method=method)
-    return PairedDifference(made, float(2 * law.sf(abs(value) / error)))
+    return PairedDifference(made, float(2 * tail))
 
 
 def delong_covariance(label: Any, scores: Any, *, cluster: Any = None) -> Covariance:
@@ -173,10 +178,11 @@ def _parts(label: Array, scores: list[Array], clusters: Array | None) -> _Parts:
     losses = np.empty((len(scores), n))  # V01: the share of positives above each negative
     auc = np.empty(len(scores))
     for i, score in enumerate(scores):
-        ranks = stats.rankdata(score)
-        auc[i] = (ranks[label].sum() - m * (m + 1) / 2) / (m * n)  # half-integers: exact before the division
-        wins[i] = (ranks[label] - stats.rankdata(score[label])) / n
-        losses[i] = 1 - (ranks[~label] - stats.rankdata(score[~label])) / m
+        places = _places(score)
+        ahead, behind = (_midpoints(places[rows], places.max() + 1) for rows in (label, ~label))
+        below = behind[places[label]]
+        auc[i] = below.sum() / (m * n)  # half-integers: exact before the division
+        wins[i], losses[i] = below / n, 1 - ahead[places[~label]] / m
     wins, losses = wins - auc[:, None], losses - auc[:, None]
     if clusters is not None:
         return _clustered(auc, wins, losses, clusters[label], clusters[~label])
@@ -184,6 +190,19 @@ def _parts(label: Array, scores: list[Array], clusters: Array | None) -> _Parts:
         return _Parts(auc, *(np.full((len(scores),) * 2, np.nan),) * 3)
     a, b = wins @ wins.T / (m - 1) / m, losses @ losses.T / (n - 1) / n
     return _Parts(auc, a + b, a, b)
+
+
+def _places(score: Array) -> Array:
+    """The place of each row's score (n,) among the distinct scores."""
+    places: Array = np.unique(score, return_inverse=True)[1]
+    return places
+
+
+def _midpoints(places: Array, distinct: int) -> Array:
+    """How many of the rows lie below each distinct score, those at it counted one half."""
+    counts = np.bincount(places, minlength=distinct)
+    midpoints: Array = np.cumsum(counts) - counts / 2
+    return midpoints
 
 
 def _clustered(auc: Array, wins: Array, losses: Array, of_positive: Array, of_negative: Array) -> _Parts:
