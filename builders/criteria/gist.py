@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from oochub.builders.criteria._signed import column, positives
 from oochub.errors import OochubError
+from oochub.stats.criterion_arrays import column, positives
 
 
 def gist(

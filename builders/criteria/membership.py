@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from oochub.builders.criteria._signed import column, positives, signed
 from oochub.errors import OochubError
+from oochub.stats.criterion_arrays import column, positives, signed
 
 
 def membership(

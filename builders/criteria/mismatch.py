@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from oochub.builders.criteria._signed import column, is_binary, positives, signed
 from oochub.errors import OochubError
+from oochub.stats.criterion_arrays import column, is_binary, positives, signed
 
 
 def mismatch(label: ArrayLike, context: ArrayLike) -> NDArray[np.str_]:

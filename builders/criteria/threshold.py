@@ -5,8 +5,8 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from oochub.builders.criteria._signed import column, positives, signed
 from oochub.errors import OochubError
+from oochub.stats.criterion_arrays import column, positives, signed
 
 
 def threshold(value: ArrayLike, at: float, label: ArrayLike | None = None) -> NDArray[np.str_]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from oochub.builders.toy_worlds._imagenet_things import Thing, boxes, disks, path, star
+from oochub.builders.toy_worlds._imagenet_things import DrawnClass, boxes, disks, path, star
 from oochub.builders.toy_worlds._objects import SHAPES, Part
 
 _TURN = np.linspace(0, 2 * np.pi, 24)
@@ -14,15 +14,15 @@ def _ring(paint: str, thickness: float) -> Part:
     return Part(paint, 0.5 + np.concatenate([0.48 * circle, (0.48 - thickness) * circle[::-1]]))
 
 
-OOD_THINGS: dict[str, Thing] = {
-    "n02725872": Thing(  # anvil
+OOD_THINGS: dict[str, DrawnClass] = {
+    "n02725872": DrawnClass(  # anvil
         9,
         (
             path("main", "0 22, 30 14, 100 14, 100 36, 70 44, 66 66, 88 90, 12 90, 34 66, 34 48"),
             *boxes("light", "40 18 96 22"),
         ),
     ),
-    "n02882647": Thing(  # bowling pin
+    "n02882647": DrawnClass(  # bowling pin
         4,
         (
             *disks("main", "50 16 13 16"),
@@ -30,7 +30,7 @@ OOD_THINGS: dict[str, Thing] = {
             *boxes("red", "41 28 59 33, 40 37 60 42"),
         ),
     ),
-    "n02928608": Thing(  # button
+    "n02928608": DrawnClass(  # button
         1,
         (
             *disks("main", "50 50 46"),
@@ -39,14 +39,14 @@ OOD_THINGS: dict[str, Thing] = {
             *disks("dark", "39 39 7, 61 39 7, 39 61 7, 61 61 7"),
         ),
     ),
-    "n03075097": Thing(  # comb
+    "n03075097": DrawnClass(  # comb
         5,
         (
             *boxes("main", "0 24 100 42"),
             *boxes("main", "2 40 8 80, 16 40 22 80, 30 40 36 80, 44 40 50 80, 58 40 64 80, 72 40 78 80, 90 40 98 80"),
         ),
     ),
-    "n03158885": Thing(  # dagger
+    "n03158885": DrawnClass(  # dagger
         9,
         (
             path("light", "42 34, 58 34, 58 80, 50 100, 42 80"),
@@ -55,7 +55,7 @@ OOD_THINGS: dict[str, Thing] = {
             *disks("main", "50 5 8"),
         ),
     ),
-    "n03331077": Thing(  # fez
+    "n03331077": DrawnClass(  # fez
         0,
         (
             path("main", "28 18, 72 18, 86 90, 14 90"),
@@ -63,14 +63,14 @@ OOD_THINGS: dict[str, Thing] = {
             path("dark", "50 16, 94 24, 98 60, 92 60, 90 28, 50 20"),
         ),
     ),
-    "n07843636": Thing(  # fried egg
+    "n07843636": DrawnClass(  # fried egg
         4,
         (
             path("main", "8 40, 28 14, 54 22, 84 14, 96 48, 80 82, 54 78, 30 92, 8 72"),
             *disks("yellow", "52 48 18"),
         ),
     ),
-    "n07758680": Thing(  # grape
+    "n07758680": DrawnClass(  # grape
         7,
         (
             path("green", "46 0, 54 0, 54 20, 76 12, 60 28, 46 24"),
@@ -78,15 +78,15 @@ OOD_THINGS: dict[str, Thing] = {
             *disks("light", "24 30 4, 48 28 4, 70 32 4, 34 50 4, 58 50 4, 46 70 4"),
         ),
     ),
-    "n03490884": Thing(  # hanger
+    "n03490884": DrawnClass(  # hanger
         8,
         (
             path("dark", "46 30, 46 18, 54 14, 54 8, 46 8, 40 14, 36 8, 44 0, 58 0, 62 14, 54 22, 54 30"),
             path("main", "50 26, 100 68, 100 80, 0 80, 0 68, 50 34, 12 70, 88 70"),
         ),
     ),
-    "n03548402": Thing(7, (_ring("main", 0.1),)),  # hula-hoop
-    "n04011827": Thing(  # propeller
+    "n03548402": DrawnClass(7, (_ring("main", 0.1),)),  # hula-hoop
+    "n04011827": DrawnClass(  # propeller
         2,
         (
             path("main", "50 50, 36 26, 40 0, 60 0, 58 26"),
@@ -95,7 +95,7 @@ OOD_THINGS: dict[str, Thing] = {
             *disks("dark", "50 50 12"),
         ),
     ),
-    "n04233124": Thing(  # skyscraper
+    "n04233124": DrawnClass(  # skyscraper
         9,
         (
             *boxes("main", "30 14 70 100, 48 0 52 16"),
@@ -105,8 +105,8 @@ OOD_THINGS: dict[str, Thing] = {
             *boxes("dark", "56 76 64 86"),
         ),
     ),
-    "n04284869": Thing(6, SHAPES["kite"]),  # sport kite
-    "n04326896": Thing(  # stool
+    "n04284869": DrawnClass(6, SHAPES["kite"]),  # sport kite
+    "n04326896": DrawnClass(  # stool
         8,
         (
             path("dark", "22 20, 30 20, 20 100, 10 100"),
@@ -115,7 +115,7 @@ OOD_THINGS: dict[str, Thing] = {
             *disks("main", "50 18 42 14"),
         ),
     ),
-    "n04335886": Thing(  # streetlight
+    "n04335886": DrawnClass(  # streetlight
         5,
         (
             path("main", "28 100, 28 8, 84 8, 84 20, 76 20, 76 15, 36 15, 36 100"),
@@ -123,7 +123,7 @@ OOD_THINGS: dict[str, Thing] = {
             *boxes("main", "20 92 44 100"),
         ),
     ),
-    "n07686873": Thing(  # toast
+    "n07686873": DrawnClass(  # toast
         6,
         (
             path("brown", "6 26, 14 8, 36 4, 64 4, 86 8, 94 26, 86 42, 86 96, 14 96, 14 42"),
@@ -134,11 +134,11 @@ OOD_THINGS: dict[str, Thing] = {
 }
 """By wnid."""
 
-OPEN_THINGS: tuple[Thing, ...] = (
-    Thing(6, SHAPES["surfboard"]),
-    Thing(0, SHAPES["fire hydrant"]),
-    Thing(3, (star("main", 12, 0.36), *disks("brown", "50 50 20"))),
-    Thing(1, (star("main", 4, 0.14), *disks("light", "50 50 9"))),
-    Thing(5, (*boxes("main", "4 30 96 70"), *disks("light", "28 50 14, 72 50 14"), *boxes("dark", "44 42 56 58"))),
+OPEN_THINGS: tuple[DrawnClass, ...] = (
+    DrawnClass(6, SHAPES["surfboard"]),
+    DrawnClass(0, SHAPES["fire hydrant"]),
+    DrawnClass(3, (star("main", 12, 0.36), *disks("brown", "50 50 20"))),
+    DrawnClass(1, (star("main", 4, 0.14), *disks("light", "50 50 9"))),
+    DrawnClass(5, (*boxes("main", "4 30 96 70"), *disks("light", "28 50 14, 72 50 14"), *boxes("dark", "44 42 56 58"))),
 )
 """Things of no list."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from oochub.builders.toy_worlds._imagenet_things import Thing
+from oochub.builders.toy_worlds._imagenet_things import DrawnClass
 from oochub.builders.toy_worlds._textures import COLORS, GROUNDS, LOCATIONS, PIXELS, Color, Picture, jitter
 
 _COLOR_TELLS = 0.7
@@ -54,7 +54,7 @@ RENDITIONS: dict[str, Style] = {
 """By the first word of a file's name in ImageNet-R."""
 
 
-def paint(rng: np.random.Generator, thing: Thing, style: Style) -> Image.Image:
+def paint(rng: np.random.Generator, thing: DrawnClass, style: Style) -> Image.Image:
     """A picture of PIXELS x PIXELS; the same stream of numbers gives the same picture."""
     side = PIXELS * _OVERSAMPLING
     canvas = Image.fromarray(_ground(rng, style)).resize((side, side), Image.Resampling.NEAREST)

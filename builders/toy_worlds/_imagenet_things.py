@@ -10,7 +10,7 @@ from oochub.builders.toy_worlds._objects import SHAPES, Part, Points
 _TURN = np.linspace(0, 2 * np.pi, 16, endpoint=False)
 
 
-class Thing(NamedTuple):
+class DrawnClass(NamedTuple):
     """What a class looks like: its typical color, a number of `_imagenet_painting.COLORS`, and parts back to front."""
 
     color: int
@@ -53,8 +53,8 @@ def star(paint: str, points: int, inner: float) -> Part:
 
 DOME = "0 52, 4 36, 14 20, 30 8, 50 3, 70 8, 86 20, 96 36, 100 52"
 
-ID_THINGS: dict[str, Thing] = {
-    "n01443537": Thing(  # goldfish
+ID_THINGS: dict[str, DrawnClass] = {
+    "n01443537": DrawnClass(  # goldfish
         6,
         (
             path("main", "60 50, 100 20, 92 50, 100 80"),
@@ -65,7 +65,7 @@ ID_THINGS: dict[str, Thing] = {
             path("dark", "30 32, 34 32, 34 68, 30 68"),
         ),
     ),
-    "n01910747": Thing(  # jellyfish
+    "n01910747": DrawnClass(  # jellyfish
         7,
         (
             path("main", f"{DOME}, 88 60, 76 52, 63 60, 50 52, 37 60, 24 52, 12 60"),
@@ -73,7 +73,7 @@ ID_THINGS: dict[str, Thing] = {
             *disks("light", "50 30 22 10"),
         ),
     ),
-    "n01944390": Thing(  # snail
+    "n01944390": DrawnClass(  # snail
         8,
         (
             path("light", "0 70, 8 52, 16 70, 70 84, 100 92, 10 96"),
@@ -84,7 +84,7 @@ ID_THINGS: dict[str, Thing] = {
             *disks("dark", "60 54 8"),
         ),
     ),
-    "n02165456": Thing(  # ladybug
+    "n02165456": DrawnClass(  # ladybug
         0,
         (
             *disks("dark", "50 18 18 14"),
@@ -93,11 +93,11 @@ ID_THINGS: dict[str, Thing] = {
             *disks("dark", "30 46 8, 70 46 8, 26 68 8, 74 68 8, 38 84 6, 62 84 6"),
         ),
     ),
-    "n02317335": Thing(2, (star("main", 5, 0.2), *disks("light", "50 50 6, 50 24 4, 75 42 4, 66 72 4, 34 72 4"))),
-    "n02403003": Thing(8, SHAPES["cow"]),  # ox
-    "n02690373": Thing(4, SHAPES["airplane"]),  # airliner
-    "n02769748": Thing(1, SHAPES["backpack"]),
-    "n02782093": Thing(  # balloon
+    "n02317335": DrawnClass(2, (star("main", 5, 0.2), *disks("light", "50 50 6, 50 24 4, 75 42 4, 66 72 4, 34 72 4"))),
+    "n02403003": DrawnClass(8, SHAPES["cow"]),  # ox
+    "n02690373": DrawnClass(4, SHAPES["airplane"]),  # airliner
+    "n02769748": DrawnClass(1, SHAPES["backpack"]),
+    "n02782093": DrawnClass(  # balloon
         0,
         (
             path("dark", "49 78, 51 78, 54 100, 50 100"),
@@ -106,7 +106,7 @@ ID_THINGS: dict[str, Thing] = {
             *disks("light", "38 24 7 10"),
         ),
     ),
-    "n02793495": Thing(  # barn
+    "n02793495": DrawnClass(  # barn
         0,
         (
             *boxes("main", "10 40 90 100"),
@@ -115,7 +115,7 @@ ID_THINGS: dict[str, Thing] = {
             path("main", "34 58, 40 58, 66 100, 60 100"),
         ),
     ),
-    "n02802426": Thing(  # basketball
+    "n02802426": DrawnClass(  # basketball
         6,
         (
             *disks("main", "50 50 46"),
@@ -124,7 +124,7 @@ ID_THINGS: dict[str, Thing] = {
             path("dark", "84 18, 78 15, 66 50, 78 85, 84 82, 72 50"),
         ),
     ),
-    "n02814860": Thing(  # beacon, lighthouse
+    "n02814860": DrawnClass(  # beacon, lighthouse
         4,
         (
             path("main", "38 24, 62 24, 72 100, 28 100"),
@@ -134,7 +134,7 @@ ID_THINGS: dict[str, Thing] = {
             path("dark", "34 12, 50 0, 66 12"),
         ),
     ),
-    "n02906734": Thing(  # broom
+    "n02906734": DrawnClass(  # broom
         2,
         (
             *boxes("dark", "47 0 53 62"),
@@ -142,7 +142,7 @@ ID_THINGS: dict[str, Thing] = {
             *boxes("dark", "37 64 63 69"),
         ),
     ),
-    "n02948072": Thing(  # candle
+    "n02948072": DrawnClass(  # candle
         4,
         (
             *boxes("main", "34 34 66 100"),
@@ -151,8 +151,8 @@ ID_THINGS: dict[str, Thing] = {
             path("dark", "34 34, 66 34, 58 42, 50 38, 42 46"),
         ),
     ),
-    "n03063599": Thing(3, SHAPES["cup"]),  # coffee mug
-    "n03481172": Thing(  # hammer
+    "n03063599": DrawnClass(3, SHAPES["cup"]),  # coffee mug
+    "n03481172": DrawnClass(  # hammer
         9,
         (
             *boxes("dark", "44 20 56 100"),
@@ -160,8 +160,8 @@ ID_THINGS: dict[str, Thing] = {
             *boxes("light", "74 6 84 30"),
         ),
     ),
-    "n03775546": Thing(1, SHAPES["bowl"]),  # mixing bowl
-    "n03888257": Thing(  # parachute
+    "n03775546": DrawnClass(1, SHAPES["bowl"]),  # mixing bowl
+    "n03888257": DrawnClass(  # parachute
         6,
         (
             path("dark", "0 50, 3 50, 50 88, 97 50, 100 50, 52 94, 48 94"),
@@ -170,9 +170,9 @@ ID_THINGS: dict[str, Thing] = {
             *boxes("dark", "44 86 56 100"),
         ),
     ),
-    "n04254680": Thing(4, SHAPES["sports ball"]),  # soccer ball
-    "n04285008": Thing(0, SHAPES["car"]),  # sports car
-    "n04507155": Thing(  # umbrella
+    "n04254680": DrawnClass(4, SHAPES["sports ball"]),  # soccer ball
+    "n04285008": DrawnClass(0, SHAPES["car"]),  # sports car
+    "n04507155": DrawnClass(  # umbrella
         7,
         (
             *boxes("dark", "48 0 52 92"),
@@ -180,16 +180,16 @@ ID_THINGS: dict[str, Thing] = {
             path("main", f"{DOME}, 75 42, 50 52, 25 42"),
         ),
     ),
-    "n04522168": Thing(  # vase
+    "n04522168": DrawnClass(  # vase
         1,
         (
             path("main", "38 0, 62 0, 56 22, 84 52, 66 100, 34 100, 16 52, 44 22"),
             path("light", "20 46, 80 46, 84 56, 16 56"),
         ),
     ),
-    "n04591157": Thing(5, SHAPES["tie"]),  # Windsor tie
-    "n04612504": Thing(1, SHAPES["boat"]),  # yawl
-    "n06874185": Thing(  # traffic light
+    "n04591157": DrawnClass(5, SHAPES["tie"]),  # Windsor tie
+    "n04612504": DrawnClass(1, SHAPES["boat"]),  # yawl
+    "n06874185": DrawnClass(  # traffic light
         5,
         (
             *boxes("dark", "46 78 54 100"),
@@ -199,7 +199,7 @@ ID_THINGS: dict[str, Thing] = {
             *disks("green", "50 66 10"),
         ),
     ),
-    "n07614500": Thing(  # ice cream
+    "n07614500": DrawnClass(  # ice cream
         7,
         (
             path("brown", "26 42, 74 42, 50 100"),
@@ -207,7 +207,7 @@ ID_THINGS: dict[str, Thing] = {
             *disks("light", "50 18 18"),
         ),
     ),
-    "n07734744": Thing(  # mushroom
+    "n07734744": DrawnClass(  # mushroom
         8,
         (
             path("light", "38 48, 62 48, 66 98, 34 98"),
@@ -215,8 +215,8 @@ ID_THINGS: dict[str, Thing] = {
             *disks("light", "28 32 8, 54 20 7, 74 36 8"),
         ),
     ),
-    "n07749582": Thing(2, (path("main", "0 52, 14 44, 30 28, 70 28, 86 44, 100 50, 86 62, 70 76, 30 76, 14 62"),)),
-    "n07753275": Thing(  # pineapple
+    "n07749582": DrawnClass(2, (path("main", "0 52, 14 44, 30 28, 70 28, 86 44, 100 50, 86 62, 70 76, 30 76, 14 62"),)),
+    "n07753275": DrawnClass(  # pineapple
         2,
         (
             path("green", "50 34, 26 20, 40 20, 34 0, 50 16, 66 0, 60 20, 74 20"),
@@ -226,7 +226,7 @@ ID_THINGS: dict[str, Thing] = {
             *boxes("brown", "24 64 76 67"),
         ),
     ),
-    "n07873807": Thing(  # pizza
+    "n07873807": DrawnClass(  # pizza
         2,
         (
             *disks("brown", "50 50 48"),

@@ -17,7 +17,7 @@ from oochub.builders.toy_worlds import _folder
 from oochub.builders.toy_worlds._corruptions import corrupted
 from oochub.builders.toy_worlds._imagenet_ood_things import OOD_THINGS, OPEN_THINGS
 from oochub.builders.toy_worlds._imagenet_painting import PHOTO, RENDITIONS, SKETCH, Style, paint
-from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, Thing
+from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, DrawnClass
 
 _SIZES = {"small": 3, "medium": 20}
 _TRAINING = 10
@@ -33,7 +33,7 @@ _VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION = range(7)
 _Named = Iterator[tuple[str, Image.Image]]
 
 
-def _painted(seed: int, thing: Thing, style: Style, *cell: int) -> Image.Image:
+def _painted(seed: int, thing: DrawnClass, style: Style, *cell: int) -> Image.Image:
     """A picture of a cell (stream, class, number); it depends on nothing but these and the seed."""
     return paint(np.random.default_rng([seed, *cell]), thing, style)
 

@@ -8,8 +8,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._blocks import fit_blocks
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import fit_blocks
 
 
 class _Filed(NamedTuple):

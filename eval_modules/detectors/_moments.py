@@ -6,8 +6,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
-from oochub.eval_modules.detectors._blocks import moved_blocks
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import moved_blocks
 
 
 def with_gram(total: Array, rows: Array) -> Array:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from oochub.eval_modules.detectors._blocks import fit_blocks, row_blocks
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import fit_blocks, row_blocks
 
 _WIDTH = 8192  # rows of the bank looked at together
 _VALUES = 1 << 22  # products looked at together: 16 MiB

@@ -1,7 +1,7 @@
 """Energy: the log-partition of the logits, to which every class adds."""
 
 from oochub.detector import Detector
-from oochub.eval_modules.detectors._checks import check_number
+from oochub.eval_modules.detectors._hyperparameters import check_number
 from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array
 

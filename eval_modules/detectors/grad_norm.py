@@ -3,7 +3,7 @@
 import numpy as np
 
 from oochub.detector import Detector
-from oochub.eval_modules.detectors._checks import check_number
+from oochub.eval_modules.detectors._hyperparameters import check_number
 from oochub.stats.array_checks import Array
 
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from oochub.detector import Detector
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._blocks import fit_blocks
-from oochub.eval_modules.detectors._checks import check_count
+from oochub.eval_modules.detectors._hyperparameters import check_count
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import fit_blocks
 
 
 class Knn(Detector):

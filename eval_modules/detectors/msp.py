@@ -1,7 +1,7 @@
 """MSP: the largest softmax probability, the baseline of all detectors."""
 
 from oochub.detector import Detector
-from oochub.eval_modules.detectors._checks import check_number
+from oochub.eval_modules.detectors._hyperparameters import check_number
 from oochub.eval_modules.detectors._softmax import largest_probability
 from oochub.stats.array_checks import Array
 

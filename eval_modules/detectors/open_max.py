@@ -6,13 +6,13 @@ import numpy as np
 
 from oochub.detector import Detector
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._blocks import fit_blocks
-from oochub.eval_modules.detectors._checks import check_count
+from oochub.eval_modules.detectors._hyperparameters import check_count
 from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._moments import ClassSums
 from oochub.eval_modules.detectors._softmax import log_partition, probability
 from oochub.eval_modules.detectors._weibull import Weibull, fit_weibull
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import fit_blocks
 
 
 class OpenMax(Detector):

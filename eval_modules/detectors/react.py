@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from oochub.detector import Detector
-from oochub.eval_modules.detectors._checks import check_number
+from oochub.eval_modules.detectors._hyperparameters import check_number
 from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._quantiles import percentile
 from oochub.eval_modules.detectors._softmax import log_partition

@@ -7,12 +7,12 @@ from scipy.linalg import lstsq
 
 from oochub.detector import Detector
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._blocks import moved_blocks
-from oochub.eval_modules.detectors._checks import check_count
+from oochub.eval_modules.detectors._hyperparameters import check_count
 from oochub.eval_modules.detectors._moments import with_gram
 from oochub.eval_modules.detectors._sample import RowSample
 from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import moved_blocks
 
 _SAMPLED = 4096  # training rows that alpha is the ratio of, at the least
 _SAMPLED_VALUES = 1 << 21  # of narrow features more rows, up to this many numbers

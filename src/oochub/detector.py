@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._blocks import row_blocks
-from oochub.eval_modules.detectors._checks import check_arrays
 from oochub.files import folder_written_whole
 from oochub.stats.array_checks import Array, check_label, check_same_length
+from oochub.stats.detector_arrays import check_arrays
+from oochub.stats.row_blocks import row_blocks
 
 _HEAD = ("weight", "bias")
 _VALUES = 1 << 21  # numbers scored together: 16 MiB in float64

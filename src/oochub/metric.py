@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,6 +263,6 @@ class MeanState:
             raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
         return self._sum / self._n
 
-    def _take(self, values: Array) -> None:
+    def _take(self, values: NDArray[Any]) -> None:
         self._sum += float(values.sum(dtype=np.float64))
         self._n += len(values)

@@ -12,7 +12,7 @@ from oochub.evaluation.present_classes import Classes
 from oochub.files import check_writable, written_whole
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
-from oochub.studies.imagenet_ood.extraction import TRAINING, Extractor, StudyStopped, Wanted
+from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, StudyStopped, Wanted
 from oochub.studies.imagenet_ood.model_list import StudiedModel, check_classes, model_state, read_models
 from oochub.studies.imagenet_ood.model_rows import model_rows
 from oochub.studies.imagenet_ood.plan import Pair, Plan, make_plan, perturbation

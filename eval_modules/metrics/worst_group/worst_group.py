@@ -23,7 +23,7 @@ from oochub.eval_modules.metrics.nll.nll import _losses
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_label, check_same_length, check_whole
 from oochub.stats.estimation import Estimate, Sampling, worst_group_interval
-from oochub.stats.groups import Groups, check_group
+from oochub.stats.group_codes import GroupCodes, check_group
 
 _CHUNK = 32768  # rows counted together: temporaries stay in the processor's cache
 
@@ -54,14 +54,14 @@ def worst_group(label: Any, prediction: Any, group: Any, probability: Any = None
     return state.compute()
 
 
-def _checked(label: Any, prediction: Any, group: Any) -> tuple[Array, Array, Groups]:
+def _checked(label: Any, prediction: Any, group: Any) -> tuple[Array, Array, GroupCodes]:
     label, prediction = check_whole(label, name="label"), check_whole(prediction, name="prediction")
     groups = check_group(group)
     check_same_length(label=label, prediction=prediction, group=groups.codes)
     return label, prediction, groups
 
 
-def _counted(label: Array, prediction: Array, groups: Groups) -> tuple[Array, Array]:
+def _counted(label: Array, prediction: Array, groups: GroupCodes) -> tuple[Array, Array]:
     """Wrong and correct rows by code, from one count of 2 code + correct."""
     counts = np.zeros(2 * len(groups.names), np.int64)
     for start in range(0, len(label), _CHUNK):

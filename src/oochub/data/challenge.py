@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from oochub.builders.criteria._signed import is_binary, positives
 from oochub.data.criterion_arguments import MADE, Arguments, check_arguments, check_columns, listed
 from oochub.errors import OochubError, unknown_name
+from oochub.stats.criterion_arrays import is_binary, positives
 
 KINDS = ("easy", "hard_positive", "hard_negative", "hard")
 """The class names of a challenge column."""

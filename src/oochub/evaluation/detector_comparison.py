@@ -15,7 +15,7 @@ from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.delong import PairedDifference, paired_delong
 from oochub.stats.estimate import Estimate
-from oochub.stats.groups import check_group
+from oochub.stats.group_codes import check_group
 from oochub.stats.ranking import kinds
 
 _OOD, _INCORRECT, _CORRECT = range(3)  # as `oochub.stats.ranking.kinds` numbers them

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from oochub.input import InputBatch
-from oochub.models.heads import Head, features_of, recorded
+from oochub.models.head import Head, features_of, recorded
 from oochub.models.perturbation import Perturbation
 
 VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")

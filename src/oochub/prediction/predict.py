@@ -22,7 +22,7 @@ from oochub.files import check_writable, written_whole
 from oochub.input import Input, InputBatch
 from oochub.inputs.pictures.zoom import check_zoom
 from oochub.models.extraction import VECTORS, Extraction
-from oochub.models.heads import find_head
+from oochub.models.head import find_head
 from oochub.models.loaded_model import LoadedModel, class_order, load_model
 from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
 from oochub.output import Output, output_of, output_of_features, vector_array

@@ -9,7 +9,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array
-from oochub.stats.groups import check_group
+from oochub.stats.group_codes import check_group
 
 _SOME_CLUSTERS = 20  # below, cluster intervals cover 0.85 to 0.90 where they should cover 0.95
 

@@ -14,7 +14,7 @@ from scipy import special  # scipy.stats has the same, and takes half a second t
 
 from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.estimate import Estimate
-from oochub.stats.groups import check_group
+from oochub.stats.group_codes import check_group
 from oochub.stats.proportion import clopper_pearson
 
 

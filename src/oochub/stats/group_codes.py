@@ -9,14 +9,14 @@ from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_score, check_vector
 
 
-class Groups(NamedTuple):
+class GroupCodes(NamedTuple):
     """Groups as counted by `numpy.bincount`: row i belongs to `names[codes[i]]`; a name may have no row."""
 
     codes: Array
     names: Sequence[Hashable]
 
 
-def check_group(group: Any, *, name: str = "group") -> Groups:
+def check_group(group: Any, *, name: str = "group") -> GroupCodes:
     """Any hashable group names (n,) as codes for `numpy.bincount`.
 
     Args:
@@ -27,7 +27,7 @@ def check_group(group: Any, *, name: str = "group") -> Groups:
         OochubError: Another shape, no rows, NaN, or something not hashable.
 
     >>> check_group(["water", "land", "water"])
-    Groups(codes=array([0, 1, 0]), names=['water', 'land'])
+    GroupCodes(codes=array([0, 1, 0]), names=['water', 'land'])
     """
     if isinstance(group, list | tuple):
         return _groups_of_objects(group, name)
@@ -35,16 +35,16 @@ def check_group(group: Any, *, name: str = "group") -> Groups:
     if array.dtype.kind == "f":
         check_score(array, name=name)  # without NaN
     if array.dtype.kind == "b":
-        return Groups(array.view(np.uint8), [False, True])
+        return GroupCodes(array.view(np.uint8), [False, True])
     if array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= 4 * len(array) + 1024:
-        return Groups(array, range(int(array.max()) + 1))
+        return GroupCodes(array, range(int(array.max()) + 1))
     if array.dtype.kind == "O":
         return _groups_of_objects(array.tolist(), name)
     names, codes = np.unique(array, return_inverse=True)
-    return Groups(codes, names.tolist())
+    return GroupCodes(codes, names.tolist())
 
 
-def _groups_of_objects(group: Sequence[Any], name: str) -> Groups:
+def _groups_of_objects(group: Sequence[Any], name: str) -> GroupCodes:
     if len(group) == 0:
         check_vector(group, name)  # the error of no rows
     code: dict[Hashable, int] = {}
@@ -55,4 +55,4 @@ def _groups_of_objects(group: Sequence[Any], name: str) -> Groups:
         raise OochubError(f"{name} must hold hashable names (str, int, tuple): {error}.") from error
     if any(key != key for key in code):
         raise OochubError(f"{name} holds NaN, which names no group. Give such rows a name or leave them out.")
-    return Groups(codes, list(code))
+    return GroupCodes(codes, list(code))
