@@ -7,14 +7,18 @@ them; a builder of ours takes its data from `data_dir` or `$OOCHUB_DATA`, so the
 import hashlib
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from oochub import catalog
 from oochub.errors import OochubError
+
+_OF_BUILDERS = ("benchmark", "build_record", "builder")  # the modules of the core that decide what a build contains
 
 
 def register() -> None:
@@ -64,8 +68,7 @@ def _register_now() -> None:
     for name, module in ours.items():
         if name in table and table[name][0] != module:
             raise OochubError(f"`datasets` itself has a builder named {name!r}; rename the benchmark.")
-    fingerprint = _source_fingerprint()
-    table.update({name: (module, fingerprint) for name, module in ours.items()})
+    table.update({name: (module, _source_fingerprint(module)) for name, module in ours.items()})
     if factory.__module__ != __name__:
         datasets.load.PackagedDatasetModuleFactory = _without_scan(factory)
 
@@ -87,9 +90,18 @@ def _without_scan(factory: type[Any]) -> type[Any]:
     return Factory
 
 
-def _source_fingerprint() -> str:
-    """A hash of every source that decides what a build contains, so a changed helper never meets an old cache."""
+def _source_fingerprint(module: str) -> str:
+    """A hash of every source that decides what a build contains, so a changed helper never meets an old cache.
+
+    That of a module of another package has its own file in it too.
+    """
+    plugin = find_spec(module) if module.partition(".")[0] != "oochub" else None
+    own = [Path(plugin.origin)] if plugin is not None and plugin.origin else []
+    return hashlib.sha256(b"\0".join([_sources(), *(file.read_bytes() for file in own)])).hexdigest()
+
+
+@cache
+def _sources() -> bytes:
     core = Path(__file__).parent
-    files = [*sorted((core / "builders").rglob("*.py")), core / "builder.py", core / "benchmark.py"]
-    text = b"\0".join(file.read_bytes() for file in files if "toy_worlds" not in file.parts)
-    return hashlib.sha256(text).hexdigest()
+    files = [*sorted((core / "builders").rglob("*.py")), *(core / f"{name}.py" for name in _OF_BUILDERS)]
+    return b"\0".join(file.read_bytes() for file in files if "toy_worlds" not in file.parts)

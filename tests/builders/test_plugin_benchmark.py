@@ -4,6 +4,7 @@
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -93,3 +94,22 @@ def test_the_report_compares_its_sides(session):
     assert (report.benchmark.in_context.split, report.benchmark.out_of_context.split) == ("id_test", "test")
     assert report["in_context/accuracy"].n == report["out_of_context/accuracy"].n == 24
     assert report.benchmark.words.outside == "in new ones"
+
+
+def test_a_changed_plugin_is_built_again(tmp_path):
+    """A plug-in's own code is part of the cache key; planted fault seen: the key of the hub's sources alone."""
+    plugin = tmp_path / "plugin"
+    shutil.copytree(PLUGIN, plugin)
+    oochub_first = "import oochub; from datasets import load_dataset_builder; "
+    code = f"{oochub_first}print(load_dataset_builder('signs', cache_dir='cache').cache_dir)"
+    path = os.pathsep.join([str(plugin), *filter(None, [os.environ.get("PYTHONPATH")])])
+    places = []
+    for line in ("", "", "# changed\n"):
+        file = plugin / "signs.py"
+        file.write_text(file.read_text("utf-8") + line, "utf-8")
+        run = [sys.executable, "-c", code]
+        done = subprocess.run(
+            run, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, check=True
+        )
+        places.append(done.stdout)
+    assert places[0] == places[1] != places[2]
