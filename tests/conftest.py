@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +25,15 @@ def own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["HF_MODULES_CACHE"] = str(folder / "modules")
     datasets.config.HF_MODULES_CACHE = evaluate.config.HF_MODULES_CACHE = folder / "modules"
     datasets.disable_progress_bars()
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """No test meets the figures that another left open, whatever the order of the files."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
 
 
 @pytest.fixture(scope="session")
