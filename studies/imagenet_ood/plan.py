@@ -171,7 +171,7 @@ def make_plan(
             f"got {random} copies and the tables {', '.join(names)}."
         )
     if sets is not None and pairs is not None:
-        raise OochubError("pairs= (--pair) names its sets: leave out sets= (--set).")
+        raise OochubError("pairs= (--pair) names its sets: leave out sets= (--image-set).")
     keys = None if detectors is None else list(dict.fromkeys(detector_key(made_detector(one)) for one in detectors))
     asked = None if sets is None else list(dict.fromkeys(sets))
     given = None if pairs is None else [(inside, outside) for inside, outside in dict.fromkeys(pairs)]
@@ -189,7 +189,7 @@ def make_plan(
             raise OochubError(f"The table {name} ({kind.title}) has no {lacking}. {_help(name)}")
         made[name] = (tuple(rows), tuple(found))
     if not made:
-        raise OochubError(f"These sets make no table. {_help('1')} Give --set imagenet_ood, for one.")
+        raise OochubError(f"These sets make no table. {_help('1')} Give --image-set imagenet_ood, for one.")
     plan = Plan(id_set=id_set, tables=made, random=random, classes=classes)
     _check_odin(plan)
     return plan

@@ -351,7 +351,7 @@ def test_by_command_with_a_model_that_fails(models, imagenet, made, tmp_path, ca
     (broken / "model.safetensors").write_bytes(b"cut off")
     listed = tmp_path / "models.txt"
     listed.write_text(f"{broken}\n{models.parent / 'first'}\n")
-    words = ["--data-dir", imagenet, "--out", tmp_path / "s", "--set", "imagenet_ood"]
+    words = ["--data-dir", imagenet, "--out", tmp_path / "s", "--image-set", "imagenet_ood"]
     words += ["--detector", "msp", "--detector", "energy"]
     code, shown = _run(capsys, listed, *words, "--table", "1", "--table", "gain")
     assert code == 2 and "1 model failed" in shown.err and "broken" in shown.err
@@ -383,15 +383,16 @@ def test_wrong_words_are_said_before_anything_starts(models, imagenet, tmp_path,
         ([broken, *rest], "line 3: "),
         ([broken, *rest], "line 4: "),
         ([broken, *rest], "line 5: there is no folder"),
-        ([models, *rest, "--set", "imagenet_odd"], "Did you mean 'imagenet_ood'"),
+        ([models, *rest, "--image-set", "imagenet_odd"], "Did you mean 'imagenet_ood'"),
+        ([models, *rest, "--set", "imagenet_odd"], "Did you mean 'imagenet_ood'"),  # its name of before
         ([models, *rest, "--detector", "mps"], "Did you mean 'msp'"),
         ([models, *rest, "--detector", "knn:q=3"], "It has: k"),
         ([models, *rest, "--table", "5"], "No table named '5'"),
         ([models, *rest, "--pair", "imagenet_1k"], "IN:OUT"),
         ([models, *rest, "--pair", "imagenet_1k:imagenet_r"], "not out of distribution"),
         ([models, *rest, "--pair", "imagenet_ood:imagenet_1k"], "not in distribution"),
-        ([models, *rest, "--set", "imagenet_r", "--pair", "imagenet_1k:imagenet_ood"], "leave out sets="),
-        ([models, *rest, "--set", "imagenet_r", "--table", "1"], "has no pair of sets"),
+        ([models, *rest, "--image-set", "imagenet_r", "--pair", "imagenet_1k:imagenet_ood"], "leave out sets="),
+        ([models, *rest, "--image-set", "imagenet_r", "--table", "1"], "has no pair of sets"),
         ([models, *rest, "--id", "imagenet_ood"], "not in distribution"),
         ([models, *rest, "--table", "random"], "--random 5"),
         ([models, *rest, "--detector", "odin:epsilon=0.1", "--detector", "odin:epsilon=0.2"], "one perturbation"),
@@ -399,14 +400,14 @@ def test_wrong_words_are_said_before_anything_starts(models, imagenet, tmp_path,
         ([models.parent / "first", *rest, "--reference", tmp_path / "train.parquet"], "No predictions at"),
         ([models, *rest, "--reference-rows", "0"], "1 or more"),
         ([models, "--data-dir", tmp_path / "bare", "--out", tmp_path / "s"], "is not a ImageNet-OOD folder"),
-        ([models, *rest, "--set", "imagenet_ood", "--detector", "knn"], "more training rows than the 300"),
+        ([models, *rest, "--image-set", "imagenet_ood", "--detector", "knn"], "more training rows than the 300"),
     ]  # fmt: skip
     for words, said in cases:
         code, shown = _run(capsys, *words)
         assert code == 2 and said in shown.err, (said, shown.err)
     shutil.copytree(imagenet, tmp_path / "untrained", ignore=shutil.ignore_patterns("train", "imagenet-c"))
     code, shown = _run(capsys, models, "--data-dir", tmp_path / "untrained", "--out", tmp_path / "s",
-                       "--set", "imagenet_ood", "--detector", "vim")  # fmt: skip
+                       "--image-set", "imagenet_ood", "--detector", "vim")  # fmt: skip
     assert code == 2 and "has no split train, which detectors are fitted on" in shown.err
     few = tmp_path / "few"
     shutil.copytree(models.parent / "first", few)

@@ -19,9 +19,10 @@ def detect(
     id_set: Annotated[str, typer.Option("--id", help="The config of imagenet_ood in distribution.")] = "imagenet_1k",
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A config beside it; repeatable. Default the paper's of each table."),
+        typer.Option("--image-set", help="A config beside it; repeatable. Default the paper's of each table."),
     ] = None,
-    pair: Annotated[list[str] | None, typer.Option(help="IN:OUT instead of --set; repeatable.")] = None,
+    earlier_sets: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
+    pair: Annotated[list[str] | None, typer.Option(help="IN:OUT instead of --image-set; repeatable.")] = None,
     detector: Annotated[
         list[str] | None, typer.Option(help="Such as vim or knn:k=50; repeatable. Default the paper's of each table.")
     ] = None,
@@ -47,13 +48,13 @@ def detect(
     from oochub.studies.imagenet_ood.study import study
 
     without_weight_bars()
-    made = study(
+    result = study(
         models,
         out,
         data_dir=data_dir,
         id_set=id_set,
-        sets=sets or None,
-        pairs=[_pair(one) for one in pair] if pair else None,
+        sets=[*(sets or ()), *(earlier_sets or ())] or None,
+        pairs=[_pair(words) for words in pair] if pair else None,
         detectors=detector or None,
         tables=table or None,
         random=random,
@@ -65,16 +66,16 @@ def detect(
         tell=None if as_json else partial(out_console.print, markup=False),
     )
     if not as_json:
-        for one in made.tables:
-            out_console.print(terminal(one, width=max(80, out_console.width)))
-        out_console.print(f"{len(made.extracted)} files of predictions made, {made.kept} found as they should be.")
-    paths = {"numbers": str(made.folder / "numbers.csv")}
-    paths |= {one.file: str(made.folder / "tables" / f"{one.file}.md") for one in made.tables}
-    done({**paths, "predicted": len(made.extracted), "kept": made.kept, "failed": dict(made.failed)}, as_json)
-    if made.failed:
-        told = "; ".join(f"{name}: {said}" for name, said in made.failed.items())
-        count = f"{len(made.failed)} model{'s' if len(made.failed) > 1 else ''} failed"
-        raise OochubError(f"{count} and stand in no table. {told} The same command tries again.")
+        for each in result.tables:
+            out_console.print(terminal(each, width=max(80, out_console.width)))
+        out_console.print(f"{len(result.extracted)} files of predictions made, {result.kept} found as they should be.")
+    paths = {"numbers": str(result.folder / "numbers.csv")}
+    paths |= {each.file: str(result.folder / "tables" / f"{each.file}.md") for each in result.tables}
+    done({**paths, "predicted": len(result.extracted), "kept": result.kept, "failed": dict(result.failed)}, as_json)
+    if result.failed:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in result.failed.items())
+        count = f"{len(result.failed)} model{'s' if len(result.failed) > 1 else ''} failed"
+        raise OochubError(f"{count} and stand in no table. {reasons} The same command tries again.")
 
 
 def _pair(words: str) -> tuple[str, str]:
