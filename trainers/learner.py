@@ -85,11 +85,11 @@ class Learner:
             with self._features() as seen:
                 logits = self._model(**inputs).logits
             return Outputs(logits, torch.cat([seen[layer] for layer in self._head], 1) if self._head else None)
-        rows = [(environment == one).nonzero()[:, 0] for one in environment.unique()]
-        found = [self.outputs({name: values[part] for name, values in inputs.items()}) for part in rows]
+        rows = [(environment == number).nonzero()[:, 0] for number in environment.unique()]
+        parts = [self.outputs({name: values[part] for name, values in inputs.items()}) for part in rows]
         order = torch.cat(rows).argsort()
         logits, features = (
-            torch.cat(each)[order] if each[0] is not None else None for each in zip(*found, strict=True)
+            torch.cat(each)[order] if each[0] is not None else None for each in zip(*parts, strict=True)
         )
         return Outputs(logits, features)
 
@@ -109,8 +109,8 @@ class Learner:
             for rows in batches:
                 if isinstance(rows, OochubError):
                     raise rows
-                found = self.outputs(inputs.ready(rows, augment="none", generator=still))
-                parts.append([gather(each).float().cpu() for each in found if each is not None])
+                outputs = self.outputs(inputs.ready(rows, augment="none", generator=still))
+                parts.append([gather(each).float().cpu() for each in outputs if each is not None])
         logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
         return Outputs(logits, features[0] if features else None)
 

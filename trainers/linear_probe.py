@@ -64,13 +64,13 @@ def linear_probe(
         if given.ndim != 2 or len(given) != len(examples):
             raise OochubError(f"features must be ({len(examples)}, d), one row an example, got {tuple(given.shape)}.")
     outputs = len(task.names) if task.names else int(train.label.max()) + 1
-    found: dict[int, FittedHead] = {}
+    heads: dict[int, FittedHead] = {}
     samplers: dict[int, EpochSampler] = {}
     for number, probe in enumerate(probes):
         try:
             samplers[number] = _prepared(probe, train, task, outputs)
         except OochubError as error:
-            found[number] = FittedHead((), 0, None, [], str(error))
+            heads[number] = FittedHead((), 0, None, [], str(error))
     stacks = grouped(samplers, lambda i: (len(samplers[i]), *(getattr(probes[i].args, name) for name in _STACKED)))
     total = sum(len(members) * probes[members[0]].args.num_train_epochs for members in stacks.values())
     with tqdm(total=total, desc=f"{len(probes)} heads", unit="epoch", disable=None) as bar:
@@ -78,8 +78,8 @@ def linear_probe(
             ours = [probes[number] for number in members]
             stack = HeadStack(train, features, ours, [samplers[i] for i in members], outputs=outputs, hidden=hidden)
             judge = (_validation(evaluation[0], ours[0].args, task, outputs), evaluation[1]) if evaluation else None
-            found |= dict(zip(members, stack.fit(judge, bar), strict=True))
-    return [found[number] for number in range(len(probes))]
+            heads |= dict(zip(members, stack.fit(judge, bar), strict=True))
+    return [heads[number] for number in range(len(probes))]
 
 
 def check_stackable(objective: Objective, args: RobustTrainingArguments) -> None:

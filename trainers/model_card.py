@@ -71,24 +71,24 @@ def _labels(data: Mapping[str, Any]) -> str:
 
 def _special(arguments: Mapping[str, Any]) -> list[str]:
     """What whoever opens the folder must know of options that change the network."""
-    said = []
+    notes = []
     if arguments.get("affine_after_blocks"):
-        said += ["The Auto classes of transformers open this model after `import oochub.models.affine_resnet`."]
+        notes += ["The Auto classes of transformers open this model after `import oochub.models.affine_resnet`."]
     if (column := arguments.get("auxiliary_column")) is not None:
-        said += [f"A second head learned `{column}`; it lies apart in auxiliary_head.safetensors."]
-    return said
+        notes += [f"A second head learned `{column}`; it lies apart in auxiliary_head.safetensors."]
+    return notes
 
 
 def _flat(numbers: Mapping[str, Any]) -> dict[str, float]:
     """The numbers with those of each environment one by one."""
-    found: dict[str, float] = {}
+    flat: dict[str, float] = {}
     for name, value in numbers.items():
-        found |= (
+        flat |= (
             {f"{name}, {key}": each for key, each in sorted(value.items())}
             if isinstance(value, Mapping)
             else {name: value}
         )
-    return found
+    return flat
 
 
 def _table(values: Mapping[str, Any], *, head: str = "setting") -> str:

@@ -147,7 +147,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         """The stages of the run as shares of its epochs, which sum to 1; the first may be all and the last 0."""
         return (1.0,)
 
-    def next_stage(self, found: CleanPass, learner: "Learner") -> None:
+    def next_stage(self, clean: CleanPass, learner: "Learner") -> None:
         """What happens between two stages; the optimizer's moments are zero and the schedule begins anew after it."""
 
 

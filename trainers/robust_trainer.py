@@ -152,7 +152,7 @@ class RobustTrainer:
 
     def _write(self, progress: Progress, state: dict[str, Any]) -> None:
         names = self._train.environment_names
-        made = recipe(
+        content = recipe(
             self.model,
             self.objective,
             self.args,
@@ -163,12 +163,12 @@ class RobustTrainer:
             environments=dict(zip(names, self._environments, strict=True)) if self._column else {},
             selection=self._selection(progress),
         )
-        with self._folder.finish(made, progress.history) as draft:
+        with self._folder.finish(content, progress.history) as draft:
             state = save_apart(state, self._data.auxiliary, self.args.auxiliary_column, draft / AUXILIARY_HEAD)
             self.model.save_pretrained(draft, state_dict=state)
             self._inputs.processor.save_pretrained(draft)
             citations = [self._splits["train"].info.citation, self.objective.citation]
-            (draft / "README.md").write_text(model_card(made, citations=citations), "utf-8")
+            (draft / "README.md").write_text(model_card(content, citations=citations), "utf-8")
         self._folder.clear()
 
     def _selection(self, progress: Progress) -> dict[str, Any]:

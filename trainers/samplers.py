@@ -111,7 +111,7 @@ class EnvironmentSampler(EpochSampler):
 
     def __init__(self, environment: Any, *, batch_size: int, environments_per_batch: int = 0, seed: int) -> None:
         codes = np.asarray(environment)
-        self._rows = [np.flatnonzero(codes == one) for one in np.unique(codes)]
+        self._rows = [np.flatnonzero(codes == code) for code in np.unique(codes)]
         self._chosen = environments_per_batch or len(self._rows)
         if self._chosen > len(self._rows):
             raise OochubError(
@@ -131,7 +131,7 @@ class EnvironmentSampler(EpochSampler):
         batches = []
         for _ in range(self._length // self._batch_size):
             chosen = rng.choice(len(self._rows), self._chosen, replace=False)
-            rows = [rng.choice(self._rows[one], each, replace=len(self._rows[one]) < each) for one in chosen]
+            rows = [rng.choice(self._rows[code], each, replace=len(self._rows[code]) < each) for code in chosen]
             batches.append(np.stack(rows, axis=1).ravel())
         return np.concatenate(batches)
 
@@ -167,9 +167,9 @@ def balanced_rows(codes: NDArray[Any], draws: np.random.Generator) -> NDArray[np
     >>> balanced_rows(np.array([7, 5, 7]), np.random.default_rng(0))[0] in (0, 1)
     True
     """
-    rows = [np.flatnonzero(codes == one) for one in np.unique(codes)]
+    rows = [np.flatnonzero(codes == code) for code in np.unique(codes)]
     least = min(map(len, rows))
-    return np.sort(np.concatenate([draws.choice(one, least, replace=False) for one in rows]))
+    return np.sort(np.concatenate([draws.choice(members, least, replace=False) for members in rows]))
 
 
 def sampler_by_name(

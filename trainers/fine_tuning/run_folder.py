@@ -111,7 +111,7 @@ class RunFolder:
 
     def last(self) -> Checkpoint | None:
         """The complete checkpoint that is furthest, None where there is none."""
-        return max(self._complete(), key=lambda one: (one.progress.epoch, one.progress.step), default=None)
+        return max(self._complete(), key=lambda each: (each.progress.epoch, each.progress.step), default=None)
 
     def of_epoch(self, epoch: int) -> Path:
         """Where the checkpoint of a finished epoch lies."""
@@ -231,4 +231,4 @@ def _differences(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {prefix: value}
-    return {k: v for key, one in value.items() for k, v in _flat(one, f"{prefix}.{key}" if prefix else key).items()}
+    return {k: v for key, each in value.items() for k, v in _flat(each, f"{prefix}.{key}" if prefix else key).items()}

@@ -26,11 +26,11 @@ def stage_epochs(shares: Sequence[float], epochs: int) -> list[int]:
             f"The objective trains in {sum(needed)} stages of an epoch or more, and num_train_epochs is {epochs}. Set "
             f"it to {sum(needed)} or larger; max_steps can shorten each stage."
         )
-    found: list[int] = []
+    lengths: list[int] = []
     for stage, least in enumerate(needed):
-        wanted = round(sum(shares[: stage + 1]) * epochs) - sum(found)
-        found.append(max(least, min(wanted, epochs - sum(found) - sum(needed[stage + 1 :]))))
-    return found
+        length = round(sum(shares[: stage + 1]) * epochs) - sum(lengths)
+        lengths.append(max(least, min(length, epochs - sum(lengths) - sum(needed[stage + 1 :]))))
+    return lengths
 
 
 def stage_steps(

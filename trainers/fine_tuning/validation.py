@@ -103,7 +103,7 @@ class Validation:
 
     def measure(self, logits: NDArray[np.float32]) -> dict[str, float]:
         """The numbers of the split, "loss" first; `logits` (n, classes) in the order of its rows."""
-        found, arrays = self._own(logits), self._columns | self._predicted(logits)
+        numbers, arrays = self._own(logits), self._columns | self._predicted(logits)
         for name, metric in self._metrics.items():
             try:
                 value = metric(**_arguments(name, metric, arrays))
@@ -114,10 +114,10 @@ class Validation:
                     f"The metric {name!r} cannot be computed: labels here are of the kind {self._type}. {error}"
                 ) from error
             if isinstance(value, Mapping):
-                found |= {f"{name}.{key}": float(value[key]) for key in _keys(metric, value)}
+                numbers |= {f"{name}.{key}": float(value[key]) for key in _keys(metric, value)}
             else:
-                found[name] = float(value)
-        return found
+                numbers[name] = float(value)
+        return numbers
 
     def by_environment(self, logits: NDArray[np.float32]) -> dict[str, float] | None:
         """The accuracy of each environment that the split has; None without environments or classes."""
@@ -129,16 +129,16 @@ class Validation:
     def _own(self, logits: NDArray[np.float32]) -> dict[str, float]:
         """The numbers that need no metric of the hub."""
         losses = example_losses(torch.from_numpy(logits).double(), _double(self._label)).numpy()
-        found = {"loss": float(losses.mean())}
+        numbers = {"loss": float(losses.mean())}
         hard = {f"{kind}_loss": float(losses[rows].mean()) for kind, rows in self._hard.items() if len(rows)}
         if hard:
-            found |= {**hard, "hard_loss": max(hard.values())}
+            numbers |= {**hard, "hard_loss": max(hard.values())}
         if self._type == CLASSES:
             correct = self._correct(logits)
-            found["accuracy"] = float(correct.mean())
+            numbers["accuracy"] = float(correct.mean())
             if self._groups is not None:
-                found["worst_group.accuracy"] = float(_means(correct, self._groups[0]).min())
-        return found
+                numbers["worst_group.accuracy"] = float(_means(correct, self._groups[0]).min())
+        return numbers
 
     def _correct(self, logits: NDArray[np.float32]) -> NDArray[np.bool_]:
         return np.asarray(logits.argmax(axis=1) == self._columns["label"])
@@ -150,8 +150,8 @@ class Validation:
             return {"prediction": logits > 0, "probability": doubles.sigmoid().numpy(), "score": logits}
         if self._type != CLASSES:
             return {"prediction": logits[:, 0]}
-        found = {"prediction": logits.argmax(axis=1), "probability": doubles.softmax(1).numpy()}
-        return found | ({"score": found["probability"][:, 1]} if self._binary else {})
+        arrays = {"prediction": logits.argmax(axis=1), "probability": doubles.softmax(1).numpy()}
+        return arrays | ({"score": arrays["probability"][:, 1]} if self._binary else {})
 
     def _direction(self, name: str, given: bool | None) -> bool:
         if given is not None or (name.endswith("loss") and name not in self._metrics):
@@ -190,7 +190,8 @@ def _keys(metric: Any, value: Mapping[str, Any]) -> list[str]:
 
 def _arguments(name: str, metric: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
     parameters = signature(metric).parameters
-    missing = [key for key, one in parameters.items() if one.default is Parameter.empty and key not in arrays]
+    needed = [key for key, parameter in parameters.items() if parameter.default is Parameter.empty]
+    missing = [key for key in needed if key not in arrays]
     if missing:
         raise OochubError(
             f"The metric {name!r} needs {', '.join(missing)}, which the validation split does not give (it gives "

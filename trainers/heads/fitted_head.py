@@ -67,15 +67,15 @@ class BestEpoch:
             return
         epoch = len(self.head.history) + 1
         if not all(bool(part.isfinite().all()) for layer in layers for part in layer):
-            said = f"Training diverged in epoch {epoch}. Lower learning_rate (it is {self._args.learning_rate:g})."
-            self.head = self.head._replace(error=said)
+            reason = f"Training diverged in epoch {epoch}. Lower learning_rate (it is {self._args.learning_rate:g})."
+            self.head = self.head._replace(error=reason)
             return
         numbers = judged[0].measure(judged[1]) if judged else {}
-        history = [*self.head.history, {"epoch": epoch, **{f"eval_{name}": one for name, one in numbers.items()}}]
+        history = [*self.head.history, {"epoch": epoch, **{f"eval_{name}": number for name, number in numbers.items()}}]
         value = numbers[judged[0].selection.metric] if judged else None
         if value is not None and math.isnan(value):
-            said = f"{self._args.metric_for_best_model} is undefined on the validation split. Choose another."
-            self.head = self.head._replace(error=said)
+            reason = f"{self._args.metric_for_best_model} is undefined on the validation split. Choose another."
+            self.head = self.head._replace(error=reason)
         elif judged is None or value is None or judged[0].selection.better(value, self.head.best_value):
             own = tuple((weight.clone(), bias.clone()) for weight, bias in layers)  # not a view of the whole stack
             self.head, self._bad_epochs = FittedHead(own, epoch, value, history), 0
@@ -98,8 +98,8 @@ def outputs_of(features: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> Ten
     [[[2.0, 0.0]], [[0.0, 6.0]]]
     """
     (weight, bias), *rest = layers
-    found = functional.linear(features, weight.flatten(0, 1), bias.flatten())  # one product, however many heads
-    found = found.view(len(features), *bias.shape).transpose(0, 1)
+    outputs = functional.linear(features, weight.flatten(0, 1), bias.flatten())  # one product, however many heads
+    outputs = outputs.view(len(features), *bias.shape).transpose(0, 1)
     for weight, bias in rest:
-        found = torch.baddbmm(bias[:, None], found.relu(), weight.transpose(1, 2))
-    return found
+        outputs = torch.baddbmm(bias[:, None], outputs.relu(), weight.transpose(1, 2))
+    return outputs

@@ -37,14 +37,14 @@ class HeadOptimizer:
     ) -> None:
         self._parameters, self._kind, self._done = list(parameters), args[0].optim, 0
         device = self._parameters[0].device
-        courses = {_shape(one): _course(one, steps, epoch) for one in args}
-        rates = [(courses[_shape(one)] * torch.tensor([one.learning_rate, 1.0]))[:, None] for one in args]
+        courses = {_shape(each): _course(each, steps, epoch) for each in args}
+        rates = [(courses[_shape(each)] * torch.tensor([each.learning_rate, 1.0]))[:, None] for each in args]
         self._courses = torch.cat(rates, dim=1).to(device)  # (steps, heads, 2): rate, momentum
-        self._decay = torch.tensor([one.weight_decay for one in args]).to(device)
+        self._decay = torch.tensor([each.weight_decay for each in args]).to(device)
         self._clip = args[0].max_grad_norm
         self._age = torch.zeros(len(args), device=device)  # steps since the moments were zero
-        self._first = [torch.zeros_like(one, requires_grad=False) for one in self._parameters]
-        self._second = [torch.zeros_like(one, requires_grad=False) for one in self._parameters]
+        self._first = [torch.zeros_like(each, requires_grad=False) for each in self._parameters]
+        self._second = [torch.zeros_like(each, requires_grad=False) for each in self._parameters]
 
     def step(self) -> None:
         """One step down the gradients, which are gone afterwards."""
@@ -53,7 +53,7 @@ class HeadOptimizer:
         with torch.no_grad():
             self._clip_gradients()
             for number, parameter in enumerate(self._parameters):
-                of_head = (_wide(one, parameter) for one in (rate, momentum, self._decay, self._age))
+                of_head = (_wide(each, parameter) for each in (rate, momentum, self._decay, self._age))
                 self._move(parameter, self._first[number], self._second[number], *of_head)
                 parameter.grad = None
 
@@ -92,10 +92,10 @@ class HeadOptimizer:
         """Clips the gradient of each head to `max_grad_norm`, as `torch.nn.utils.clip_grad_norm_` does."""
         if not self._clip:
             return
-        gradients = [one.grad for one in self._parameters if one.grad is not None]
-        norm = torch.stack([one.flatten(1).norm(dim=1) for one in gradients]).norm(dim=0)
-        for one in gradients:
-            one.mul_(_wide((self._clip / (norm + 1e-6)).clamp(max=1.0), one))
+        gradients = [each.grad for each in self._parameters if each.grad is not None]
+        norm = torch.stack([each.flatten(1).norm(dim=1) for each in gradients]).norm(dim=0)
+        for each in gradients:
+            each.mul_(_wide((self._clip / (norm + 1e-6)).clamp(max=1.0), each))
 
 
 def _wide(values: Tensor, like: Tensor) -> Tensor:
@@ -111,13 +111,13 @@ def _course(args: RobustTrainingArguments, steps: int, epoch: int) -> Tensor:
     optimizer = optimizer_of(nn.Linear(1, 1), unit := replace(args, learning_rate=1.0))
     if args.lr_scheduler_type == "constant" and not args.warmup_ratio:
         return torch.tensor([_rate_and_momentum(optimizer)]).repeat(steps, 1)
-    schedule, found = Schedule(optimizer, unit), []
+    schedule, pairs = Schedule(optimizer, unit), []
     schedule.begin(steps, epoch=epoch)
     for _ in range(steps):
-        found.append(_rate_and_momentum(optimizer))
+        pairs.append(_rate_and_momentum(optimizer))
         optimizer.step()  # moves nothing; a schedule wants to be second
         schedule.step()
-    return torch.tensor(found)
+    return torch.tensor(pairs)
 
 
 def _rate_and_momentum(optimizer: torch.optim.Optimizer) -> tuple[float, float]:

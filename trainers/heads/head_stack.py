@@ -62,8 +62,9 @@ class HeadStack:
         self._stream = torch.repeat_interleave(torch.arange(len(streams)), torch.tensor(self._sizes)).to(self._device)
         self._args, self._rows, self._done = probes[0].args, len(samplers[0]), 0
         widths = [features.shape[1], *([hidden] if hidden else []), outputs]
-        made = [_fresh(probe.args.seed, widths) for probe in self._probes]
-        layers = [[[one.weight for one in layer], [one.bias for one in layer]] for layer in zip(*made, strict=True)]
+        networks = [_fresh(probe.args.seed, widths) for probe in self._probes]
+        of_layers = zip(*networks, strict=True)
+        layers = [[[each.weight for each in layer], [each.bias for each in layer]] for layer in of_layers]
         parts = [[torch.stack(part).detach().to(self._device).requires_grad_() for part in layer] for layer in layers]
         self._layers = [(weight, bias) for weight, bias in parts]
         flat = [part for layer in self._layers for part in layer]
@@ -71,7 +72,7 @@ class HeadStack:
             flat, [probe.args for probe in self._probes], steps=self._steps, epoch=self._epoch
         )
         self._losses = [
-            torch.tensor(one).to(self._device) for one in grouped(range(len(probes)), self._loss_of).values()
+            torch.tensor(each).to(self._device) for each in grouped(range(len(probes)), self._loss_of).values()
         ]
         for probe in self._probes:
             probe.objective.to(self._device).train()
@@ -88,12 +89,12 @@ class HeadStack:
         """
         kept = [BestEpoch(probe.args) for probe in self._probes]
         for epoch in range(self._args.num_train_epochs):
-            if self._done < self._steps and any(one.goes_on for one in kept):
+            if self._done < self._steps and any(each.goes_on for each in kept):
                 self._run_epoch(epoch)
                 self._judge(judge, kept)
             bar.update(len(kept))
-        found = {run: one.head for run, one in zip(self._runs, kept, strict=True)}
-        return [found[run] for run in range(len(found))]
+        heads = {run: each.head for run, each in zip(self._runs, kept, strict=True)}
+        return [heads[run] for run in range(len(heads))]
 
     @property
     def _epoch(self) -> int:
@@ -156,8 +157,8 @@ class HeadStack:
         place = 0
         with torch.no_grad():
             for layers in self._by_stream():
-                said = outputs_of(judge[1].to(self._device), layers).cpu() if judge else [None] * len(layers[0][0])
-                for number, logits in enumerate(said):
+                outputs = outputs_of(judge[1].to(self._device), layers).cpu() if judge else [None] * len(layers[0][0])
+                for number, logits in enumerate(outputs):
                     own = tuple((weight[number].cpu(), bias[number].cpu()) for weight, bias in layers)
                     kept[place].see(own, None if judge is None else (judge[0], logits.numpy()))
                     place += 1
@@ -166,13 +167,13 @@ class HeadStack:
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
     """The items by their key, in order of appearance.
 
-    >>> grouped([1, 2, 3], lambda one: one % 2)
+    >>> grouped([1, 2, 3], lambda number: number % 2)
     {1: [1, 3], 0: [2]}
     """
-    found: dict[_Key, list[_Item]] = {}
+    groups: dict[_Key, list[_Item]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def _stream(probe: Probe) -> Hashable:

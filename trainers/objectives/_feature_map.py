@@ -47,8 +47,8 @@ def find_map(model: Any, probe: Mapping[str, Tensor]) -> str:
         model.train(training)
         for handle in handles:
             handle.remove()
-    found = torch.autograd.grad(score, list(outputs.values()), allow_unused=True) if outputs else ()
-    gradients = dict(zip(outputs, found, strict=True))
+    values = torch.autograd.grad(score, list(outputs.values()), allow_unused=True) if outputs else ()
+    gradients = dict(zip(outputs, values, strict=True))
     for where in reversed(list(outputs)):
         gradient = gradients[where]
         if gradient is not None:
@@ -98,8 +98,8 @@ class Tail:
     @property
     def map(self) -> Tensor:
         """The recorded map."""
-        found: Tensor = self._kept[self._layer]
-        return found
+        values: Tensor = self._kept[self._layer]
+        return values
 
     def __call__(self, inputs: Mapping[str, Tensor], changed: Tensor) -> Tensor:
         """The logits of the recorded inputs with the map replaced."""

@@ -44,7 +44,7 @@ class Mixing(Objective):
 
 def pairs(batch: Batch, first: Any, second: Any, weight: Tensor) -> Batch:
     """The rows at the positions `first` mixed with those at `second`; `weight` belongs to the first."""
-    places = [torch.as_tensor(one, dtype=torch.int64).to(batch.row.device) for one in (first, second)]
+    places = [torch.as_tensor(positions, dtype=torch.int64).to(batch.row.device) for positions in (first, second)]
     return mixed(batch.take(places[0]), batch.take(places[1]), weight)
 
 
@@ -54,5 +54,5 @@ def mean_of_environments(losses: Tensor, environment: Tensor, environments: int)
     >>> mean_of_environments(torch.tensor([1.0, 3.0, 6.0]), torch.tensor([0, 0, 2]), 3)
     tensor(4.)
     """
-    found: EnvironmentMeans = environment_means(losses, environment, environments)
-    return found.mean.sum() / (found.count > 0).sum()
+    means: EnvironmentMeans = environment_means(losses, environment, environments)
+    return means.mean.sum() / (means.count > 0).sum()

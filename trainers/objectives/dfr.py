@@ -80,17 +80,17 @@ class Dfr(Objective):
                 f"dfr replaces one last layer with a bias, and {type(model).__name__} has not such a one."
             )
 
-    def next_stage(self, found: CleanPass, learner: Learner) -> None:
+    def next_stage(self, clean: CleanPass, learner: Learner) -> None:
         """Fits the new last layer; see `Objective.next_stage`."""
-        assert found.features is not None  # noqa: S101  needs_features
-        features, label = found.features.double(), found.label
+        assert clean.features is not None  # noqa: S101  needs_features
+        features, label = clean.features.double(), clean.label
         mean, deviation = features.mean(0), features.std(0, correction=0)
         features = (features - mean) / deviation.where(deviation > 0, 1.0)
-        groups, draws = groups_of(label, found.environment), np.random.default_rng([self.refits, len(label)])
+        groups, draws = groups_of(label, clean.environment), np.random.default_rng([self.refits, len(label)])
         fits = []
         for _ in tqdm(range(self.refits), desc="Refits", disable=None):
             rows = torch.from_numpy(balanced_rows(groups, draws))
-            fits.append(_fit(features[rows], label[rows], found.logits.shape[1], self.c))
+            fits.append(_fit(features[rows], label[rows], clean.logits.shape[1], self.c))
         weight, bias = (torch.stack(each).mean(0) for each in zip(*fits, strict=True))
         weight = weight / deviation.where(deviation > 0, 1.0)
         learner.replace_head(weight, bias - weight @ mean)

@@ -80,16 +80,16 @@ class Fish(Objective):
         states = [*learner.module.parameters(), *learner.module.buffers()]
         before = [values.detach().clone() for values in states]
         losses, logits, places = [], [], []
-        for one in order:
-            rows = (batch.environment == one).nonzero()[:, 0]
+        for number in order:
+            rows = (batch.environment == number).nonzero()[:, 0]
             # a process without such a row takes part with another one, which the mean leaves out
             part = batch.take(rows if len(rows) else torch.zeros_like(batch.row[:1]))
-            found = learner.outputs(part.inputs).logits
-            of_rows = mixed_losses(found, part.label)
-            loss = environment_means(of_rows, part.environment, self._environments).mean[one]
+            outputs = learner.outputs(part.inputs).logits
+            of_rows = mixed_losses(outputs, part.label)
+            loss = environment_means(of_rows, part.environment, self._environments).mean[number]
             learner.update(loss)
             losses.append(loss.detach())
-            logits.append(found.detach()[: len(rows)])
+            logits.append(outputs.detach()[: len(rows)])
             places.append(rows)
         rate = self.meta_lr / len(order) if self.form == "authors" else self.meta_lr
         with torch.no_grad():

@@ -91,9 +91,9 @@ class Jtt(Objective):
         """The two stages; see `Objective.shares`."""
         return (self.first_stage, 1 - self.first_stage)
 
-    def next_stage(self, found: CleanPass, learner: Learner) -> None:
+    def next_stage(self, clean: CleanPass, learner: Learner) -> None:
         """Fixes E and goes back to the first weights; see `Objective.next_stage`."""
-        errors = found.logits.argmax(1) != found.label
+        errors = clean.logits.argmax(1) != clean.label
         if not errors.any():
             warnings.warn("jtt: the first stage gets every training row right, so the second is ERM.", stacklevel=2)
         self.errors = errors.to(self.errors.device)
@@ -134,5 +134,5 @@ class Jtt(Objective):
         if self.form == "subpopbench":
             return (weight * losses).mean()
         everywhere = torch.zeros_like(label)
-        total, weights = (environment_means(one, everywhere, 1).mean[0] for one in (weight * losses, weight))
+        total, weights = (environment_means(values, everywhere, 1).mean[0] for values in (weight * losses, weight))
         return total / weights

@@ -72,7 +72,7 @@ class Lisa(Mixing):
         table = np.zeros((int(label.max()) + 1, int(environment.max()) + 1), bool)
         table[label.numpy(), environment.numpy()] = True
         wanted = [(self.p_select > 0, table.sum(1)), (self.p_select < 1, table.sum(0))]
-        if not any(asked and (found > 1).any() for asked, found in wanted):
+        if not any(asked and (counts > 1).any() for asked, counts in wanted):
             raise OochubError(
                 f"Lisa(p_select={self.p_select}) finds nothing to mix: no class is in two environments"
                 f"{' and no environment has two classes' if self.p_select < 1 else ''}. Choose another "
@@ -98,19 +98,19 @@ class Lisa(Mixing):
         self, batch: Batch, alike: np.ndarray[Any, Any], unlike: np.ndarray[Any, Any], draws: np.random.Generator
     ) -> Batch:
         blocks = []
-        for one in np.unique(alike):
-            parts = [np.flatnonzero((alike == one) & (unlike == other)) for other in np.unique(unlike)]
+        for kind in np.unique(alike):
+            parts = [np.flatnonzero((alike == kind) & (unlike == other)) for other in np.unique(unlike)]
             blocks.append([rows for rows in parts if len(rows)])
         blocks = [parts for parts in blocks if len(parts) > 1]
         if not blocks:
             return batch
-        count, found = len(alike), np.zeros((2, 0), int)
-        while found.shape[1] < count:
+        count, pairs_of_rows = len(alike), np.zeros((2, 0), int)
+        while pairs_of_rows.shape[1] < count:
             for parts in blocks:
                 first, second = draws.choice(len(parts), 2, replace=False)
                 length = min(len(parts[first]), len(parts[second]))
-                found = np.concatenate([found, [parts[first][:length], parts[second][:length]]], axis=1)
-        first, second = found[:, draws.permutation(found.shape[1])[:count]]
+                pairs_of_rows = np.concatenate([pairs_of_rows, [parts[first][:length], parts[second][:length]]], axis=1)
+        first, second = pairs_of_rows[:, draws.permutation(pairs_of_rows.shape[1])[:count]]
         return pairs(batch, first, second, self._weights(count, draws, batch.row))
 
     def forward(

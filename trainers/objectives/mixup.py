@@ -72,11 +72,11 @@ class Mixup(Mixing):
             weight = self._weights(1, draws, batch.row).expand(count)
             return pairs(batch, range(count), draws.permutation(count), weight)
         environment = batch.environment.cpu().numpy()
-        rows = [np.flatnonzero(environment == one) for one in draws.permutation(np.unique(environment))]
+        rows = [np.flatnonzero(environment == part) for part in draws.permutation(np.unique(environment))]
         weights = self._weights(len(rows), draws, batch.row)
-        lengths = [min(len(one), len(next_one)) for one, next_one in zip(rows, rows[1:] + rows[:1], strict=True)]
-        first = [one[:length] for one, length in zip(rows, lengths, strict=True)]
-        second = [one[:length] for one, length in zip(rows[1:] + rows[:1], lengths, strict=True)]
+        lengths = [min(len(part), len(following)) for part, following in zip(rows, rows[1:] + rows[:1], strict=True)]
+        first = [part[:length] for part, length in zip(rows, lengths, strict=True)]
+        second = [part[:length] for part, length in zip(rows[1:] + rows[:1], lengths, strict=True)]
         repeats = torch.tensor(lengths, device=weights.device)
         return pairs(batch, np.concatenate(first), np.concatenate(second), weights.repeat_interleave(repeats))
 

@@ -66,10 +66,10 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
     def __getitems__(self, rows: list[int]) -> dict[str, torch.Tensor] | OochubError:
         """What `inputs` reads of a batch, with its label, environment and row (b,); or what is wrong with a row."""
         assert self._fetch is not None  # noqa: S101  open() comes first
-        found = self._fetch(rows)
-        if isinstance(found, OochubError):
-            return found
-        return found | {"label": self.label[rows], "environment": self.environment[rows], "row": torch.tensor(rows)}
+        batch = self._fetch(rows)
+        if isinstance(batch, OochubError):
+            return batch
+        return batch | {"label": self.label[rows], "environment": self.environment[rows], "row": torch.tensor(rows)}
 
 
 def column(dataset: Any, name: str) -> NDArray[Any]:
@@ -115,5 +115,5 @@ def _environments(dataset: Any, split: str, name: str | None) -> tuple[NDArray[n
     if isinstance(feature, datasets.ClassLabel):
         numbers = {each: number for number, each in enumerate(feature.names)}
         return np.array([numbers[value] for value in values], np.int64), list(feature.names)
-    found, codes = np.unique(values.astype(str), return_inverse=True)
-    return codes.astype(np.int64), found.tolist()
+    names, codes = np.unique(values.astype(str), return_inverse=True)
+    return codes.astype(np.int64), names.tolist()

@@ -76,12 +76,12 @@ def with_affine(model: Any) -> Any:
     config = AffineResNetConfig(**given)
     config._name_or_path = getattr(model.config, "_name_or_path", "")
     with torch.random.fork_rng(devices=[]):
-        made = AffineResNetForImageClassification(config)
-    missing, unknown = made.load_state_dict(model.state_dict(), strict=False)
+        affine = AffineResNetForImageClassification(config)
+    missing, unknown = affine.load_state_dict(model.state_dict(), strict=False)
     if unknown or any(".activation.1." not in name for name in missing):
         raise OochubError("affine_after_blocks is for a ResNet as its config makes it; this one has other layers.")
     like = next(model.parameters())
-    return made.to(device=like.device, dtype=like.dtype).train(model.training)
+    return affine.to(device=like.device, dtype=like.dtype).train(model.training)
 
 
 class _Affine(nn.Module):  # type: ignore[misc]

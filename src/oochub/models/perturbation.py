@@ -37,7 +37,7 @@ class Perturbation:
 
     def __init__(self, epsilon: float, *, temperature: float = TEMPERATURE, std: Sequence[float] = (1.0,) * 3) -> None:
         self.epsilon, self.temperature = check_perturbation(epsilon, temperature)
-        self.std = [float(one) for one in std]
+        self.std = [float(deviation) for deviation in std]
 
     @property
     def settings(self) -> OdinSettings:

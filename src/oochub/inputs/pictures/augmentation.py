@@ -90,8 +90,8 @@ def _cropped(pixels: Tensor, generator: torch.Generator) -> Tensor:
     boxes[:, 0, 0], boxes[:, 1, 1], boxes[:, :, 2] = size[0], size[1], offset.T
     values = pixels.permute(0, 3, 1, 2).float()
     grid = functional.affine_grid(boxes.to(pixels.device), list(values.shape), align_corners=False)
-    found = functional.grid_sample(values, grid, mode="bilinear", padding_mode="border", align_corners=False)
-    return _whole(found).permute(0, 2, 3, 1)
+    crops = functional.grid_sample(values, grid, mode="bilinear", padding_mode="border", align_corners=False)
+    return _whole(crops).permute(0, 2, 3, 1)
 
 
 def _colored(pixels: Tensor, generator: torch.Generator) -> Tensor:

@@ -106,10 +106,10 @@ def batches(
         if num_workers is None:
             num_workers = 0 if count < _DECODED_ALONE else min(8, os.cpu_count() or 1)
         rows = [range(start, min(start + batch_size, count)) for start in range(0, count, batch_size)]
-        found: Any = DataLoader(pictures, sampler=rows, batch_size=None, num_workers=num_workers)
+        loader: Any = DataLoader(pictures, sampler=rows, batch_size=None, num_workers=num_workers)
     else:
-        found = pictures.stream(batch_size)
-    for batch in found:
+        loader = pictures.stream(batch_size)
+    for batch in loader:
         if isinstance(batch, OochubError):
             raise batch
         yield batch
