@@ -15,7 +15,6 @@ from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.imagenet import Stored, containers
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
-from oochub.builders.sources.imagenet_ood_audit import audit
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, entering, row, set_of
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
 from oochub.builders.sources.imagenet_wnids import LABELS
@@ -115,7 +114,6 @@ _imagenet_ood = Benchmark(
     words=Vocabulary(example="image", inside="on ImageNet-1K as it is", outside="on its classes in other pictures"),
     images_license=f"{_ACCESS}; each set's own above",
     annotations_license="not stated",
-    audit=audit,
     toy_world="toy_imagenet",
     tried_configs=("imagenet_1k",),
 )

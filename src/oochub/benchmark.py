@@ -86,8 +86,6 @@ class Benchmark:
         tried_configs: The configs that the contract tests build from their toy worlds; empty takes the first.
         task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
             columns, the facts of its build record and the task's config name; see `oochub.task`.
-        audit: Says of each class that could be in it whether it is and what removed it, a row a class, from the
-            keywords order, candidates and wordnet; see `oochub build --audit`.
         describe_context: Names the context of a row (of which only `group` is sure to be there) for a reader, given
             the facts of the build record.
     """
@@ -118,7 +116,6 @@ class Benchmark:
     toy_world: str = ""
     tried_configs: tuple[str, ...] = ()
     task: Callable[[Mapping[str, Any], BuildFacts, str], tuple[Any, dict[str, Any], BuildFacts]] | None = None
-    audit: Callable[..., Any] | None = None
     describe_context: Callable[[Mapping[str, Any], BuildFacts], str] = context_of_group
 
     def of(self, config: str) -> "Benchmark":

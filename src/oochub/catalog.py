@@ -137,6 +137,16 @@ def reported_files() -> dict[str, Path]:
     return {file.stem: file for file in sorted((_STUDIES / "reported").glob("*.json"))}
 
 
+def studied(function: str) -> dict[str, str]:
+    """The modules of the studies that define a function of that name, by the benchmark that their study is of.
+
+    >>> studied("class_audit")
+    {'imagenet_ood': 'oochub.studies.imagenet_ood.class_audit'}
+    """
+    files = sorted(_STUDIES.glob(f"*/{function}.py"))
+    return {file.parent.name: f"oochub.studies.{file.parent.name}.{function}" for file in files}
+
+
 @cache
 def _own_folders(kind: str) -> dict[str, Path]:
     """The folder of each of the hub's own things, by name; studies have commands of their own."""

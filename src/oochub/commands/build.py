@@ -49,27 +49,28 @@ def build(
 
 
 def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> dict[str, Any]:
+    from importlib import import_module
+
     from oochub import catalog
     from oochub.data.load import split_name
     from oochub.files import written_whole
 
-    declared = catalog.get("benchmark", split_name(benchmark)[0])
-    if declared.audit is None:
-        able = [name for name in catalog.names("benchmark") if catalog.get("benchmark", name).audit]
-        raise OochubError(f"{declared.name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
-    found = declared.audit(**parameters)
+    name, able = split_name(benchmark)[0], catalog.studied("class_audit")
+    if name not in able:
+        raise OochubError(f"{name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
+    classes = import_module(able[name]).class_audit(**parameters)
     with written_whole(path) as draft:
-        found.to_csv(draft, index=False)
-    removed = found["removed_by"].value_counts(sort=False)
-    published = found.loc[found["published"], "removed_by"].value_counts(sort=False)
-    left, left_published = len(found) - removed.cumsum(), int(found["published"].sum()) - published.cumsum()
+        classes.to_csv(draft, index=False)
+    removed = classes["removed_by"].value_counts(sort=False)
+    published = classes.loc[classes["published"], "removed_by"].value_counts(sort=False)
+    left, left_published = len(classes) - removed.cumsum(), int(classes["published"].sum()) - published.cumsum()
     if not as_json:
         table = Table("filter", box=None)
         for title in ("removes", "left", "of the published", "left"):
             table.add_column(title, justify="right")
-        for name in removed.index:
-            numbers = (removed[name], left[name], published[name], left_published[name])
-            table.add_row(str(name), *(f"{number:,}" for number in numbers))
+        for each in removed.index:
+            numbers = (removed[each], left[each], published[each], left_published[each])
+            table.add_row(str(each), *(f"{number:,}" for number in numbers))
         out_console.print(table)
-        out_console.print(f"{int(found['kept'].sum()):,} of {len(found):,} candidate classes are kept.")
-    return {"audit": str(path), "candidates": len(found), "left": {name: int(n) for name, n in left.items()}}
+        out_console.print(f"{int(classes['kept'].sum()):,} of {len(classes):,} candidate classes are kept.")
+    return {"audit": str(path), "candidates": len(classes), "left": {str(each): int(n) for each, n in left.items()}}

@@ -11,17 +11,17 @@ from pathlib import Path
 import pandas as pd
 
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
-from oochub.builders.sources.imagenet_ood_filters import FILTERS, ORDERS, Classes
 from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.builders.sources.wordnet import read_wordnet
-from oochub.builders.sources.wordnet_facts import imagenet_21k_p, wordnet_facts
 from oochub.errors import OochubError, unknown_name
+from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, Classes
+from oochub.studies.imagenet_ood.wordnet_facts import imagenet_21k_p, wordnet_facts
 
 _POOLS = ("winter21", "fall11")
 _WNID = re.compile(r"n\d{8}")
 
 
-def audit(
+def class_audit(
     *,
     order: str | Sequence[str] = "3.2",
     candidates: str | Path | Sequence[str] = "winter21",
@@ -48,10 +48,10 @@ def audit(
     Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Section 3.2 and Appendix H. The paper counts 5,074 classes
     before the covariate shifts, its own words give 4,922; 585 of its 637 classes pass them all.
 
-    >>> found = audit(candidates=["n02855089", "n02880842", "n04186051"])
-    >>> found[["name", "kept", "removed_by", "published"]].values.tolist()
+    >>> classes = class_audit(candidates=["n02855089", "n02880842", "n04186051"])
+    >>> classes[["name", "kept", "removed_by", "published"]].values.tolist()
     [['blower', False, 'hypernyms', True], ['Bowie knife', True, nan, True], ['shaving cream', False, 'hyponyms', True]]
-    >>> found["why"][0]
+    >>> classes["why"][0]
     'n03483316 hand blower < n02855089 blower'
     """
     names = _order(order)
@@ -67,8 +67,8 @@ def audit(
     for wnid in wnids:
         removed_by, why = next(((name, why) for name in names if (why := FILTERS[name](wnid, classes))), (None, ""))
         rows.append((wnid, tree.name(wnid), removed_by is None, removed_by, why, wnid in OOD_CLASSES))
-    found = pd.DataFrame(rows, columns=["wnid", "name", "kept", "removed_by", "why", "published"])
-    return found.astype({"kept": bool, "published": bool, "removed_by": pd.CategoricalDtype(list(names), ordered=True)})
+    table = pd.DataFrame(rows, columns=["wnid", "name", "kept", "removed_by", "why", "published"])
+    return table.astype({"kept": bool, "published": bool, "removed_by": pd.CategoricalDtype(list(names), ordered=True)})
 
 
 def _order(order: str | Sequence[str]) -> tuple[str, ...]:

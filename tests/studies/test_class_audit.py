@@ -1,6 +1,5 @@
 """How ImageNet-OOD's classes are chosen: every filter and the whole audit against a plain walk through WordNet."""
 
-import dataclasses
 import functools
 import json
 import re
@@ -12,15 +11,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from oochub.builders import imagenet_ood as declaration
-from oochub.builders.sources.imagenet_ood_audit import audit
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
-from oochub.builders.sources.imagenet_ood_filters import FILTERS, ORDERS, Classes
 from oochub.builders.sources.imagenet_wnids import IMAGENET_1K_WNIDS
 from oochub.builders.sources.wordnet import WordNet, read_wordnet
-from oochub.builders.sources.wordnet_facts import imagenet_21k_p, wordnet_facts, write_wordnet_facts
 from oochub.cli import main
 from oochub.errors import OochubError
+from oochub.studies.imagenet_ood.class_audit import class_audit
+from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, Classes
+from oochub.studies.imagenet_ood.wordnet_facts import imagenet_21k_p, wordnet_facts, write_wordnet_facts
 
 DEBIAN = Path("/usr/share/wordnet")
 NEEDS_WORDNET = pytest.mark.skipif(
@@ -80,7 +78,7 @@ def _plain_audit(edges, candidates):
 @pytest.fixture(scope="module", params=SOURCES)
 def audited(request):
     """The audit by Section 3.2, and the edges that it must agree with."""
-    return audit(wordnet=request.param), _edges(request.param)
+    return class_audit(wordnet=request.param), _edges(request.param)
 
 
 def _left(found, published=False):
@@ -155,7 +153,7 @@ def test_every_reason_is_a_way_through_wordnet(audited):
 )
 def test_sister_classes(order, left, published):
     """The counts found elsewhere of sisters in WordNet, and in the tree of the candidates."""
-    found = audit(order=order)
+    found = class_audit(order=order)
     assert list(_left(found).values())[-2:] == left
     assert list(_left(found, published=True).values())[-2:] == published
 
@@ -166,13 +164,13 @@ def test_sisters_of_a_microwave():
     wnids = {tree.name(wnid): wnid for wnid in tree.hyponyms["n03620052"]}
     five = [wnids[name] for name in ("food processor", "ice maker", "hot plate", "coffee maker", "oven")]
     assert wnids["microwave"] in KNOWN
-    found = audit(order="sister_classes", candidates=[*five, "n03158885"])
+    found = class_audit(order="sister_classes", candidates=[*five, "n03158885"])
     assert found["kept"].tolist() == [True] * 5 + [False]
     assert found["why"].iloc[-1].startswith("n03158885 dagger < n03624134 knife: no sister")
 
 
 def test_fall11_leaves_the_same_classes_after_organism():
-    assert list(_left(audit(candidates="fall11")).values()) == [10_230, 9621, 8946, 4922, 3411]
+    assert list(_left(class_audit(candidates="fall11")).values()) == [10_230, 9621, 8946, 4922, 3411]
 
 
 def test_the_example_of_the_paper():
@@ -200,7 +198,7 @@ def test_the_example_of_the_paper():
 def test_filters_in_any_order_remove_the_same():
     """Order decides which filter is named, never whether a class is kept."""
     names = ORDERS["3.2"]
-    one, other = audit(), audit(order=names[::-1])
+    one, other = class_audit(), class_audit(order=names[::-1])
     assert (one["kept"] == other["kept"]).all() and not (
         one["removed_by"].astype(str) == other["removed_by"].astype(str)
     ).all()
@@ -292,13 +290,10 @@ def test_reader_says_what_is_wrong(tmp_path, text, said):
 )
 def test_audit_says_what_is_wrong(wrong, said):
     with pytest.raises(OochubError, match=re.escape(said)):
-        audit(**wrong)
+        class_audit(**wrong)
 
 
 def test_by_the_command_line(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(
-        declaration, "imagenet_ood", dataclasses.replace(declaration.imagenet_ood, audit=audit), raising=True
-    )
     monkeypatch.delenv("OOCHUB_DATA", raising=False)
 
     def run(*words):
