@@ -94,6 +94,13 @@ def test_folders_are_imported_as_parts_of_oochub():
         ("import oochub.cli", HEAVY),
         (COMMAND.format(["--help"]), HEAVY),
         (COMMAND.format(["list"]), HEAVY),
+        (COMMAND.format(["show", "metric", "worst_group"]), BUT_PANDAS),
+        (COMMAND.format(["show", "detector", "vim"]), HEAVY),
+        (COMMAND.format(["show", "objective", "group_dro"]), HEAVY),
+        (COMMAND.format(["show", "criterion", "gist"]), BUT_PANDAS),
+        (COMMAND.format(["show", "figure", "gallery"]), BUT_PANDAS),
+        (COMMAND.format(["show", "command", "train"]), HEAVY),
+        (COMMAND.format(["show", "benchmark", "nooch"]), ("torch", "transformers", "evaluate", "scipy.stats")),
         (
             "from oochub.report.report import Report\nfrom oochub.report.page import render_page",
             ("torch", "matplotlib"),

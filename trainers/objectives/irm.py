@@ -12,8 +12,6 @@ from oochub.trainers.objective import EnvironmentMeans, environment_means
 from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.objectives._penalized import Annealed, mean_over_present, position_in_environment
 
-_ANNEAL_STEPS = 500
-
 
 class Irm(Annealed):
     """L = mean_e [ l_e + penalty_weight x (d l_e(s f) / ds at s = 1)^2 ], over the environments of the batch.
@@ -63,11 +61,9 @@ class Irm(Annealed):
         "Arjovsky, Bottou, Gulrajani, Lopez-Paz. Invariant Risk Minimization. 2019. arXiv:1907.02893"
     )
 
-    def __init__(
-        self, *, penalty_weight: float = 100.0, anneal_steps: int = _ANNEAL_STEPS, form: str | None = None
-    ) -> None:
+    def __init__(self, *, penalty_weight: float = 100.0, anneal_steps: int = 500, form: str | None = None) -> None:
         check_form(form, "nooch", "domainbed", "wilds")
-        if form == "nooch" and anneal_steps not in (0, _ANNEAL_STEPS):
+        if form == "nooch" and anneal_steps not in (0, 500):
             raise OochubError(f"form='nooch' has no annealing, got anneal_steps={anneal_steps}. Leave it out.")
         super().__init__(penalty_weight, 0 if form == "nooch" else anneal_steps)
         self.form = form

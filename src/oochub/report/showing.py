@@ -1,8 +1,11 @@
 """What `oochub show` prints of one thing."""
 
+import ast
 import inspect
-import sys
+import re
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
@@ -23,6 +26,9 @@ def describe(kind: str, name: str) -> str:
     """
     if kind == "benchmark":
         return _benchmark(*name.partition("/")[::2])
+    catalog.module_name(kind, name)  # an unknown name is an error
+    if kind in ("objective", "detector"):
+        return "\n".join(_class(kind, name))
     thing = catalog.get(kind, name)
     parts = [f"{name}{inspect.signature(thing)}", "", inspect.getdoc(thing) or ""]
     facts = facts_of(thing) if kind == "metric" else None
@@ -30,10 +36,32 @@ def describe(kind: str, name: str) -> str:
         top = "no upper bound" if facts.maximum is None else f"{facts.maximum:g}"
         better = "no direction" if facts.direction == "none" else f"{facts.direction} is better"
         parts += ["", f"{facts.title}: {facts.unit}, {facts.minimum:g} to {top}, {better}."]
-    elif kind in ("objective", "detector"):
-        module = inspect.getdoc(sys.modules[thing.__module__]) or ""
-        parts[2:2] = [module, ""]
     return "\n".join(parts)
+
+
+def _class(kind: str, name: str) -> list[str]:
+    """Arguments and docstrings of a class, read from its source: an objective would import torch."""
+    source = catalog.source(kind, name)
+    file = ast.parse(source)
+    public = next(node for node in file.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
+    docstrings = [ast.get_docstring(node) or "" for node in (file, public)]
+    return [f"{name}({_arguments(source, public.name)})", "", docstrings[0], "", docstrings[1]]
+
+
+def _arguments(source: str, name: str) -> str:
+    """What a class of some source takes, as it is written there, or where its base is written."""
+    statements = ast.parse(source).body
+    node = next(node for node in statements if isinstance(node, ast.ClassDef) and node.name == name)
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            head = " ".join(" ".join(source.splitlines()[method.lineno - 1 : method.body[0].lineno - 1]).split())
+            return re.sub(r"^def __init__\( ?self,? ?|,? ?\) -> None:$", "", head)
+    bases = {base.id for base in node.bases if isinstance(base, ast.Name)}
+    for statement in statements:
+        if isinstance(statement, ast.ImportFrom) and (names := bases & {alias.name for alias in statement.names}):
+            spec = find_spec(statement.module or "")
+            return _arguments(Path(spec.origin).read_text("utf-8"), names.pop()) if spec and spec.origin else ""
+    return ""
 
 
 def _benchmark(name: str, config: str) -> str:

@@ -1,0 +1,31 @@
+"""What `oochub show` says of a class, read from its source, is what Python says of it."""
+
+import inspect
+from typing import Any
+
+import pytest
+
+import oochub
+from oochub.report.showing import describe
+
+CLASSES = [(kind, name) for kind in ("detector", "objective") for name in oochub.names(kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), CLASSES)
+def test_the_arguments_of_a_class_are_those_that_it_takes(kind: str, name: str) -> None:
+    """Names, defaults and docstrings as `inspect` has them of the imported class, those of a base included.
+
+    Faults planted: a base that is not followed showed none of `undersample`; only the first line of a signature, none
+    of `jtt`.
+    """
+    thing = oochub.get(kind, name)
+    head, _, text = describe(kind, name).partition("\n\n")
+    namespace: dict[str, Any] = {}
+    exec(f"from __future__ import annotations\ndef {head}: ...", namespace)  # noqa: S102  our own source
+    assert _parameters(namespace[name]) == _parameters(thing)
+    assert text == f"{inspect.getdoc(inspect.getmodule(thing))}\n\n{inspect.getdoc(thing)}"
+
+
+def _parameters(function: Any) -> list[tuple[str, Any, Any]]:
+    parameters = inspect.signature(function).parameters.values()
+    return [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
