@@ -1,9 +1,10 @@
 """Writes the Hub card of a benchmark from its declaration."""
 
+from datasets import get_dataset_config_names
 from huggingface_hub import DatasetCard, DatasetCardData
 
 from oochub.benchmark import Benchmark
-from oochub.sides import Rows
+from oochub.sides import GroupsOfRows, Rows
 
 
 def card(benchmark: Benchmark) -> DatasetCard:
@@ -18,7 +19,7 @@ def card(benchmark: Benchmark) -> DatasetCard:
     """
     data = DatasetCardData(
         pretty_name=benchmark.title,
-        task_categories=["image-classification"],
+        task_categories=[benchmark.task_category],
         tags=["out-of-context", "robustness", "distribution-shift"],
         license="other",
         license_name=f"images: {benchmark.images_license}; labels: {benchmark.annotations_license}",
@@ -27,6 +28,9 @@ def card(benchmark: Benchmark) -> DatasetCard:
 
 
 def _text(benchmark: Benchmark) -> str:
+    differing = "".join(f"- `{config}`: {words}\n" for config, words in benchmark.differences.items())
+    differing = f"\nConfigs that differ:\n\n{differing}" if differing else ""
+    config = ', "<config>"' if len(get_dataset_config_names(benchmark.name)) > 1 else ""
     files = "\n".join(f"| `{raw.path}` | {raw.url} | {raw.size} | {raw.license} |" for raw in benchmark.raw_files)
     return f"""
 # {benchmark.title}
@@ -40,17 +44,17 @@ def _text(benchmark: Benchmark) -> str:
 
 Headline: {benchmark.primary_metric} out of context against in context; guessing gives {benchmark.chance:g}.
 Metrics: {", ".join(benchmark.metrics)}.
-
+{differing}
 ## Use
 
 ```python
 import oochub
 from datasets import load_dataset
 
-data = load_dataset("{benchmark.name}", "<config>", data_dir="<raw folder>")
+data = load_dataset("{benchmark.name}"{config}, data_dir="<raw folder>")
 ```
 
-A built repository loads without oochub: `load_dataset("<folder or repository>", "<config>")`.
+A built repository loads without oochub: `load_dataset("<folder or repository>"{config})`.
 
 ## Raw files
 
@@ -68,6 +72,7 @@ Licence of the images: {benchmark.images_license}. Licence of the labels: {bench
 """
 
 
-def _rows(selection: Rows) -> str:
-    where = "; ".join(f"`{column}` in {', '.join(values)}" for column, values in selection.where.items())
-    return f"split `{selection.split}`" + (f", {where}" if where else "") + f" ({selection.name})"
+def _rows(side: Rows) -> str:
+    where = "; ".join(f"`{column}` in {', '.join(values)}" for column, values in side.where.items())
+    groups = f", by the groups in `{side.column}`" if isinstance(side, GroupsOfRows) else ""
+    return f"split `{side.split}`" + (f", {where}" if where else "") + f"{groups} ({side.name})"

@@ -73,6 +73,7 @@ class Benchmark:
         practical_gap: A gap smaller than this does not matter in practice.
         output: The kind of output: "classes" (one class a row), "labels" (several, each there or not), "number".
         words: What report, page and terminal call all this.
+        task_category: What the Hub calls the task: "image-classification", "text-classification", ...
         images_license: Licence of the pictures.
         annotations_license: Licence of the labels.
         environments: Column with the training environments by default.
@@ -107,6 +108,7 @@ class Benchmark:
     practical_gap: float = 0.02
     output: str = "classes"
     words: Vocabulary = field(default_factory=Vocabulary)
+    task_category: str = "image-classification"
     environments: str = "environment"
     group_column: str = "group"
     context_column: str = "context"
@@ -127,6 +129,26 @@ class Benchmark:
         ('labels', 'classes')
         """
         return self.configs.get(config, self)
+
+    @property
+    def differences(self) -> dict[str, str]:
+        """What differs from this declaration in kind of output, headline or sides, in words, by config.
+
+        >>> from oochub import get
+        >>> get("benchmark", "nooch").differences
+        {'all': 'output labels'}
+        """
+        differences: dict[str, str] = {}
+        for config, own in self.configs.items():
+            parts = {
+                f"output {own.output}": own.output == self.output,
+                f"headline {own.primary_metric}": own.primary_metric == self.primary_metric,
+                f"in context {own.in_context.description}": own.in_context == self.in_context,
+                f"out of context {own.out_of_context.description}": own.out_of_context == self.out_of_context,
+            }
+            if not all(parts.values()):
+                differences[config] = "; ".join(text for text, same in parts.items() if not same)
+        return differences
 
     def render_toy_world(self, folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
         """Draws the toy world, a small raw folder in the real format, and returns it.

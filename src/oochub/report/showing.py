@@ -75,7 +75,7 @@ def _benchmark(name: str, config: str) -> str:
         raise unknown_name(f"config of {name}", config, configs)
     shown = declared.of(config)
     options = (inspect.getdoc(config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
-    differing = [] if config else list(_differing(declared))
+    differing = [] if config else [f"  {each:<13} {words}" for each, words in declared.differences.items()]
     chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
     lines = [
         f"{shown.title} {shown.version}: {shown.summary}",
@@ -106,19 +106,6 @@ def _benchmark(name: str, config: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")
-
-
-def _differing(declared: Benchmark) -> Iterator[str]:
-    """What differs, on a line for each config whose kind of output, headline or sides are its own."""
-    for config, own in declared.configs.items():
-        parts = [
-            (f"output {own.output}", own.output == declared.output),
-            (f"headline {own.primary_metric}", own.primary_metric == declared.primary_metric),
-            (f"in context {own.in_context.description}", own.in_context == declared.in_context),
-            (f"out of context {own.out_of_context.description}", own.out_of_context == declared.out_of_context),
-        ]
-        if different := [text for text, same in parts if not same]:
-            yield f"  {config:<13} {'; '.join(different)}"
 
 
 def _raw_files(benchmark: Benchmark) -> Iterator[str]:
