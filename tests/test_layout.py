@@ -1,84 +1,177 @@
-"""Laws of the house: import directions and lightness, one public thing a file, docstrings, what the wheel holds."""
+"""Contract tests of the house: who imports whom, names, one public thing a file, docstrings, what an import loads."""
 
 import ast
 import importlib
 import inspect
 import subprocess
 import sys
-from pathlib import Path
+from collections import defaultdict
 
 import pytest
+from import_graph import PLUGIN_FOLDERS, ROOT, Graph, circles, files, import_graph, imported_names, module_of
 
 import oochub
 from oochub import catalog
 
-ROOT = Path(__file__).parents[1]
-FOLDERS = ("builders", "eval_modules", "trainers", "loading_scripts", "dataset_cards")
-FILES = sorted(
-    p
-    for folder in (*FOLDERS, "src/oochub")
-    for p in (ROOT / folder).rglob("*.py")
-    if not set(p.relative_to(ROOT).parts[2:3]) & set(FOLDERS)
+FILES = files()
+GRAPH = import_graph()
+ORDER = (
+    "errors",
+    "files vocabulary metric provenance",
+    "stats",
+    "schema",
+    "sides build_record",
+    "benchmark",
+    "catalog",
+    "registration builder detector input output",
+    "oochub",
+    "builders eval_modules outputs prediction.metadata",
+    "models prediction.predictions prediction.concatenate",
+    "inputs",
+    "prediction data",
+    "report",
+    "evaluation trainers",
+    "training report.drawing report.figure_sources",
+    "sweep",
+    "dataset_cards",
+    "loading_scripts",
+    "commands",
+    "cli",
+    "figures",
+    "studies",
 )
+"""What imports what: a module imports only what stands on an earlier line, or in its own room. The longest name that
+fits a module places it: a record (prediction.metadata) may stand before the steps of its room."""
+BY_NAME = {"trainers": ("eval_modules", "builders"), "eval_modules": ("builders",)}
+"""What a folder reaches only by the catalogue, though it stands on an earlier line."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed
 COMMAND = "import sys, oochub.cli\nsys.argv[1:] = {}\ntry:\n  oochub.cli.main()\nexcept SystemExit:\n  print()"
 
 
-def _imports(tree: ast.AST) -> set[str]:
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+def _place(module: str) -> tuple[int, str]:
+    """The line of ORDER that a module stands on, and the name there that places it."""
+    name = module.removeprefix("oochub.")
+    while name:
+        for line, rooms in enumerate(ORDER):
+            if name in rooms.split():
+                return line, name
+        name = name.rpartition(".")[0]
+    raise AssertionError(f"ORDER of {__file__} does not place {module}. Say on which line it belongs.")
 
 
-def _forbidden(path: str, imports: set[str]) -> list[str]:
-    """The imports of a file that go against the data's direction."""
-    rules = {
-        "builders/": (
-            "oochub.trainers",
-            "oochub.eval_modules",
-            "oochub.prediction.predict",
-            "oochub.evaluation.evaluate",
-            "torch",
-        ),
-        "eval_modules/": ("oochub.trainers", "oochub.builders", "oochub.prediction.predict", "transformers", "torch"),
-        "trainers/": (
-            "oochub.eval_modules",
-            "oochub.builders",
-            "oochub.prediction.predict",
-            "oochub.evaluation.evaluate",
-        ),
-    }
-    return [
-        f"{path} imports {name}"
-        for folder, banned in rules.items()
-        if path.startswith(folder)
-        for name in imports
-        if any(name == one or name.startswith(f"{one}.") for one in banned)
-    ]
+def _upward(graph: Graph) -> list[str]:
+    """The imports that go up, or into a room of the same line."""
+    lines = []
+    for module, others in graph.items():
+        (line, room), own = _place(module), module.split(".")[:2]
+        for other in others:
+            there, other_room = _place(other)
+            if there > line or (there == line and other_room != room and other.split(".")[:2] != own):
+                lines.append(f"{module} imports {other}, which stands on line {there} of ORDER, not below line {line}")
+    return lines
 
 
-def test_import_directions():
-    """Planted fault: a builder that imports a trainer is reported."""
-    assert _forbidden("builders/x.py", {"oochub.trainers.robust_trainer"})
-    assert len(FILES) > 30
-    wrong = [
-        line
-        for file in FILES
-        for line in _forbidden(file.relative_to(ROOT).as_posix(), _imports(ast.parse(file.read_text("utf-8"))))
-    ]
-    assert not wrong, wrong
+def _unnamed(graph: Graph) -> list[str]:
+    """The imports of what should be asked of the catalogue by its name."""
+    plugins = {catalog.module_name(kind, name) for kind in catalog.kinds() for name in catalog.names(kind)}
+    lines = []
+    for module, others in graph.items():
+        folder = module.split(".")[1] if "." in module else ""
+        for other in others:
+            there = other.split(".")[1] if "." in other else ""
+            is_plugin = other in plugins and folder not in (there, "studies")
+            if is_plugin or there in BY_NAME.get(folder, ()):
+                lines.append(f"{module} imports {other}; ask oochub.catalog for it by name")
+    return lines
+
+
+def test_no_circle_of_imports():
+    """Lazy imports count. Fault planted: the records of reports that import the evaluation that makes them."""
+    assert len(GRAPH) > 200
+    assert not circles(GRAPH)
+    fault = GRAPH | {"oochub.report.records": GRAPH["oochub.report.records"] | {"oochub.evaluation.evaluate"}}
+    assert "oochub.report.records" in circles(fault)[0]
+
+
+FAULTS = {
+    "oochub.builders.nooch": "oochub.trainers.robust_trainer",  # builders never import trainers
+    "oochub.builders.spawrious": "oochub.studies.nooch.verification",
+    "oochub.report.report": "oochub.figures.gallery",  # the core imports neither figures nor studies
+    "oochub.commands.evaluate": "oochub.studies.demo.demo",
+    "oochub.figures.tau_loss": "oochub.studies.demo.effect",
+    "oochub.prediction.predictions": "oochub.prediction.predict",  # a record stands below the step that makes it
+    "oochub.stats.delong": "oochub.evaluation.evaluate",
+    "oochub.evaluation.evaluate": "oochub.trainers.samplers",  # rooms of one line do not know each other
+}
+
+
+def test_nothing_imports_upward():
+    """Faults planted: those of FAULTS, each alone."""
+    plots = {"oochub.figures._plots", "oochub.figures._distance_fits"}  # PENDING: the charts of a report
+    upward = _upward({module: others - plots for module, others in GRAPH.items()})
+    assert not upward, "\n".join(upward)
+    for module, other in FAULTS.items():
+        assert other in GRAPH and _upward({module: GRAPH[module] | {other}}), (module, other)
+
+
+def test_plugins_are_found_by_name():
+    """Faults planted: a trainer that imports a metric, an evaluation a detector, a detector a builder's file."""
+    assert not _unnamed(GRAPH), "\n".join(_unnamed(GRAPH))
+    for module, other in {
+        "oochub.trainers.losses": "oochub.eval_modules.metrics.nll.nll",
+        "oochub.evaluation.evaluate": "oochub.eval_modules.detectors.msp",
+        "oochub.eval_modules.detectors.msp": "oochub.builders.sources.coco",
+    }.items():
+        assert other in GRAPH and _unnamed({module: {other}}), (module, other)
+
+
+def _serves(module: str) -> bool:
+    """Whether a module may bear the name of another: a command, study, loading script or source, or like its folder."""
+    parts = module.split(".")
+    served = {"commands", "loading_scripts", "sources"} & set(parts[:-1]) or parts[-1] == "commands"
+    is_study = parts[1:2] == ["studies"] and len(parts) == 3
+    return bool(served) or is_study or parts[-1] == parts[-2]
+
+
+def _shared_module_names(modules: list[str]) -> list[str]:
+    names = defaultdict(list)
+    for module in modules:
+        if not _serves(module):
+            names[module.rpartition(".")[2]].append(module)
+    return [" and ".join(several) for several in names.values() if len(several) > 1]
+
+
+def test_no_two_modules_share_a_name():
+    """Fault planted: a second `predictions`, in another room."""
+    modules = [module for module in GRAPH if "." in module]
+    assert not _shared_module_names(modules)
+    assert _shared_module_names([*modules, "oochub.evaluation.predictions"])
+
+
+def _shared_class_names(trees: dict[str, ast.Module]) -> list[str]:
+    places = defaultdict(list)
+    for module, tree in trees.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(module)
+    return [f"{name}: {' and '.join(several)}" for name, several in places.items() if len(several) > 1]
+
+
+def test_no_two_public_classes_share_a_name():
+    """Fault planted: a second `Report`."""
+    trees = {module_of(file): ast.parse(file.read_text("utf-8")) for file in FILES}
+    assert not _shared_class_names(trees)
+    assert _shared_class_names(trees | {"oochub.evaluation.other": ast.parse("class Report:\n    pass")})
 
 
 def test_folders_are_imported_as_parts_of_oochub():
-    """`import builders` would be a second copy of every module."""
-    for file in [*FILES, *(ROOT / "tests").glob("*.py")]:
-        names = {name.partition(".")[0] for name in _imports(ast.parse(file.read_text("utf-8")))}
-        assert not names & set(FOLDERS), file
+    """`import builders` would be a second copy of every module. Fault planted: that line in tests/test_files.py."""
+    tests = list((ROOT / "tests").rglob("*.py"))
+    assert len(tests) > 100
+    for file in [*FILES, *tests]:
+        names = {name.partition(".")[0] for name in imported_names(ast.parse(file.read_text("utf-8")))}
+        assert not names & set(PLUGIN_FOLDERS), file
 
 
 @pytest.mark.parametrize(
@@ -189,7 +282,7 @@ def test_files_are_short_and_say_what_they_are():
 
 
 def test_links_to_the_folders():
-    for folder in FOLDERS:
+    for folder in PLUGIN_FOLDERS:
         link = ROOT / "src" / "oochub" / folder
         assert link.is_symlink() and link.resolve() == ROOT / folder
 

@@ -190,16 +190,16 @@ class Detector:
         >>> Detector.load(energy.save(tempfile.mkdtemp() + "/energy")).temperature
         2.0
         """
-        from safetensors.numpy import save_file
+        from importlib.metadata import version
 
-        from oochub import __version__
+        from safetensors.numpy import save_file
 
         self._refuse_unfitted()
         card = {
             "detector": type(self).__module__.rpartition(".")[2],
             "hyperparameters": self.hyperparameters,
             "columns": self._columns,
-            "oochub": __version__,
+            "oochub": version("oochub"),
         }
         with folder_written_whole(path) as draft:
             state = {name: np.ascontiguousarray(getattr(self, name)) for name in self.fitted}

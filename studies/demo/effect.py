@@ -73,7 +73,7 @@ TABLE = (
 )
 
 
-class Cell(NamedTuple):
+class SeedMean(NamedTuple):
     """A number over seeds: mean, the mean of the 95% intervals over test images, and the seeds' own values."""
 
     mean: float
@@ -82,7 +82,7 @@ class Cell(NamedTuple):
     values: tuple[float, ...]
 
     @classmethod
-    def of(cls, estimates: Iterable[Estimate]) -> "Cell":
+    def of(cls, estimates: Iterable[Estimate]) -> "SeedMean":
         """The cell of one estimate a seed."""
         found = list(estimates)
         low, high = (float(np.mean([getattr(one, side) for one in found])) for side in ("low", "high"))
@@ -162,16 +162,16 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
     return report
 
 
-def cells(reports: list[Report]) -> dict[str, Cell]:
+def cells(reports: list[Report]) -> dict[str, SeedMean]:
     """In context, out of context, gap and all test rows by the primary metric, and the accuracies of both sides."""
     metric = reports[0].data["benchmark"]["primary_metric"]
     return {
-        "in": Cell.of(report[f"in_context/{metric}"] for report in reports),
-        "out": Cell.of(report[f"out_of_context/{metric}"] for report in reports),
-        "gap": Cell.of(report["gap"] for report in reports),
-        "all": Cell.of(report[metric] for report in reports),
-        "accuracy_in": Cell.of(report["in_context/accuracy"] for report in reports),
-        "accuracy_out": Cell.of(report["out_of_context/accuracy"] for report in reports),
+        "in": SeedMean.of(report[f"in_context/{metric}"] for report in reports),
+        "out": SeedMean.of(report[f"out_of_context/{metric}"] for report in reports),
+        "gap": SeedMean.of(report["gap"] for report in reports),
+        "all": SeedMean.of(report[metric] for report in reports),
+        "accuracy_in": SeedMean.of(report["in_context/accuracy"] for report in reports),
+        "accuracy_out": SeedMean.of(report["out_of_context/accuracy"] for report in reports),
     }
 
 

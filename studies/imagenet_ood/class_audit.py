@@ -14,7 +14,7 @@ from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.builders.sources.wordnet import read_wordnet
 from oochub.errors import OochubError, unknown_name
-from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, Classes
+from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, ClassPool
 from oochub.studies.imagenet_ood.wordnet_facts import imagenet_21k_p, wordnet_facts
 
 _POOLS = ("winter21", "fall11")
@@ -62,7 +62,7 @@ def class_audit(
         hint = "Give wordnet=, the folder of WordNet 3.0 (--wordnet)." if wordnet is None else "Remove them."
         where = "the facts that come with oochub" if wordnet is None else f"WordNet in {wordnet}"
         raise OochubError(f"{len(unknown):,} candidates are not in {where}, first {unknown[0]}. {hint}")
-    classes = Classes(tree, LABELS, frozenset(wnids))
+    classes = ClassPool(tree, LABELS, frozenset(wnids))
     rows = []
     for wnid in wnids:
         removed_by, why = next(((name, why) for name in names if (why := FILTERS[name](wnid, classes))), (None, ""))

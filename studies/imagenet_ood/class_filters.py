@@ -1,13 +1,13 @@
 """The filters that ImageNet-OOD's classes passed, one function each: why a class is removed, or nothing.
 
-Each takes the wnid of a candidate and the `Classes` around it, and returns in words why it removes the candidate, with
-the way through WordNet ("<" reads "is a kind of"), or "" where it keeps it. None depends on what others removed.
+Each takes the wnid of a candidate and the `ClassPool` around it, and returns in words why it removes the candidate,
+with the way through WordNet ("<" reads "is a kind of"), or "" where it keeps it. None depends on what others removed.
 
 Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Section 3.2 and Appendix H.
 
 >>> above = {"animal": (), "dog": ("animal",), "cat": ("animal",)}
 >>> tree = WordNet({name: (name,) for name in above}, above)
->>> covariate_shift("cat", Classes(tree, {"dog": 0}, frozenset({"cat"})))
+>>> covariate_shift("cat", ClassPool(tree, {"dog": 0}, frozenset({"cat"})))
 'cat cat < animal animal, which covers only dog dog of ImageNet-1K'
 """
 
@@ -21,7 +21,7 @@ ORGANISM = "n00004475"
 
 
 @dataclass(frozen=True)
-class Classes:
+class ClassPool:
     """What the filters look at.
 
     Attributes:
@@ -79,15 +79,15 @@ class Classes:
         return sign.join(f"{wnid} {self.tree.name(wnid)}" for wnid in wnids)
 
 
-Filter = Callable[[str, Classes], str]
+Filter = Callable[[str, ClassPool], str]
 
 
-def id_classes(wnid: str, classes: Classes) -> str:
+def id_classes(wnid: str, classes: ClassPool) -> str:
     """Removes the classes of ImageNet-1K (Section 3.2)."""
     return f"class {classes.known[wnid]} of ImageNet-1K" if wnid in classes.known else ""
 
 
-def hypernyms(wnid: str, classes: Classes) -> str:
+def hypernyms(wnid: str, classes: ClassPool) -> str:
     """Removes what is above a class of ImageNet-1K: its pictures may show that class (Section 3.2)."""
     below = [one for one in classes.covered.get(wnid, ()) if one != wnid]
     if not below:
@@ -97,13 +97,13 @@ def hypernyms(wnid: str, classes: Classes) -> str:
     return classes.words(nearest) + more
 
 
-def hyponyms(wnid: str, classes: Classes) -> str:
+def hyponyms(wnid: str, classes: ClassPool) -> str:
     """Removes what is below a class of ImageNet-1K: its pictures show that class (Section 3.2)."""
     above = classes.tree.ancestors(wnid).intersection(classes.known)
     return classes.words(classes.tree.path(wnid, above)) if above else ""
 
 
-def organism(wnid: str, classes: Classes) -> str:
+def organism(wnid: str, classes: ClassPool) -> str:
     """Removes all below `organism`, where WordNet mixes biological ranks with words such as herbivore (Section 3.2).
 
     It removes people, and plants that are food.
@@ -112,7 +112,7 @@ def organism(wnid: str, classes: Classes) -> str:
     return classes.words(classes.tree.path(wnid, {ORGANISM})) if ORGANISM in above else ""
 
 
-def covariate_shift(wnid: str, classes: Classes) -> str:
+def covariate_shift(wnid: str, classes: ClassPool) -> str:
     """Removes what a classifier of ImageNet-1K may rightly take for one of its classes (Section 3.2).
 
     A classifier of dogs and vehicles may be one of animals and vehicles. So each class of ImageNet-1K is widened to
@@ -127,12 +127,12 @@ def covariate_shift(wnid: str, classes: Classes) -> str:
     return f"{classes.words(path)}, which covers only {classes.words(classes.covered[path[-1]])} of ImageNet-1K"
 
 
-def sister_classes(wnid: str, classes: Classes) -> str:
+def sister_classes(wnid: str, classes: ClassPool) -> str:
     """Removes what shares no direct hypernym with a class of ImageNet-1K (Appendix H)."""
     return _alone(wnid, classes.tree.hypernyms[wnid], classes.parents, classes)
 
 
-def sister_classes_in_pool(wnid: str, classes: Classes) -> str:
+def sister_classes_in_pool(wnid: str, classes: ClassPool) -> str:
     """The same in the tree of the candidates and ImageNet-1K alone: a parent is the nearest of these above.
 
     This reading comes nearest to the paper's 13,831 pairs of sisters (13,992), and to its 2,874 classes (2,421).
@@ -140,7 +140,7 @@ def sister_classes_in_pool(wnid: str, classes: Classes) -> str:
     return _alone(wnid, classes.above_in_pool(wnid), classes.parents_in_pool, classes)
 
 
-def _alone(wnid: str, above: Iterable[str], parents: frozenset[str], classes: Classes) -> str:
+def _alone(wnid: str, above: Iterable[str], parents: frozenset[str], classes: ClassPool) -> str:
     if not parents.isdisjoint(above):
         return ""
     return f"{classes.words([wnid])} < {classes.words(above, ' and ') or 'nothing'}: no sister in ImageNet-1K"

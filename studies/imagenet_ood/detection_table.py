@@ -36,7 +36,7 @@ _COUNTS = {"differences": "better/not decided/worse", "random": "above chance/no
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class ModelBlock:
     """One grid of a table.
 
     Attributes:
@@ -68,7 +68,7 @@ class DetectionTable:
 
     name: str
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[ModelBlock, ...]
     caption: str
     notes: tuple[str, ...]
     frame: "pd.DataFrame"
@@ -179,7 +179,7 @@ def terminal(table: DetectionTable, *, width: int = 100) -> "Group":
     return Group(*parts, Text(), *(Text(line) for line in (table.caption, *_notes(table))), Text())
 
 
-def _parts_of(block: Block, width: int) -> Iterator[list[int]]:
+def _parts_of(block: ModelBlock, width: int) -> Iterator[list[int]]:
     """The numbers of the columns that fit beside each other."""
     first = max(len(label) for label in (block.head, *(label for label, _ in block.rows)))
     part: list[int] = []

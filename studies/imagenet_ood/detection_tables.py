@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oochub.report.reported import ReportedNumbers, reported_numbers
-from oochub.studies.imagenet_ood.detection_table import Block, DetectionTable, caption
+from oochub.studies.imagenet_ood.detection_table import DetectionTable, ModelBlock, caption
 from oochub.studies.imagenet_ood.plan import TABLES, Pair, Plan
 from oochub.studies.imagenet_ood.table_cells import Entry, mark_best, measured_cell, printed_cell
 
@@ -54,7 +54,7 @@ def _table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, notes: 
     )
 
 
-def _blocks(name: str, part: "pd.DataFrame", plan: Plan, reported: bool) -> Iterator[Block]:
+def _blocks(name: str, part: "pd.DataFrame", plan: Plan, reported: bool) -> Iterator[ModelBlock]:
     detectors, printed = plan.tables[name][0], _reported(name) if reported else None
     for architecture in dict.fromkeys(part["model"]) if name == "random" else [""]:
         of = part[part["model"] == architecture] if architecture else part
@@ -68,7 +68,7 @@ def _blocks(name: str, part: "pd.DataFrame", plan: Plan, reported: bool) -> Iter
                 kept = [k for k in range(len(columns)) if any(row[k] for row in theirs)]
                 heads += [f"{heads[k]} (reported)" for k in kept]
                 rows = [[*row, *(other[k] for k in kept)] for row, other in zip(rows, theirs, strict=True)]
-            yield Block(
+            yield ModelBlock(
                 title=f"{architecture}: {title}" if architecture else title,
                 head="detector",
                 columns=tuple(heads),
@@ -112,7 +112,7 @@ def _caption(name: str, measured: Sequence[Entry], plan: Plan) -> str:
     return caption(name, [one.cell for one in measured]) + right
 
 
-def _frame(name: str, blocks: Sequence[Block]) -> "pd.DataFrame":
+def _frame(name: str, blocks: Sequence[ModelBlock]) -> "pd.DataFrame":
     import pandas as pd
 
     records = [

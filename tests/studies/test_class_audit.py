@@ -17,7 +17,7 @@ from oochub.builders.sources.wordnet import WordNet, read_wordnet
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.studies.imagenet_ood.class_audit import class_audit
-from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, Classes
+from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, ClassPool
 from oochub.studies.imagenet_ood.wordnet_facts import imagenet_21k_p, wordnet_facts, write_wordnet_facts
 
 DEBIAN = Path("/usr/share/wordnet")
@@ -178,7 +178,7 @@ def test_the_example_of_the_paper():
     above = {"thing": (), "animal": ("thing",), "dog": ("animal",), "cat": ("animal",), "tabby": ("cat", "pet")}
     above |= {"vehicle": ("thing",), "car": ("vehicle",), "pet": (), "stone": ("thing",)}
     tree = WordNet({name: (name,) for name in above}, above)
-    classes = Classes(tree, {"dog": 0, "vehicle": 1}, frozenset(above))
+    classes = ClassPool(tree, {"dog": 0, "vehicle": 1}, frozenset(above))
     assert classes.widened == {"animal", "vehicle"}
     removes = {name: {one for one in above if why(one, classes)} for name, why in FILTERS.items()}
     assert removes["id_classes"] == {"dog", "vehicle"}
@@ -187,7 +187,7 @@ def test_the_example_of_the_paper():
     assert removes["organism"] == set()
     assert removes["covariate_shift"] == {"animal", "dog", "cat", "tabby", "vehicle", "car"}
     assert removes["sister_classes"] == set(above) - {"dog", "cat", "vehicle", "animal", "stone"}
-    fewer = Classes(tree, {"dog": 0, "vehicle": 1}, frozenset({"tabby", "pet", "thing", "stone"}))
+    fewer = ClassPool(tree, {"dog": 0, "vehicle": 1}, frozenset({"tabby", "pet", "thing", "stone"}))
     assert FILTERS["sister_classes_in_pool"]("tabby", fewer) == ""  # tabby < cat < animal < thing, as vehicle < thing
     assert FILTERS["sister_classes"]("tabby", fewer) == "tabby tabby < cat cat and pet pet: no sister in ImageNet-1K"
     assert FILTERS["covariate_shift"]("tabby", classes) == (

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.evaluation.evaluated import Evaluated
-from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstGroup
+from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
 from oochub.sides import WorstOfGroups
 from oochub.stats.bootstrap import mean_estimate
 from oochub.stats.estimate import Estimate, Sampling
@@ -54,7 +54,7 @@ def groups(evaluated: Evaluated, sides: Mapping[Side, NDArray[np.bool_]], split:
     return Groups(columns=("label", "context"), split=split, rows=tuple(rows))
 
 
-def worst_groups(evaluated: Evaluated, split: str) -> dict[str, WorstGroup] | None:
+def worst_groups(evaluated: Evaluated, split: str) -> dict[str, WorstValue] | None:
     """The worst accuracy, error and NLL over the groups of the evaluation split, each with its group.
 
     The interval is simultaneous over the groups, so it covers the minimum, whichever group attains it. None without
@@ -66,7 +66,7 @@ def worst_groups(evaluated: Evaluated, split: str) -> dict[str, WorstGroup] | No
     metric = catalog.get("metric", "worst_group")
     arrays = {key: evaluated.columns[key][rows] for key in ("label", "prediction", "group", "probability")}
     intervals, values = estimate(metric, arrays), metric(**arrays)
-    return {key: WorstGroup(estimate=each, group=str(values[f"{key}_group"])) for key, each in intervals.items()}
+    return {key: WorstValue(estimate=each, group=str(values[f"{key}_group"])) for key, each in intervals.items()}
 
 
 def calibration(evaluated: Evaluated, mask: NDArray[np.bool_], ece: Estimate | None = None) -> Calibration:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError
-from oochub.report.comparison_table import ComparisonTable, Run, comparison_table
+from oochub.report.comparison_table import ComparedRun, ComparisonTable, comparison_table
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ def comparison(
     )
 
 
-def _run(given: Report | str | Path, number: int) -> Run:
+def _run(given: Report | str | Path, number: int) -> ComparedRun:
     report = given if isinstance(given, Report) else Report.load(given)
     benchmark, model = report.benchmark, report.model
-    return Run(
+    return ComparedRun(
         label=f"Report {number}" if isinstance(given, Report) else str(given),
         report=report,
         benchmark=benchmark.name,
@@ -106,8 +106,8 @@ def _run(given: Report | str | Path, number: int) -> Run:
     )
 
 
-def _check_seeds(runs: Sequence[Run]) -> None:
-    seen: dict[tuple[str, str, str, tuple[int, ...]], Run] = {}
+def _check_seeds(runs: Sequence[ComparedRun]) -> None:
+    seen: dict[tuple[str, str, str, tuple[int, ...]], ComparedRun] = {}
     for run in runs:
         twin = seen.setdefault((run.benchmark, run.config, run.method, run.seeds), run)
         if twin is not run:
@@ -118,8 +118,8 @@ def _check_seeds(runs: Sequence[Run]) -> None:
             )
 
 
-def _check_versions(runs: Sequence[Run]) -> None:
-    seen: dict[tuple[str, str], Run] = {}
+def _check_versions(runs: Sequence[ComparedRun]) -> None:
+    seen: dict[tuple[str, str], ComparedRun] = {}
     for run in runs:
         other = seen.setdefault((run.benchmark, run.config), run)
         versions = [one.report.benchmark.version for one in (other, run)]

@@ -87,7 +87,7 @@ class ComparisonTable:
     reported_from: str
 
 
-class Run(NamedTuple):
+class ComparedRun(NamedTuple):
     """A report of a comparison, and what it is of."""
 
     label: str
@@ -99,7 +99,7 @@ class Run(NamedTuple):
 
 
 def comparison_table(
-    runs: Sequence[Run], *, metric: str | None = None, slice: str | None = None, reported: bool = False
+    runs: Sequence[ComparedRun], *, metric: str | None = None, slice: str | None = None, reported: bool = False
 ) -> ComparisonTable:
     """The table of one benchmark's runs; see `oochub.report.comparison.comparison`.
 
@@ -143,7 +143,7 @@ def comparison_table(
     )
 
 
-def _found(runs: Sequence[Run], metric: str, slice: str | None) -> tuple[str, str, Run]:
+def _found(runs: Sequence[ComparedRun], metric: str, slice: str | None) -> tuple[str, str, ComparedRun]:
     """The key of the metric, the name of the slice, and the first run that has both."""
     known = dict.fromkeys(key for run in runs for key in run.report.metrics)
     key = next((one for one in known if one == metric or one.startswith(f"{metric}.")), None)
@@ -157,8 +157,8 @@ def _found(runs: Sequence[Run], metric: str, slice: str | None) -> tuple[str, st
     raise unknown_name(f"slice with {key} in the reports of {runs[0].benchmark}", slice or "out_of_context", having)
 
 
-def _check_same_rows(runs: Sequence[Run], name: str) -> None:
-    first: dict[str, Run] = {}
+def _check_same_rows(runs: Sequence[ComparedRun], name: str) -> None:
+    first: dict[str, ComparedRun] = {}
     for run in runs:
         here = next((part for part in run.report.slices if part.name == name), None)
         if here is None:
@@ -216,7 +216,7 @@ def _best(
     return [place for place, cell in rivals.items() if cell.spread[0] <= high and cell.spread[1] >= low]
 
 
-def _notes(runs: Sequence[Run], configs: Sequence[str]) -> list[str]:
+def _notes(runs: Sequence[ComparedRun], configs: Sequence[str]) -> list[str]:
     of_note: dict[str, list[str]] = {}
     for run in runs:
         for note in run.report.notes:

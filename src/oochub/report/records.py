@@ -257,7 +257,7 @@ class Groups:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorstGroup:
+class WorstValue:
     """The worst value of a metric over the groups, with the group that has it; the interval is simultaneous."""
 
     estimate: Estimate

@@ -22,7 +22,7 @@ from oochub.report.records import (
     Provenance,
     Side,
     Slice,
-    WorstGroup,
+    WorstValue,
 )
 from oochub.schema import from_json, optional, to_json
 from oochub.stats.estimate import Estimate
@@ -71,7 +71,7 @@ class Report:
     gap: Gap
     matched_gap: MatchedGap | None = optional()
     groups: Groups | None = None
-    worst_group: Mapping[str, WorstGroup] | None = None
+    worst_group: Mapping[str, WorstValue] | None = None
     detection: tuple[DetectionRow, ...] | None = optional()
     probes: tuple[ProbeRow, ...] | None = optional()
     calibration: Mapping[Side, Calibration] | None = None

@@ -21,7 +21,6 @@ from oochub.data.load import declaration_of, load, split_name
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import written_whole
-from oochub.inputs.pictures import Pictures
 from oochub.prediction.metadata import Metadata, PredictedBy, Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
@@ -59,7 +58,7 @@ class _Prepared:
             rows = np.flatnonzero(column(part, self.environments) != left_out)
             part, features = part.select(rows), features[rows]
         task = task_of(part)
-        inputs, names = Pictures(self.processor), task.names or []
+        inputs, names = catalog.get("input", "pictures")(self.processor), task.names or []
         environments = self.environments if split == "train" else None
         return Examples(part, inputs, split=split, task=task, names=names, environment_column=environments), features
 

@@ -1,0 +1,83 @@
+"""The imports of the project as a graph, read from its files without importing them."""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PLUGIN_FOLDERS = ("builders", "dataset_cards", "eval_modules", "figures", "loading_scripts", "studies", "trainers")
+"""The folders at the root, each a subpackage of `oochub` by a link."""
+
+Graph = Mapping[str, set[str]]
+
+
+def files() -> list[Path]:
+    """Every Python file of the project, once: neither tests nor what the links of `src/oochub` lead to."""
+    core = (p for p in (ROOT / "src" / "oochub").rglob("*.py") if p.relative_to(ROOT).parts[2] not in PLUGIN_FOLDERS)
+    return sorted([*core, *(p for folder in PLUGIN_FOLDERS for p in (ROOT / folder).rglob("*.py"))])
+
+
+def module_of(file: Path) -> str:
+    """The dotted name under `oochub`; a folder's `__init__.py` is the folder."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    parts = parts[1:] if parts[0] == "src" else ("oochub", *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_names(tree: ast.AST) -> set[str]:
+    """All that a file imports, inside functions too, but for what only the type checker reads."""
+    names: set[str] = set()
+    for node in _run_nodes(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Each module of the project with those of the project that it imports."""
+    trees = {module_of(file): ast.parse(file.read_text("utf-8")) for file in files()}
+    return {module: _modules(imported_names(tree), trees) - {module} for module, tree in trees.items()}
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Each set of modules that import each other in a circle, sorted (Tarjan 1972, SIAM J. Comput. 1:146-160)."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    result: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        order[module] = low[module] = len(order)
+        stack.append(module)
+        for other in graph[module]:
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[module] = min(low[module], low[other])
+        if low[module] == order[module]:
+            members = [stack.pop()]
+            while members[-1] != module:
+                members.append(stack.pop())
+            if len(members) > 1:
+                result.append(sorted(members))
+
+    for module in graph:
+        if module not in order:
+            visit(module)
+    return result
+
+
+def _run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        yield node
+        yield from _run_nodes(node)
+
+
+def _modules(names: Iterable[str], known: Mapping[str, object]) -> set[str]:
+    """The modules that the names are, or are defined in."""
+    modules = {name if name in known else name.rpartition(".")[0] for name in names}
+    return {name for name in modules if name in known}
