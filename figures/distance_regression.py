@@ -1,18 +1,20 @@
 """How well a detector finds pictures by their distance from what is in distribution, with a line for each set."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.figures._distance_fits import DistanceFit, Nearest, Value, distance_fits
-from oochub.figures._set_parts import inside_part
+from oochub.evaluation.nearest import Nearest
+from oochub.evaluation.set_parts import inside_part
+from oochub.figures._distance_fits import DistanceFit, Value, distance_fits, distance_table
 from oochub.figures._set_styles import COLORS, MARKERS, SHIFTS, detector_words
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
 from oochub.report import numbers, wording
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 _LINES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
@@ -36,7 +38,7 @@ def distance_regression(
         scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`: the first in
             distribution without shift is what the others are set against.
         detector: Its key or name; None takes the first.
-        nearest: Of `oochub.figures._distance_fits.nearest_inside`, by any embedding; None takes the features of the
+        nearest: Of `oochub.evaluation.nearest.nearest_inside`, by any embedding; None takes the features of the
             scored predictions.
         subsets: Of each set, of equal size.
         value: "auroc" against the set in distribution, or "score": the mean score.
@@ -98,6 +100,11 @@ def distance_regression(
     bare(ax)
     legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.14), handlelength=3.5, fontsize="small")
     return ax
+
+
+def _table(scored_sets: Sequence[ScoredSet], **options: Any) -> "pd.DataFrame":
+    """The lines of the figure as a table, as `--plot` prints it."""
+    return distance_table(distance_fits(scored_sets, **options))
 
 
 def _label(one: DistanceFit) -> str:

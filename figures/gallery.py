@@ -154,8 +154,7 @@ def _heading(kind: str, criterion: str, thing: str, contexts: Sequence[str], *, 
     if criterion == "gist":
         meaning = _BY_GIST[kind].format(wording.words(thing))
     elif contexts:
-        benchmark = {"object": thing, "contexts": contexts}
-        meaning = wording.pairing(benchmark, present=sign == "positive", role="in" if side == "easy" else "out")
+        meaning = wording.pairing(thing, contexts, present=sign == "positive", role="in" if side == "easy" else "out")
     else:
         return title
     return f"{title}: {meaning}" + (f"; easy by {_OTHER[only]}" if only else "")

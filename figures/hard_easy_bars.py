@@ -5,21 +5,24 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
 from oochub.figures._methods import by_method
+from oochub.figures._report_rows import metric_label, side_titles
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend
 from oochub.report import numbers, theme, wording
+from oochub.report.records import Role
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _IN = theme.LIGHT["inn"]
-_MARKS: dict[str, dict[str, Any]] = {
-    "in": {"color": _IN, "marker": theme.MARKERS["in"], "label": theme.SIDES["in"]},
-    "out": {"color": OUT, "marker": theme.MARKERS["out"], "label": theme.SIDES["out"]},
+_SIDES: tuple[Role, ...] = ("in", "out")
+_HALVES: tuple[Role, ...] = ("hard_positive", "hard_negative")
+_MARKS: dict[Role, dict[str, Any]] = {
+    "in": {"color": _IN, "marker": theme.MARKERS["in"]},
+    "out": {"color": OUT, "marker": theme.MARKERS["out"]},
     "hard_positive": {"color": OUT, "marker": "^", "label": "hard positives"},
     "hard_negative": {"color": OUT, "marker": "v", "label": "hard negatives"},
 }
-_OF_HALVES = ("hard_positive", "hard_negative")
 _SPLIT = ("nll", "error_rate")  # AUC is undefined on one class; calibration of one half means little
 _STEP, _GAP = 0.8, 0.7
 
@@ -63,29 +66,27 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
     reports = list(reports)
     if not reports:
         raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
-    roles = ["in", "out"]
-    if metric in _SPLIT and all(wording.find_slice(one.data, half) for one in reports for half in _OF_HALVES):
-        roles = list(_MARKS)
-    parts, told = by_method(reports, metric, roles)
+    split = metric in _SPLIT and all(report.slice_of(half) for report in reports for half in _HALVES)
+    roles = [*_SIDES, *(_HALVES if split else ())]
+    parts, averaged = by_method(reports, metric, roles)
     names = list(dict.fromkeys(method for method, _ in parts.index))
-    described = reports[0].data["metrics"][metric]
-    scale = 100 if described["unit"] == "fraction" else 1
-    base = 100 * reports[0].data["benchmark"]["chance"] if metric.startswith("auc") else 0.0
+    benchmark, described = reports[0].benchmark, reports[0].metrics[metric]
+    scale = 100 if described.unit == "fraction" else 1
+    base = 100 * benchmark.chance if metric.startswith("auc") else 0.0
     block = _STEP * len(roles) + _GAP
     ax = axes(ax, 7.0, 1.3 + 0.27 * block * len(names))
     for row, (method, role) in enumerate((method, role) for method in names for role in roles):
         y = block * (row // len(roles)) + _STEP * (row % len(roles))
-        _bar(ax, y, parts.loc[(method, role)], role, base, scale, described["unit"])
+        _bar(ax, y, parts.loc[(method, role)], role, base, scale, described.unit)
     ax.set_yticks([block * k + _STEP * (len(roles) - 1) / 2 for k in range(len(names))], map(wording.words, names))
     ax.set_ylim(block * len(names) - _GAP - _STEP / 3, -2 * _STEP / 3)
     ax.margins(x=0.1)
     if not base:
         ax.set_xlim(left=0)
-    unit, direction = numbers.unit_of(metric, described["unit"]), described["direction"]
-    title = f"{wording.name(described['title'])} {unit} {numbers.arrow(direction)} ({direction} is better)"
-    ax.set_xlabel(f"{title}\n{told}")
+    ax.set_xlabel(f"{metric_label(reports[0], metric)}\n{averaged}")
+    titles = side_titles(reports[0])
     for role in roles:
-        ax.plot([], [], linestyle="", **_MARKS[role])
+        ax.plot([], [], linestyle="", **({"label": titles.get(role)} | _MARKS[role]))
     legend(ax, ncols=2)
     ax.axvline(base, color=INK2, linewidth=1)
     ax.grid(axis="x", color=GRID)
@@ -93,13 +94,13 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
     return ax
 
 
-def _bar(ax: "Axes", y: float, part: Any, role: str, base: float, scale: float, unit: str) -> None:
+def _bar(ax: "Axes", y: float, part: Any, role: Role, base: float, scale: float, unit: str) -> None:
     color, marker = _MARKS[role]["color"], _MARKS[role]["marker"]
     if numbers.is_undefined(part["value"]):
         ax.annotate(f"n/a, {part['reason']}", (base, y), (7, 0), textcoords="offset points", va="center", color=INK2)
         return
     value, low, high = (scale * part[key] for key in ("value", "low", "high"))
-    tint = 0.12 if role in _OF_HALVES else 0.25
+    tint = 0.12 if role in _HALVES else 0.25
     ax.barh(y, value - base, left=base, height=0.85 * _STEP, color=color, alpha=tint, zorder=1)
     ax.plot([value], [y], color=color, marker=marker, markersize=6, linestyle="", zorder=3)
     end = value

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.figures._distance_fits import Nearest, nearest_inside
+from oochub.evaluation.nearest import Nearest, nearest_inside
+from oochub.evaluation.set_parts import inside_part, outside_part, scored_by
 from oochub.figures._picture_grid import Picture, picture_grid
-from oochub.figures._set_parts import inside_part, outside_part, scored_by
 from oochub.figures._set_pictures import class_words, pictures_of, side_by_side
 from oochub.figures._set_styles import detector_words
 from oochub.report import numbers, wording
@@ -41,7 +41,7 @@ def percentile_pictures(
         scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`; the nearest are of the first set in
             distribution without shift.
         datasets: Config to the data set that was predicted, for both sets; only the pictures shown are decoded.
-        nearest: Of `oochub.figures._distance_fits.nearest_inside`, by any embedding; None takes the features of the
+        nearest: Of `oochub.evaluation.nearest.nearest_inside`, by any embedding; None takes the features of the
             scored predictions.
         detectors: Their keys or names; None takes all.
         percentiles: In (0, 100].

@@ -8,6 +8,7 @@ import pytest
 from datasets import load_dataset
 
 import oochub
+from oochub.schema import to_json
 from oochub.training import train
 
 
@@ -41,7 +42,7 @@ def test_main_job_on_real_pictures(raw, real_data, tmp_path):
     assert report["accuracy"].n == rows["test"]
     assert "partial: 76 of 123" in page.replace("\u202f", ",") and "not the official NOOCH split" in page
     attribution = (real_data / "coco" / "permissive_subset" / "ATTRIBUTION.tsv").read_text()
-    shown = report.data["mistakes"]
+    shown = to_json(report)["mistakes"]
     assert shown and page.count("data:image/jpeg;base64,") == len(shown)
     for mistake in shown:
         url = mistake["attribution"].split(" ")[0]

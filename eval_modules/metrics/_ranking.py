@@ -110,15 +110,15 @@ def area_estimate(area: Callable[..., float], masks: Masks, score: Any, sampling
     undefined = _undefined(masks)
     if undefined is not None:
         return undefined
-    interval = _bootstrap(area, masks, score, sampling)
-    if interval.low < interval.high or math.isnan(interval.low):
-        return interval
-    reason = f"{interval.value:g} in every resample: the bootstrap has no width, and says nothing of more rows"
-    return Estimate(interval.value, n=interval.n, method=interval.method, reason=reason)
+    made = _bootstrap(area, masks, score, sampling)
+    if made.low < made.high or math.isnan(made.low):
+        return made
+    reason = f"{made.value:g} in every resample: the bootstrap has no width, and says nothing of more rows"
+    return Estimate(made.value, n=made.n, method=made.method, reason=reason)
 
 
 def share_estimate(
-    tallies_of: Callable[..., tuple[Array, Array]], share: float, masks: Masks, score: Any, sampling: Sampling
+    taken: Callable[..., tuple[Array, Array]], share: float, masks: Masks, score: Any, sampling: Sampling
 ) -> Estimate:
     """The share of some rows that is taken once `share` of others is.
 
@@ -127,7 +127,7 @@ def share_estimate(
     which knows nothing of the threshold, covers 0.86; 1.00 at 0.006, where the bootstrap alone covers 0.50.
 
     Args:
-        tallies_of: Makes the tallies of what is counted and of what sets the threshold from the tallies of `masks`.
+        taken: Makes the tallies of what is counted and of what sets the threshold from the tallies of `masks`.
         share: In (0, 1].
         masks: The rows (n,) of each of the two kinds, by name. Rows of none are left out.
         score: Real numbers (n,).
@@ -139,24 +139,24 @@ def share_estimate(
     undefined = _undefined(masks)
     if undefined is not None:
         return undefined
-    of, until = tallies_of(*_tallies(*_cells(masks, score)))
+    of, until = taken(*_tallies(*_cells(masks, score)))
     if sampling.cluster is None:
         low, high = np.quantile(_drawn_shares(of, until, share, sampling), (sampling.tail, 1 - sampling.tail))
         method = f"percentile bootstrap of each kind of rows, {sampling.resamples} resamples"
-        interval = Estimate(share_taken(of, until, share), low=low, high=high, n=int(of[-1] + until[-1]), method=method)
+        made = Estimate(share_taken(of, until, share), low=low, high=high, n=int(of[-1] + until[-1]), method=method)
     else:
-        interval = _bootstrap(lambda *tallies: share_taken(*tallies_of(*tallies), share), masks, score, sampling)
-    alone = wilson(round(interval.value * of[-1]), int(of[-1]), confidence=sampling.confidence)
+        made = _bootstrap(lambda *tallies: share_taken(*taken(*tallies), share), masks, score, sampling)
+    alone = wilson(round(made.value * of[-1]), int(of[-1]), confidence=sampling.confidence)
     needed = rows_needed(until[-1], share)
     reached = until[np.searchsorted(until, needed)]
     tied = f"ties at the threshold take {reached / until[-1]:.1%} of the rows that set it" if reached > needed else None
     return Estimate(
-        interval.value,
-        low=interval.low if math.isnan(interval.low) else min(interval.low, alone.low),
-        high=interval.high if math.isnan(interval.high) else max(interval.high, alone.high),
-        n=interval.n,
-        method=f"{interval.method}, or wilson where wider",
-        reason="; ".join(filter(None, (interval.reason, tied))) or None,
+        made.value,
+        low=made.low if math.isnan(made.low) else min(made.low, alone.low),
+        high=made.high if math.isnan(made.high) else max(made.high, alone.high),
+        n=made.n,
+        method=f"{made.method}, or wilson where wider",
+        reason="; ".join(filter(None, (made.reason, tied))) or None,
     )
 
 
@@ -177,8 +177,8 @@ def _drawn_shares(of: Array, until: Array, share: float, sampling: Sampling) -> 
     m, n = int(until[-1]), int(of[-1])
     k, generator = rows_needed(m, share), np.random.default_rng(sampling.seed)
     place = np.ceil(m * generator.beta(k, m - k + 1, sampling.resamples))
-    shares: Array = generator.binomial(n, of[np.searchsorted(until, place)] / n) / n
-    return shares
+    drawn: Array = generator.binomial(n, of[np.searchsorted(until, place)] / n) / n
+    return drawn
 
 
 def _bootstrap(value: Callable[..., float], masks: Masks, score: Any, sampling: Sampling) -> Estimate:
@@ -202,5 +202,5 @@ def _tallies(cell: Array, size: tuple[int, int]) -> Array:
 
 
 def _either(masks: Masks) -> Array:
-    rows: Array = np.logical_or.reduce(list(masks.values()))
-    return rows
+    found: Array = np.logical_or.reduce(list(masks.values()))
+    return found

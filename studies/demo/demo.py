@@ -38,11 +38,11 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
         printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
         report = run(row, folder, seed=seed, size=size)
         found = cells([report])
-        benchmark = report.data["benchmark"]
-        name = f"{benchmark['name']}/{benchmark['config']}\n{benchmark['primary_metric']}"
+        benchmark = report.benchmark
+        name = f"{benchmark.name}/{benchmark.config}\n{benchmark.primary_metric}"
         numbers = (found["in"].lines(), found["out"].lines(), found["gap"].lines(signed=True))
         table.add_row(name, row.title, *numbers)
-        pages.append(folder / "runs" / Path(report.data["model"]["id"]).name / "report.html")
+        pages.append(folder / "runs" / Path(str(report.model.id)).name / "report.html")
     printer.print()
     printer.print(table)
     printer.print(f"\n{time.monotonic() - started:.0f} s. The pages of the four runs, last that of ERM on Spawrious:")

@@ -164,7 +164,7 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
 
 def cells(reports: list[Report]) -> dict[str, SeedMean]:
     """In context, out of context, gap and all test rows by the primary metric, and the accuracies of both sides."""
-    metric = reports[0].data["benchmark"]["primary_metric"]
+    metric = reports[0].benchmark.primary_metric
     return {
         "in": SeedMean.of(report[f"in_context/{metric}"] for report in reports),
         "out": SeedMean.of(report[f"out_of_context/{metric}"] for report in reports),
@@ -180,8 +180,8 @@ def markdown(results: Mapping[Row, list[Report]]) -> str:
     lines: list[str] = []
     for benchmark in dict.fromkeys(row.benchmark for row in results):
         rows = {row: reports for row, reports in results.items() if row.benchmark == benchmark}
-        first = next(iter(rows.values()))[0].data
-        unit = {"auc": "AUC", "accuracy": "Accuracy"}[first["benchmark"]["primary_metric"]]
+        first = next(iter(rows.values()))[0]
+        unit = {"auc": "AUC", "accuracy": "Accuracy"}[first.benchmark.primary_metric]
         lines += [
             f"\n## {_CONFIG[benchmark]}, toy world\n",
             f"| world | method | {unit} in context | {unit} out of context | gap | {unit}, whole test split "
@@ -193,13 +193,12 @@ def markdown(results: Mapping[Row, list[Report]]) -> str:
             numbers = [found["in"].text(), found["out"].text(), found["gap"].text(signed=True)]
             numbers += [found["all"].text(), found["accuracy_out"].text()]
             lines.append(f"| {row.world} | {row.title} | {' | '.join(numbers)} |")
-        sizes = {part["role"]: part["n"] for part in first["slices"]}
-        lines.append(f"\nn = {sizes['in']:,} in context, {sizes['out']:,} out of context.")
+        lines.append(f"\nn = {first.gap.n_in:,} in context, {first.gap.n_out:,} out of context.")
     return "\n".join(lines) + "\n"
 
 
 def _as_json(reports: list[Report]) -> dict[str, Any]:
-    metric = reports[0].data["benchmark"]["primary_metric"]
+    metric = reports[0].benchmark.primary_metric
     return {"metric": metric} | {name: cell._asdict() for name, cell in cells(reports).items()}
 
 

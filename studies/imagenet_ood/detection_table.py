@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from oochub.report.markup import latex_opening, latex_row, latex_text, markdown_row, markdown_text
+
 from oochub.report import numbers
 from oochub.report.comparison_table import Cell
-from oochub.report.markup import latex_opening, latex_row, latex_text, markdown_row, markdown_text
 from oochub.studies.imagenet_ood.table_cells import Entry
 
 if TYPE_CHECKING:

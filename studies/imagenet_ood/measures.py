@@ -16,7 +16,7 @@ from oochub.evaluation.detector_differences import BASELINE, GOALS
 from oochub.evaluation.detector_scores import ScoredSet, detector_scores, read_head
 from oochub.evaluation.present_classes import Classes
 from oochub.prediction.predictions import Predictions
-from oochub.report.records import DetectionRow
+from oochub.report.detection_records import DetectionRow
 from oochub.stats.array_checks import Array
 from oochub.stats.delong import PairedDifference, delong
 from oochub.stats.estimate import Estimate

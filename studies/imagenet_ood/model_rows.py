@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.evaluation.present_classes import Classes
 from oochub.files import written_whole
-from oochub.report.records import DetectionRow
+from oochub.report.detection_records import DetectionRow
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, Wanted
 from oochub.studies.imagenet_ood.model_list import StudiedModel
 from oochub.studies.imagenet_ood.plan import Plan

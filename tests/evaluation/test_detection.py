@@ -66,7 +66,7 @@ def test_every_detector_on_every_pair(sets):
     report = oochub.evaluate(
         [sets["inside"], sets["near_ood"], sets["far_ood"]], detectors=[*names, knn], reference=sets["train"]
     )
-    rows = report.data["detection"]
+    rows = to_json(report)["detection"]
     assert len(rows) == 2 * (len(names) + 1)
     parts = {name: Predictions.load(path) for name, path in sets.items()}
     correct = parts["inside"].prediction == parts["inside"].label
@@ -117,6 +117,6 @@ def test_by_command(sets, tmp_path, capsys):
     words = [sets["inside"], sets["far_ood"], "--reference", sets["train"], "--out", tmp_path / "r.json"]
     code, shown = run(*words, "--detector", "msp", "--detector", "vim", "--pair", "inside:far_ood")
     assert code == 0 and "inside / far_ood" in shown.out, shown.err
-    assert [row["detector"] for row in oochub.Report.load(tmp_path / "r.json").data["detection"]] == ["msp", "vim"]
+    assert [row["detector"] for row in to_json(oochub.Report.load(tmp_path / "r.json"))["detection"]] == ["msp", "vim"]
     code, shown = run(*words, "--detector", "msp", "--pair", "inside")
     assert code == 2 and "IN:OUT" in shown.err

@@ -1,5 +1,7 @@
 """The matched gap against scikit-learn's weights, a slow bootstrap, and worlds whose truth is known by arithmetic."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -12,7 +14,7 @@ import oochub
 from oochub.evaluation.matching import matched_gap
 from oochub.evaluation.weighted_metric import weighted_metric, weighted_names
 from oochub.prediction.predictions import Predictions
-from oochub.report.matched_words import matched_words
+from oochub.report.findings import matched_words
 from oochub.report.report import Report
 from oochub.schema import to_json
 from oochub.stats.estimation import gap
@@ -191,9 +193,8 @@ def test_a_stratum_of_one_side_is_left_out_and_said():
     weights = np.where(inside["label"] == 1, (share[:, 1] / share[:, 0])[of_row], 1.0)
     expected = by_scikit_learn("auc", rest, None) - by_scikit_learn("auc", inside, weights)
     assert found.estimate == pytest.approx(expected, abs=1e-12)
-    fields = to_json(found)
-    assert fields["share_out"] < 1 and fields["strata"][-1]["mean_in"] is None
-    said = matched_words({"gap": {"value": -0.3}, "matched_gap": fields, "benchmark": {"object": "car"}})
+    assert found.share_out < 1 and np.isnan(found.strata[-1].mean_in)
+    said = matched_words(replace(reports.read(reports.nooch_report()), matched_gap=found))
     assert f"covers the {100 * found.share_out:.1f}% of the out-of-context examples that have a counterpart" in said
 
 
@@ -264,14 +265,14 @@ def test_report_holds_the_matched_gap(matched, tmp_path):
     parts = [part.to_dict("list") for part in (frame.query("challenge == 'easy'"), frame.query("challenge != 'easy'"))]
     parts = [{k: np.array(v) for k, v in p.items() if k in ("label", "score", "area")} for p in parts]
     assert matched["matched_gap"] == pytest.approx(by_hand("auc", *parts), abs=1e-12)
-    field = matched.data["matched_gap"]
+    field = to_json(matched)["matched_gap"]
     assert (field["n_in"], field["n_out"], field["metric"], field["column"]) == (1574, 426, "auc", "area")
     assert Report.load(matched.save(tmp_path / "r.json"))["matched_gap"] == matched["matched_gap"]
     frame = matched.to_pandas().set_index("slice")
     assert frame.loc["gap matched on area", "value"] == matched["matched_gap"]
     plain = oochub.evaluate(with_area(nooch_predictions()))
-    assert "matched_gap" not in plain and set(matched.data) - set(plain.data) == {"matched_gap"}
-    assert plain.data["gap"] == matched.data["gap"] and "--match" not in plain.data["provenance"]["command"]
+    assert "matched_gap" not in plain and set(to_json(matched)) - set(to_json(plain)) == {"matched_gap"}
+    assert to_json(plain)["gap"] == to_json(matched)["gap"] and "--match" not in to_json(plain)["provenance"]["command"]
 
 
 def test_every_rendering_says_it_in_one_sentence(matched):
@@ -281,7 +282,7 @@ def test_every_rendering_says_it_in_one_sentence(matched):
 
     from oochub.report.tables import terminal
 
-    value, field = -100 * matched["gap"], matched.data["matched_gap"]
+    value, field = -100 * matched["gap"], to_json(matched)["matched_gap"]
     sentence = (
         f"Of the gap of −{value:.1f} points, −{-100 * field['value']:.1f} remain at equal object size "
         f"(95% interval −{-100 * field['low']:.1f} to −{-100 * field['high']:.1f})."
@@ -291,11 +292,11 @@ def test_every_rendering_says_it_in_one_sentence(matched):
             sentence.replace("Of the gap", "The gap").replace(" points,", " points becomes").replace(" remain", "")
         )
     stream = io.StringIO()
-    Console(file=stream, width=200).print(terminal(matched.data))
+    Console(file=stream, width=200).print(terminal(matched))
     latex = matched.to_latex().replace("$-$", "−").replace(r"\%", "%")
     for text in (stream.getvalue(), matched.to_markdown(), latex, matched.to_html()):
         assert text.count(sentence) == 1
-    assert "equal" not in reports.nooch_report() and matched_words(reports.nooch_report()) == ""
+    assert "equal" not in reports.nooch_report() and matched_words(reports.read(reports.nooch_report())) == ""
 
 
 @pytest.mark.parametrize("column", ["ara", "challenge", "context_area", "score", "label"])
@@ -319,5 +320,5 @@ def test_the_command_line_takes_the_column(matched, monkeypatch, capsys, tmp_pat
         main()
     assert stopped.value.code == 0 and "at equal object size" in capsys.readouterr().out
     loaded = Report.load(tmp_path / "r.json")
-    assert loaded.data["matched_gap"] == matched.data["matched_gap"]
-    assert loaded.data["provenance"]["command"].endswith("--match area")
+    assert to_json(loaded)["matched_gap"] == to_json(matched)["matched_gap"]
+    assert to_json(loaded)["provenance"]["command"].endswith("--match area")

@@ -9,6 +9,7 @@ import pytest
 import oochub
 from oochub.cli import main
 from oochub.prediction.predictions import Predictions
+from oochub.schema import to_json
 
 # Five classes, of which the set has pictures of 1 and 3.
 # Answers among all are 1, 0, 3, 4 and 1; among those present 1, 3, 3, 1 and 1.
@@ -41,7 +42,7 @@ def test_detection_rows_say_which_and_count_by_it():
     Planted fault seen: the answers among all counted either way.
     """
     rows = {
-        classes: oochub.evaluate(_sets(), detectors=["max_logit"], classes=classes, metrics=["accuracy"]).data
+        classes: to_json(oochub.evaluate(_sets(), detectors=["max_logit"], classes=classes, metrics=["accuracy"]))
         for classes in ("all", "present")
     }
     every, present = (rows[classes]["detection"][0] for classes in ("all", "present"))
@@ -61,9 +62,9 @@ def test_accuracy_and_loss_are_among_them():
     logits = np.array(_LOGITS, float)[:, [1, 3]]
     chosen = logits[np.arange(5), [0, 1, 1, 1, 1]]
     assert float(present["nll"]) == pytest.approx(np.mean(np.log(np.exp(logits).sum(1)) - chosen))
-    assert present.data["notes"][-1] == "answers are among the 2 classes present, not all 5"
-    assert not any("classes present" in note for note in every.data["notes"])
-    assert present.data["mistakes"][0]["predicted"] == "b"
+    assert to_json(present)["notes"][-1] == "answers are among the 2 classes present, not all 5"
+    assert not any("classes present" in note for note in to_json(every)["notes"])
+    assert to_json(present)["mistakes"][0]["predicted"] == "b"
 
 
 def test_what_the_builder_recorded_is_present_too():
@@ -71,12 +72,12 @@ def test_what_the_builder_recorded_is_present_too():
     recorded = _made("renditions", _LOGITS, _LABEL, present_classes=[0, 1, 3])
     report = oochub.evaluate(recorded, metrics=["accuracy"], classes="present")
     assert float(report["accuracy"]) == 2 / 5  # row 1 is class a again
-    assert "among the 3 classes present" in report.data["notes"][-1]
+    assert "among the 3 classes present" in to_json(report)["notes"][-1]
 
 
 def test_all_classes_present_changes_nothing():
     full = _made("photos", _LOGITS, [1, 0, 2, 3, 4])
-    first, second = (oochub.evaluate(full, classes=one).data for one in ("all", "present"))
+    first, second = (to_json(oochub.evaluate(full, classes=one)) for one in ("all", "present"))
     assert [first[key] for key in ("slices", "notes")] == [second[key] for key in ("slices", "notes")]
 
 
@@ -91,10 +92,7 @@ def test_by_command(tmp_path, capsys):
 
     code, shown = run("--detector", "msp", "--classes", "present")
     assert code == 0 and "An answer is one of the 2 classes present." in shown.out, shown.err
-    assert (
-        oochub.Report.load(tmp_path / "r.json")
-        .data["provenance"]["command"]
-        .endswith("--classes present --detector msp")
-    )
+    command = oochub.Report.load(tmp_path / "r.json").provenance.command
+    assert command.endswith("--classes present --detector msp")
     code, shown = run("--detector", "msp", "--classes", "presnt")
     assert code == 2 and "Did you mean 'present'" in shown.err

@@ -11,6 +11,7 @@ from detection_reports import HEAD, made
 import oochub
 from oochub.cli import main
 from oochub.prediction.predictions import Predictions
+from oochub.schema import to_json
 from oochub.stats.delong import paired_delong
 
 _CLASSES = 3
@@ -50,7 +51,7 @@ def test_by_hand():
     Planted faults seen: pictures that change their answer counted; ties counted as not below.
     """
     report = oochub.evaluate(_by_hand(), detectors=["max_logit"], probes=["zoom"], metrics=["accuracy"])
-    (row,) = report.data["probes"]
+    (row,) = to_json(report)["probes"]
     assert (row["probe"], row["factor"], row["detector"]) == ("zoom", 1.2, "max_logit")
     assert (row["id_set"], row["ood_set"], row["n_correct"], row["n_kept"], row["n_ood"]) == ("inside", "ood", 4, 3, 4)
     assert row["before"]["value"] == pytest.approx((1 + 2.5 / 4 + 2 / 4) / 3)
@@ -70,7 +71,7 @@ def probed():
     sets = _sets()
     detectors = [oochub.get("detector", name)() for name in ("msp", "energy", "max_cosine")]
     detectors[2].fit(**HEAD)
-    return sets, oochub.evaluate(sets, detectors=detectors, probes=["zoom"]).data["probes"], detectors
+    return sets, to_json(oochub.evaluate(sets, detectors=detectors, probes=["zoom"]))["probes"], detectors
 
 
 def test_equals_a_loop_over_pictures_and_its_interval_that_of_delong(probed):
@@ -121,13 +122,13 @@ def test_beyond_msp_is_the_difference_of_changes_and_paired(probed):
 def test_intervals_cover():
     """The share of 95% intervals that hold the mean change of a large sample, over 120 draws of 80 + 60 pictures."""
     truth = oochub.evaluate(_sets(9, 40_000, 30_000), detectors=["energy"], probes=["zoom"], resamples=100)
-    truth = truth.data["probes"][0]["change"]["value"]
+    truth = to_json(truth)["probes"][0]["change"]["value"]
     held = []
     for seed in range(120):
         found = oochub.evaluate(
             _sets(100 + 2 * seed, 80, 60), detectors=["energy"], probes=["zoom"], resamples=300, metrics=["accuracy"]
         )
-        change = found.data["probes"][0]["change"]
+        change = to_json(found)["probes"][0]["change"]
         held.append(change["low"] <= truth <= change["high"])
     assert 0.88 <= np.mean(held) <= 0.99, np.mean(held)
 
@@ -136,11 +137,11 @@ def test_undefined_is_said():
     inside, ood = _by_hand()
     none = Predictions(inside.table.slice(3, 1), replace(inside.metadata, rows={"test": 1}))
     report = oochub.evaluate([none, ood], detectors=["max_logit"], probes=["zoom"], metrics=["accuracy"])
-    change = report.data["probes"][0]["change"]
+    change = to_json(report)["probes"][0]["change"]
     assert change["value"] is None and change["n"] == 0 and "keeps its answer" in change["reason"]
     one = Predictions(inside.table.slice(0, 1), replace(inside.metadata, rows={"test": 1}))
     report = oochub.evaluate([one, ood], detectors=["max_logit"], probes=["zoom"], metrics=["accuracy"])
-    change = report.data["probes"][0]["change"]
+    change = to_json(report)["probes"][0]["change"]
     assert change["value"] == pytest.approx(-2.5 / 4) and change["low"] is None and "too few" in change["reason"]
 
 
@@ -170,5 +171,5 @@ def test_by_command(tmp_path, capsys):
     assert stopped.value.code == 0, shown.err
     assert "Zoom, inside / ood" in shown.out and "After a zoom of 1.2" in shown.out
     report = oochub.Report.load(tmp_path / "r.json")
-    assert [row["detector"] for row in report.data["probes"]] == ["msp", "energy"]
-    assert "--detector msp --detector energy --probe zoom" in report.data["provenance"]["command"]
+    assert [row["detector"] for row in to_json(report)["probes"]] == ["msp", "energy"]
+    assert "--detector msp --detector energy --probe zoom" in to_json(report)["provenance"]["command"]

@@ -226,6 +226,8 @@ def test_names_cover_neither_each_other_nor_a_point(seed):
 
 def calls():
     """Each figure of this file on made-up material."""
+    import reports
+    from detection_reports import detection_report
     from scored import parts, scored_sets
     from test_figures_of_detection import numbers
     from test_figures_of_reports import made
@@ -234,6 +236,8 @@ def calls():
     scored = scored_sets(given=parts(times=2))
     found |= {name: (scored,) for name in ("score_distributions", "detector_ranks", "distance_regression")}
     found |= {"random_models": (numbers(),)}
+    found |= {name: (made(),) for name in ("gap", "slices", "groups", "reliability")}
+    found |= {"detection": (reports.read(detection_report()),)}
     return found | {"hard_against_all": (losses(),), "hard_easy_bars": ([made()],)}
 
 

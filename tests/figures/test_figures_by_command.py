@@ -96,11 +96,12 @@ def test_figures_of_a_data_set(run, coco, tmp_path):
 
 
 def test_the_plots_of_one_report_are_known():
-    from oochub.figures import _plots as plots
-    from oochub.report import drawing
-
-    with pytest.raises(OochubError, match=re.escape(", ".join(sorted(drawing._OF_ONE_REPORT)) + ".")):
-        plots.plot(reports.nooch_report(), "no such kind")
+    report = reports.read(reports.nooch_report())
+    assert {"gap", "slices", "groups", "reliability", "detection"} <= set(oochub.names("figure"))
+    with pytest.raises(OochubError, match=r"No figure named 'relaibility'\. Did you mean 'reliability'"):
+        report.plot("relaibility")
+    with pytest.raises(OochubError, match="tau_curves is made of scenes, not of one report"):
+        report.plot("tau_curves")
 
 
 def test_options_reach_the_figure():

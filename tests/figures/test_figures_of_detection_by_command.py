@@ -18,7 +18,8 @@ from test_figures_of_detection import numbers
 
 from oochub.cli import main
 from oochub.evaluation.detector_scores import detector_scores
-from oochub.figures._distance_fits import distance_fits, nearest_inside
+from oochub.evaluation.nearest import nearest_inside
+from oochub.figures._distance_fits import distance_fits
 from oochub.prediction.predictions import Predictions
 from oochub.report.drawing import Plot, draw
 from oochub.report.figure_sources import Sources

@@ -11,9 +11,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import cosine_distances
 
 from oochub import OochubError
-from oochub.figures._distance_fits import distance_fits, distance_table, nearest_inside
+from oochub.evaluation.nearest import nearest_inside
+from oochub.evaluation.set_parts import inside_part, outside_part, scored_by, set_parts
+from oochub.figures._distance_fits import distance_fits, distance_table
 from oochub.figures._linear_fit import linear_fit
-from oochub.figures._set_parts import inside_part, outside_part, scored_by, set_parts
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import cosine_distances
 
 import oochub
 from oochub import OochubError
-from oochub.figures._distance_fits import nearest_inside
+from oochub.evaluation.nearest import nearest_inside
 
 mpl.use("Agg")
 PICTURES = ("percentile_pictures", "disagreement_pictures")

@@ -9,6 +9,7 @@ import reports
 
 import oochub
 from oochub.prediction.predictions import Predictions
+from oochub.schema import to_json
 
 CLASSES, WIDTH = 12, 16
 DETECTORS = ("msp", "max_logit", "energy", "max_cosine", "ash_b", "grad_norm")
@@ -58,7 +59,8 @@ def fields() -> dict[str, Any]:
             detector.fit(features=sets[0].features, logits=sets[0].logits, label=sets[0].label, **HEAD)
         chosen.append(detector)
     report = oochub.evaluate(sets, detectors=chosen, probes=["zoom"], resamples=200)
-    return {key: report.data[key] for key in ("detection", "probes")}
+    content = to_json(report)
+    return {key: content[key] for key in ("detection", "probes")}
 
 
 def detection_report() -> dict[str, Any]:

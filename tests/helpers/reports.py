@@ -5,15 +5,16 @@ import copy
 import functools
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
 from report_numbers import Rows, accuracy, auc, calibration, ece, estimate, estimate_of, nll, resampled, wilson
 
+import oochub
 from oochub.report.report import Report
-from oochub.schema import from_json
+from oochub.schema import from_json, to_json
 
 Content = dict[str, Any]
 
@@ -34,6 +35,11 @@ COMMON = "beach"
 def read(content: Content) -> Report:
     """The report that the content is of, as a file of it would be read."""
     return from_json(Report, content, what="the content")
+
+
+def reading(render: Callable[..., Any]) -> Callable[..., Any]:
+    """What renders a report, as what renders its content."""
+    return lambda content, *arguments, **options: render(read(content), *arguments, **options)
 
 
 def nooch_report() -> Content:
@@ -128,9 +134,11 @@ def _provenance(config: str, n: int) -> dict[str, Any]:
 
 def _report(name: str, config: str, n: int, **benchmark: Any) -> Content:
     common = {"name": name, "config": config, "version": "1.0.0", "practical_gap": 0.02, "metric_direction": "higher"}
+    words = to_json(oochub.get("benchmark", name).words)
     return {
         "schema_version": 1,
         "benchmark": common
+        | {"words": words}
         | {"homepage": "https://example.org/benchmark", "citation": "@inproceedings{key,\n  title={A title}\n}"}
         | {"summary": "Objects out of their context.", "licenses": [{"what": "images", "license": "CC BY 4.0"}]}
         | benchmark,

@@ -15,7 +15,6 @@ from rich.console import Console
 import oochub
 from oochub.report.comparison import comparison
 from oochub.report.comparison_table import AVERAGE, Column
-from oochub.report.comparison_text import terminal
 from oochub.stats.estimate import Estimate
 
 ERM, DRO = Column("erm"), Column("group_dro")
@@ -195,7 +194,7 @@ def test_notes_of_the_data_are_under_the_table():
 
 def shown(found, width=80):
     stream = io.StringIO()
-    Console(file=stream, width=width, soft_wrap=True).print(terminal(found.tables, width=width))
+    Console(file=stream, width=width, soft_wrap=True).print(found.to_terminal(width=width))
     return stream.getvalue()
 
 

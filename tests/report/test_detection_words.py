@@ -1,7 +1,10 @@
 """What is said of detectors: each sentence planted once, claims only where the paired tests carry them, tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import reports
 from detection_reports import detection_report
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,19 +12,35 @@ from parsed_page import ParsedPage
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from oochub.evaluation import detector_differences as differences_of_records
+from oochub.evaluation.detector_differences import detector_differences
 from oochub.report import detector_words as said
-from oochub.report.page import render_page
-from oochub.report.tables import to_frame, to_markdown
-from oochub.schema import to_json
+from oochub.report import page as pages
+from oochub.report import tables
+from oochub.report.detection_records import DetectionRow, ProbeRow
+from oochub.schema import from_json, to_json
 
+render_page, to_frame = reports.reading(pages.render_page), reports.reading(tables.to_frame)
+to_markdown = reports.reading(tables.to_markdown)
 _N = 400
+_NUMBER = {"low": None, "high": None, "n": 800, "method": "delong", "reason": None}
 
 
-def detector_differences(*arrays):
-    """The differences as JSON."""
-    records = differences_of_records.detector_differences(*arrays)
-    return {key: to_json(each._asdict()) for key, each in records.items()}
+def detection_row(detector, metrics, **against):
+    """A row of one pair, of which only what is given matters."""
+    metrics = {key: _NUMBER | number for key, number in metrics.items()}
+    tests = {field: {goal: _NUMBER | test for goal, test in goals.items()} for field, goals in against.items()}
+    content = {"detector": detector, "id_set": "in", "ood_set": "out", "n_id": 9, "n_ood": 9, "n_incorrect": 3}
+    return from_json(DetectionRow, content | {"metrics": metrics} | tests, what="a row")
+
+
+def probe_row(detector, beyond, **fields):
+    """A row of a probe, of which only what is given matters."""
+    content = {"probe": "zoom", "factor": 1.2, "detector": detector, "id_set": "in", "ood_set": "ood", "n_ood": 9}
+    content |= {"n_correct": 1200, "n_kept": 1100} | dict.fromkeys(
+        ("before", "after", "change"), _NUMBER | {"value": 0}
+    )
+    content |= {"beyond_msp": None if beyond is None else _NUMBER | beyond}
+    return from_json(ProbeRow, content | fields, what="a row")
 
 
 def _rows(strengths, *, n=_N, seed=0):
@@ -36,14 +55,14 @@ def _rows(strengths, *, n=_N, seed=0):
     }
     against = detector_differences(scores, is_ood, correct)
     return [
-        {
-            "detector": key,
-            "metrics": {
-                "auroc_new_class": {"value": roc_auc_score(~is_ood, score), "reason": None},
-                "auroc_failure": {"value": roc_auc_score(correct, score), "reason": None},
+        detection_row(
+            key,
+            {
+                "auroc_new_class": {"value": roc_auc_score(~is_ood, score)},
+                "auroc_failure": {"value": roc_auc_score(correct, score)},
             },
-            **against[key],
-        }
+            **to_json(against[key]._asdict()),
+        )
         for key, score in scores.items()
     ]
 
@@ -68,21 +87,19 @@ def test_differences_are_delongs_against_the_best_and_msp():
     found = detector_differences(scores, is_ood, correct)
     for goal, ahead in (("auroc_new_class", ~is_ood), ("auroc_failure", correct & ~is_ood)):
         best = max(scores, key=lambda key: roc_auc_score(ahead, scores[key]))
-        assert goal not in found[best]["against_best"] and goal not in found["msp"]["against_msp"]
+        assert goal not in found[best].against_best and goal not in found["msp"].against_msp
         for key in scores:
             for field, other in (("against_best", best), ("against_msp", "msp")):
                 if key != other:
-                    test = found[key][field][goal]
+                    test = getattr(found[key], field)[goal]
                     value, p_value = _naive(ahead, scores[key], scores[other])
-                    assert test["other"] == other and test["value"] == pytest.approx(value, abs=1e-12)
-                    assert test["p_value"] == pytest.approx(p_value, rel=1e-9)
-    assert detector_differences({"vim": scores["vim"]}, is_ood, correct) == {
-        "vim": {"against_best": {}, "against_msp": {}}
-    }
+                    assert test.other == other and test.estimate == pytest.approx(value, abs=1e-12)
+                    assert test.p_value == pytest.approx(p_value, rel=1e-9)
+    assert detector_differences({"vim": scores["vim"]}, is_ood, correct) == {"vim": ({}, {})}
     alike = detector_differences({"msp": scores["msp"], "twice": 2 * scores["msp"]}, is_ood, correct)
-    assert alike["twice"]["against_msp"]["auroc_failure"]["p_value"] == 1.0
+    assert alike["twice"].against_msp["auroc_failure"].p_value == 1.0
     nothing = detector_differences(scores, np.zeros(120, bool), np.ones(120, bool))
-    assert all(one == {"against_best": {}, "against_msp": {}} for one in nothing.values())
+    assert all(differences == ({}, {}) for differences in nothing.values())
 
 
 @pytest.mark.parametrize(
@@ -113,11 +130,7 @@ def test_a_lead_is_held_against_all_comparisons_at_once():
     def leads(p_value):
         test = {"auroc_new_class": {"value": -0.1, "p_value": p_value, "other": "a"}}
         rows = [
-            {
-                "detector": name,
-                "metrics": {"auroc_new_class": {"value": value, "reason": None}},
-                "against_best": against,
-            }
+            detection_row(name, {"auroc_new_class": {"value": value}}, against_best=against)
             for name, value, against in (("a", 0.9, {}), ("b", 0.8, test), ("c", 0.7, test))
         ]
         assert said.among_the_best(rows, "auroc_new_class") == ({"a"} if p_value < 0.025 else {"a", "b", "c"})
@@ -128,12 +141,12 @@ def test_a_lead_is_held_against_all_comparisons_at_once():
 
 def test_without_tests_nothing_is_claimed():
     """A report of before has values only; a lone detector and a missing MSP have no comparison."""
-    rows = [{k: row[k] for k in ("detector", "metrics")} for row in _rows({"msp": (1, 1), "vim": (3, 3)})]
+    rows = [replace(row, against_best={}, against_msp={}) for row in _rows({"msp": (1, 1), "vim": (3, 3)})]
     assert said.new_class_words(rows).endswith("the differences were not tested.")
     assert said.failure_words(rows) == ""
     assert said.failure_words(_rows({"energy": (1, 1), "vim": (3, 3)})) == ""
     undefined = {"auroc_new_class": {"value": None, "reason": "no such row"}}
-    assert said.new_class_words([{"detector": "msp", "metrics": undefined}]).endswith(": n/a, no such row.")
+    assert said.new_class_words([detection_row("msp", undefined)]).endswith(": n/a, no such row.")
 
 
 @pytest.mark.slow
@@ -158,26 +171,26 @@ def test_no_claim_without_its_test(cases):
         test = {"value": -abs(difference) if k else difference, "p_value": p, "other": "msp"}
         against = {"auroc_new_class": test}
         failure = {"auroc_failure": {"value": difference, "p_value": p, "other": "msp"}}
-        metrics = {"auroc_new_class": {"value": value, "reason": None}}
-        rows.append({"detector": name, "metrics": metrics, "against_best": against, "against_msp": failure})
-    best = max(rows, key=lambda row: row["metrics"]["auroc_new_class"]["value"])
-    p_values = [row["against_best"]["auroc_new_class"]["p_value"] for row in rows if row is not best]
+        rows.append(
+            detection_row(name, {"auroc_new_class": {"value": value}}, against_best=against, against_msp=failure)
+        )
+    best = max(rows, key=lambda row: row.metrics["auroc_new_class"])
+    p_values = [row.against_best["auroc_new_class"].p_value for row in rows if row is not best]
     if " leads " in said.new_class_words(rows):
         assert max(p_values) <= 0.05 / len(p_values)
-    above = [row["against_msp"]["auroc_failure"] for row in rows[1:]]
+    above = [row.against_msp["auroc_failure"] for row in rows[1:]]
     if " beats " in said.failure_words(rows):
-        assert any(test["value"] > 0 and test["p_value"] <= 0.05 for test in above)
+        assert any(test.estimate > 0 and test.p_value <= 0.05 for test in above)
 
 
 def test_probe_words():
-    base = {"factor": 1.2, "ood_set": "ood", "n_correct": 1200, "n_kept": 1100}
-    falls = base | {"detector": "vim", "beyond_msp": {"value": -0.2, "low": -0.3, "high": -0.1}}
-    rises = base | {"detector": "knn", "beyond_msp": {"value": -0.2, "low": -0.3, "high": 0.1}}
-    msp = base | {"detector": "msp", "beyond_msp": None}
+    falls = probe_row("vim", {"value": -0.2, "low": -0.3, "high": -0.1})
+    rises = probe_row("knn", {"value": -0.2, "low": -0.3, "high": 0.1})
+    msp = probe_row("msp", None)
     assert said.probe_words([msp, falls, rises]).endswith("among the scores of ood vim falls further than msp.")
     assert said.probe_words([msp, rises]).endswith("no detector is shown to fall further than msp.")
     assert said.probe_words([msp]).endswith("1\u202f100 of 1\u202f200 right answers stay as they were.")
-    unknown = rises | {"beyond_msp": {"value": None, "low": None, "high": None}, "factor": None}
+    unknown = probe_row("knn", {"value": None}, factor=None)
     assert said.probe_words([unknown]) == "After a zoom, 1\u202f100 of 1\u202f200 right answers stay as they were."
 
 
@@ -203,7 +216,7 @@ def test_every_number_is_on_the_page_and_in_markdown():
                 ends = " to ".join(_shown(row[key], end, signed=signed) for end in ("low", "high"))
                 assert f"{_shown(row[key], 'value', signed=signed)}{ends}" in page
                 assert ends in text
-    for pair in said.pairs(report["detection"]):
+    for pair in said.detection_pairs(reports.read(report)):
         for sentence in said.findings(pair.rows):
             assert sentence.replace("_", "\u202f") in page and sentence.replace("_", r"\_") in text
     assert "300 in distribution, 74 of them answered wrong; 200 out of it." in page
@@ -235,11 +248,11 @@ def test_marks_stand_where_the_numbers_say():
     Planted fault seen: the colors of the two goals exchanged.
     """
     report = detection_report()
-    pair = said.pairs(report["detection"])[1]
+    pair = said.detection_pairs(reports.read(report))[1]
     page = render_page(report).partition("imagenet_1k against far_ood</h3>")[2]
     chart = page.partition("</thead>")[2].partition("</svg></svg></td>")[0]
     for goal, color in (("auroc_new_class", "ood"), ("auroc_failure", "wrong")):
-        value = pair.rows[0]["metrics"][goal]["value"]
+        value = pair.rows[0].metrics[goal]
         at = float(chart.partition(f'class="{color}">')[0].rpartition('<svg x="')[2].partition("%")[0])
         assert at == pytest.approx(100 * value / 0.8, abs=0.006)
 

@@ -11,8 +11,10 @@ from detection_reports import detection_report
 from parsed_page import ParsedPage
 
 from oochub import OochubError
-from oochub.report.page import render_page
-from oochub.report.verdict import verdict
+from oochub.report import page as pages
+from oochub.report import verdict as verdicts
+
+render_page, verdict = reports.reading(pages.render_page), reports.reading(verdicts.verdict)
 
 FACTORIES = [reports.nooch_report, reports.spawrious_report, detection_report]
 ATTACK = "</style><script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>\"' onload='x' {{ 7*7 }}"
@@ -178,6 +180,7 @@ def _attacked(report):
     report["model"] |= {"id": ATTACK, "mode": ATTACK, "revision": ATTACK}
     report["benchmark"] |= {"config": ATTACK, "homepage": f"javascript:alert(1)//{ATTACK}", "citation": ATTACK}
     report["benchmark"]["licenses"] = [{"what": ATTACK, "license": ATTACK}]
+    report["benchmark"]["words"] = dict.fromkeys(report["benchmark"]["words"], ATTACK)
     for side in ("in_context", "out_of_context"):
         report["benchmark"][side] |= {"name": ATTACK, "split": ATTACK}
     if report["benchmark"]["object"]:
@@ -266,11 +269,6 @@ def test_a_picture_that_is_no_jpeg_is_refused(image):
     report["mistakes"][0]["image"] = image
     with pytest.raises(OochubError, match=r"must be a base64 JPEG, and it is not.*without pictures"):
         render_page(report)
-
-
-def test_another_schema_is_refused():
-    with pytest.raises(OochubError, match=r"schema version 1, got 2\. Make the report again"):
-        render_page(reports.nooch_report() | {"schema_version": 2})
 
 
 def test_same_report_same_bytes(report):

@@ -17,7 +17,9 @@ import reports
 from detection_reports import detection_report
 from PIL import Image
 
-from oochub.report.page import render_page
+from oochub.report import page
+
+render_page = reports.reading(page.render_page)
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (

@@ -10,11 +10,14 @@ import reports
 from detection_reports import detection_report
 
 from oochub import OochubError
-from oochub.figures._plots import plot
 from oochub.report import theme
-from oochub.report.verdict import verdict
+from oochub.report import verdict as verdicts
+from oochub.report.report import Report
+
+plot, verdict = reports.reading(Report.plot), reports.reading(verdicts.verdict)
 
 mpl.use("Agg")
+SIDES = {"in": "in context", "out": "out of context"}
 KINDS = ["gap", "slices", "groups", "reliability"]
 
 
@@ -48,7 +51,7 @@ def test_gap_draws_and_prints_both_sides(report):
     for part in (part for part in report["slices"] if part["role"] in ("in", "out")):
         estimate = part["metrics"][metric]
         assert marks(ax, part["role"])[0][0] == pytest.approx(100 * estimate["value"])
-        words = f"{theme.SIDES[part['role']]}\n{shown(estimate['value'])}\n"
+        words = f"{SIDES[part['role']]}\n{shown(estimate['value'])}\n"
         assert words + f"{shown(estimate['low'])} to {shown(estimate['high'])}" in text
     assert f"−{shown(-report['gap']['value'])} points" in text
     assert verdict(report).sentence in text
@@ -128,7 +131,7 @@ def test_draws_on_given_axes_and_leaves_the_style_alone(report, kind):
 
 
 def test_messages(monkeypatch, report):
-    with pytest.raises(OochubError, match=r"No kind of plot named 'group'\. Did you mean 'groups'"):
+    with pytest.raises(OochubError, match=r"No figure named 'group'\. Did you mean 'groups'"):
         plot(report, "group")
     with pytest.raises(OochubError, match="has no groups"):
         plot(report | {"groups": None}, "groups")

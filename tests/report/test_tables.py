@@ -9,8 +9,12 @@ import pytest
 import reports
 from rich.console import Console
 
-from oochub.report.tables import terminal, to_frame, to_latex, to_markdown
-from oochub.report.verdict import verdict
+from oochub.report import tables
+from oochub.report import verdict as verdicts
+
+terminal, to_frame = reports.reading(tables.terminal), reports.reading(tables.to_frame)
+to_latex, to_markdown = reports.reading(tables.to_latex), reports.reading(tables.to_markdown)
+verdict = reports.reading(verdicts.verdict)
 
 FACTORIES = [reports.nooch_report, reports.spawrious_report]
 
@@ -43,8 +47,8 @@ def test_both_sides_stand_beside_each_other_with_interval_gap_and_n(report):
     values = [f"{100 * inside['value']:.1f}", f"{100 * outside['value']:.1f}", f"−{-100 * report['gap']['value']:.1f}"]
     bounds = [*(f"{100 * e['low']:.1f} to {100 * e['high']:.1f}" for e in (inside, outside)), f"{low} to {high}"]
     lines = printed(report).splitlines()
-    start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("In context"))
-    assert re.split(r"\s{2,}", lines[start].strip()) == ["In context", "Out of context", "Gap, points"]
+    start = next(i for i, line in enumerate(lines) if line.startswith("Metric"))
+    assert re.split(r"\s{2,}", lines[start].strip()) == ["Metric", "In context", "Out of context", "Gap, points"]
     assert re.split(r"\s{2,}", lines[start + 1].strip())[1:] == values
     assert re.split(r"\s{2,}", lines[start + 2].strip()) == bounds
     row = to_markdown(report).partition("| ---: |\n")[2].splitlines()[0]

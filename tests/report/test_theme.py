@@ -34,7 +34,7 @@ def test_contrast_of_the_palette(palette):
 
 
 def test_style_knows_every_color_it_uses():
-    style = re.search(r"<style>(.*?)</style>", render_page(reports.nooch_report()), re.S)[1]
+    style = re.search(r"<style>(.*?)</style>", render_page(reports.read(reports.nooch_report())), re.S)[1]
     assert set(re.findall(r"var\(--(\w+)\)", style)) <= set(theme.LIGHT)
     assert set(theme.LIGHT) == set(theme.DARK)
     assert not re.findall(r"#[0-9a-f]{3,6}\b", style.partition("*{box-sizing")[2])

@@ -9,10 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from oochub.report.group_drops import _compare
-from oochub.report.headings import headings
-from oochub.report.verdict import verdict
+from oochub.report import findings
+from oochub.report import verdict as verdicts
+from oochub.report.records import GroupRow
+from oochub.stats.estimate import Estimate
 from oochub.stats.holm import holm
+
+headings, verdict = reports.reading(findings.headings), reports.reading(verdicts.verdict)
 
 FORBIDDEN = re.compile(r"does not rely|robust|bias|significan|fails? to generali[sz]e", re.I)
 INSIDE = (0.95, 0.94, 0.96)
@@ -140,12 +143,13 @@ def test_no_group_stands_out_where_all_are_alike():
 
 
 def test_group_p_values_equal_those_of_scipy():
-    row, same = (
-        {"n": 200, "accuracy": {"value": 0.4}},
-        [{"n": 230, "accuracy": {"value": 0.9}}, {"n": 10, "accuracy": {"value": 0.8}}],
+    about = {"group": "cat/sea", "label": "cat", "context": "sea", "split": "test", "role": None, "trained": None}
+    row, *same = (
+        GroupRow(**about, n=n, accuracy=Estimate(share, n=n, method="wilson"))
+        for n, share in ((200, 0.4), (230, 0.9), (10, 0.8))
     )
     expected = stats.chi2_contingency([[80, 120], [215, 25]], correction=True).pvalue
-    difference, p = _compare(row, same)
+    difference, p = findings._compare(row, same)
     assert difference == pytest.approx(0.4 - 215 / 240)
     assert p == pytest.approx(expected, rel=1e-9)
     # Holm's thresholds for three are 0.05 / 3, 0.05 / 2 and 0.05; worked by hand

@@ -73,8 +73,8 @@ def _surplus(label: Any, probability: Any, of: str) -> tuple[Array, Array]:
 
 def _bin(binned: Array, bins: int) -> Array:
     # Edges are compared, not multiplied: 0.2 * 15 is above 3 in floats, and 0.2 belongs to the third bin.
-    places = np.searchsorted(np.linspace(0, 1, bins + 1)[:-1], binned, side="left") - 1
-    return np.maximum(places, 0)
+    found = np.searchsorted(np.linspace(0, 1, bins + 1)[:-1], binned, side="left") - 1
+    return np.maximum(found, 0)
 
 
 class _EceState:
@@ -128,8 +128,8 @@ def _interval(
 
     own = residuals(bin_of, surplus)
     value, n = float(np.abs(own).sum()), len(surplus)
-    resampled = replicates(residuals, {"bin_of": bin_of, "surplus": surplus}, sampling)
-    reach = float(np.quantile(np.abs(resampled - own).sum(axis=1), sampling.confidence))
+    drawn = replicates(residuals, {"bin_of": bin_of, "surplus": surplus}, sampling)
+    reach = float(np.quantile(np.abs(drawn - own).sum(axis=1), sampling.confidence))
     method = f"bootstrap of the bins' residuals, {sampling.resamples} resamples of {sampling.unit}"
     if sampling.clusters == 1:
         return Estimate(value, n=n, method=method, reason=sampling.warning)

@@ -22,17 +22,16 @@ def compare(
     """Sets reports side by side: tasks by methods, mean and spread over seeds, bold where they overlap the best."""
     from oochub.files import check_writable, written_whole
     from oochub.report.comparison import comparison
-    from oochub.report.comparison_text import terminal
 
     outputs = {name: path for name, path in (("markdown", markdown), ("latex", latex), ("csv", csv)) if path}
     for path in outputs.values():
         check_writable(path)
-    found = comparison(reports, metric=metric or None, slice=slice, reported=reported)
-    texts = {"markdown": found.to_markdown, "latex": found.to_latex, "csv": found.to_csv}
+    table = comparison(reports, metric=metric or None, slice=slice, reported=reported)
+    texts = {"markdown": table.to_markdown, "latex": table.to_latex, "csv": table.to_csv}
     for name, path in outputs.items():
         with written_whole(path) as draft:
             draft.write_text(texts[name](), "utf-8")
     if not as_json:
-        out_console.print(terminal(found.tables, width=out_console.width))
-    numbers = {"numbers": json.loads(found.to_frame().to_json(orient="records"))} if as_json else {}
+        out_console.print(table.to_terminal(width=out_console.width))
+    numbers = {"numbers": json.loads(table.to_frame().to_json(orient="records"))} if as_json else {}
     done({name: str(path) for name, path in outputs.items()} | numbers, as_json)

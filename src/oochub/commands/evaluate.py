@@ -52,7 +52,7 @@ def evaluate(
 
         written = task_reports(predictions, task, out, metrics=metric or None, match=match, seed=seed)
         if len(written) == 1 and not as_json:
-            out_console.print(terminal(Report.load(*written.values()).data))
+            out_console.print(terminal(Report.load(*written.values())))
         done({"reports": len(written), "report": str(out)}, as_json)
         return
     check_writable(out)
@@ -69,7 +69,7 @@ def evaluate(
     )
     report.save(out)
     if not as_json:
-        out_console.print(terminal(report.data))
+        out_console.print(terminal(report))
     done({"report": str(out)}, as_json)
 
 

@@ -35,18 +35,17 @@ def report(
 ) -> None:
     """Turns a report into a page, Markdown or LaTeX, and reports or predictions into figures; else prints the tables.
 
-    `oochub list figure` names the kinds of --plot, beside gap, slices, groups, reliability and detection of one report;
-    an option of a figure stands behind its kind: --plot alpha_beta_loss:side=negative=loss.png. Figures of detectors
-    are made of predictions of one model, a file a set: --detector vim --reference train.parquet --plot
-    score_distributions=vim.png
+    `oochub list figure` names the kinds of --plot; an option of a figure stands behind its kind: --plot
+    alpha_beta_loss:side=negative=loss.png. Figures of detectors are made of predictions of one model, a file a set:
+    --detector vim --reference train.parquet --plot score_distributions=vim.png
     """
     from oochub.data.load import parse_options
     from oochub.errors import OochubError
     from oochub.files import check_writable, written_whole
     from oochub.report.drawing import Plot, draw
     from oochub.report.figure_sources import Sources
-    from oochub.report.frame_table import frame_table
     from oochub.report.tables import terminal
+    from oochub.report.text_table import TextTable
 
     sources = Sources(
         names=source,
@@ -57,12 +56,12 @@ def report(
         embeddings=[str(path) for path in embedding or []],
     )
     plots = [Plot.parse(text, sources) for text in plot or []]
-    if (detector or reference or embedding) and not any(one.material == "scored_sets" for one in plots):
+    if (detector or reference or embedding) and not any(figure.material == "scored_sets" for figure in plots):
         raise OochubError(
             "--detector, --reference and --embedding are read by figures of detectors, such as --plot "
             "score_distributions=FILE. `oochub evaluate --detector NAME` scores detectors into a report."
         )
-    if embedding and not any("nearest" in one.beside for one in plots):
+    if embedding and not any("nearest" in figure.beside for figure in plots):
         raise OochubError("--embedding is read by the figures distance_regression and percentile_pictures.")
     outputs = {name: path for name, path in (("html", html), ("markdown", markdown), ("latex", latex)) if path}
     for name, path in outputs.items():
@@ -86,12 +85,14 @@ def report(
     tables = draw(plots, sources)
     if not outputs and not plots and not as_json:
         for loaded in sources.reports:
-            out_console.print(terminal(loaded.data))
+            out_console.print(terminal(loaded))
     if not as_json:
         for table in tables.values():
-            out_console.print(frame_table(table))
+            out_console.print(*TextTable.of_frame(table).to_terminal())
     written: dict[str, Any] = {name: str(path) for name, path in outputs.items()}
     drawn = [str(plot.path) for plot in plots]
-    told = {path: table.astype(object).where(table.notna(), None).to_dict("records") for path, table in tables.items()}
-    more: dict[str, Any] = {"plots": drawn} | ({"numbers": told} if told else {})
+    records = {
+        path: table.astype(object).where(table.notna(), None).to_dict("records") for path, table in tables.items()
+    }
+    more: dict[str, Any] = {"plots": drawn} | ({"numbers": records} if records else {})
     done(written | (more if as_json else {path: path for path in drawn}), as_json)

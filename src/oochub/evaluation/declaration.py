@@ -4,7 +4,7 @@ from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
-from oochub.report.records import EvaluatedBenchmark, License, SideRows
+from oochub.report.origin_records import EvaluatedBenchmark, License, SideRows
 from oochub.sides import Rows, WorstOfGroups
 from oochub.vocabulary import Vocabulary
 

@@ -24,15 +24,8 @@ from oochub.prediction.concatenate import concatenate
 from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
-from oochub.report.records import (
-    Calibration,
-    EvaluatedModel,
-    MetricDescription,
-    PredictionsSource,
-    Provenance,
-    Side,
-    Slice,
-)
+from oochub.report.origin_records import EvaluatedModel, PredictionsSource, Provenance
+from oochub.report.records import Calibration, MetricDescription, Side, Slice
 from oochub.report.report import Report
 
 _SIDES: tuple[Side, ...] = ("in", "out")

@@ -1,14 +1,29 @@
 """The nearest of many rows by cosine: exact in float64, by blocks, so that memory does not grow with the rows."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.evaluation.detector_scores import ScoredSet
+from oochub.evaluation.set_parts import inside_part
+from oochub.prediction.predictions import Predictions
 
 _ROWS = 1024  # of each side at once: 16 MiB of 2,048 features in float64
+
+
+class Nearest(NamedTuple):
+    """For each row of a set the nearest row in distribution.
+
+    Attributes:
+        row: Numbers of the rows (n,) of the set in distribution; -1 for a row that is one of those itself.
+        distance: 1 - cosine (n,), in [0, 2]; nan for a row that is one of those itself.
+    """
+
+    row: NDArray[np.int64]
+    distance: NDArray[np.float64]
 
 
 def nearest_rows(features: Any, bank: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -58,6 +73,37 @@ def nearest_rows(features: Any, bank: Any) -> tuple[NDArray[np.int64], NDArray[n
     return index, distance
 
 
+def nearest_inside(
+    scored_sets: Sequence[ScoredSet], *, embedding: Sequence[Predictions] | None = None
+) -> dict[str, Nearest]:
+    """For every row of every set the nearest row in distribution, by cosine.
+
+    Args:
+        scored_sets: Of `detector_scores`.
+        embedding: Predictions of the same examples by a model whose features say what is near (in the paper a
+            self-supervised one), one for each set, matched by config, split and example_id. None takes the features
+            of the scored predictions.
+
+    Returns:
+        Set to Nearest.
+
+    Raises:
+        OochubError: Features or examples that are missing, or features without a direction.
+    """
+    bank = inside_part(scored_sets)
+    features = {scored.name: _features(scored, embedding) for scored in scored_sets}
+    own = np.flatnonzero(bank.rows)
+    nearest = {}
+    for scored in scored_sets:
+        asked = ~bank.rows if scored is bank.scored else np.ones(len(scored.is_ood), bool)
+        index, distance = np.full(len(asked), -1, np.int64), np.full(len(asked), np.nan)
+        if asked.any():
+            near, distance[asked] = nearest_rows(features[scored.name][asked], features[bank.scored.name][own])
+            index[asked] = own[near]
+        nearest[scored.name] = Nearest(index, distance)
+    return nearest
+
+
 def _slices(rows: int) -> Iterator[slice]:
     for start in range(0, rows, _ROWS):
         yield slice(start, min(start + _ROWS, rows))
@@ -74,3 +120,33 @@ def _unit(matrix: NDArray[Any], some: slice | NDArray[np.int64], name: str) -> N
     taken /= largest
     unit: NDArray[np.float64] = taken / np.linalg.norm(taken, axis=1, keepdims=True)
     return unit
+
+
+def _features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -> NDArray[np.float32]:
+    """Features (n, d) of the rows of a set, in their order."""
+    if embedding is None:
+        if scored.predictions.features is None:
+            raise OochubError(
+                f"The predictions of {scored.name} lack features, by which pictures are near. Predict with "
+                "features=True (--features), or give those of another model: embedding= (--embedding)."
+            )
+        return scored.predictions.features
+    parts = [part for part in embedding if part.metadata.config == scored.name]
+    if len(parts) != 1 or parts[0].features is None:
+        configs = ", ".join(str(part.metadata.config) for part in embedding)
+        lacks = "has no features" if parts and parts[0].features is None else f"is there {len(parts)} times"
+        raise OochubError(
+            f"The embedding of {scored.name} {lacks}; given: {configs}. Give one file with features a set."
+        )
+    row_of = {key: row for row, key in enumerate(_keys(parts[0]))}
+    missing = [key for key in _keys(scored.predictions) if key not in row_of]
+    if missing:
+        raise OochubError(
+            f"{len(missing)} of {len(scored.is_ood)} examples of {scored.name} are not in the embedding, first "
+            f"{missing[0][1]} of split {missing[0][0]}. Predict both on the same data."
+        )
+    return parts[0].features[[row_of[key] for key in _keys(scored.predictions)]]
+
+
+def _keys(predictions: Predictions) -> list[tuple[str, str]]:
+    return list(zip(predictions.split.tolist(), predictions.column("example_id").tolist(), strict=True))

@@ -1,16 +1,25 @@
 """Reports side by side: tables of tasks and methods with the spread over seeds, as Tables 3, 4 and 9 of NOOCH."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError
-from oochub.report.comparison_table import ComparedRun, ComparisonTable, comparison_table
+from oochub.report import numbers, wording
+from oochub.report.comparison_table import AVERAGE, Column, ComparedRun, ComparisonTable, comparison_table
 from oochub.report.report import Report
+from oochub.report.text_table import TextTable, markdown_text
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Group
+
+_FRAME = [
+    *("benchmark", "config", "metric", "slice", "method", "reported"),
+    *("mean", "sd", "low", "high", "seeds", "bold", "reason"),
+]
 
 
 @dataclass(frozen=True)
@@ -23,23 +32,50 @@ class Comparison:
 
     tables: tuple[ComparisonTable, ...]
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Every number at full precision, one to a row; see `oochub.report.comparison_text.to_frame`."""
-        from oochub.report.comparison_text import to_frame
+    def to_terminal(self, *, width: int = 100) -> "Group":
+        """The tables for a terminal; one wider than it is printed in several, column after column.
 
-        return to_frame(self.tables)
+        Args:
+            width: Characters in a line.
+        """
+        from rich.console import Group
+        from rich.text import Text
+
+        parts: list[object] = []
+        for table in self.tables:
+            text = _text_table(table)
+            parts.append(Text(text.title, style="bold"))
+            for grid in text.to_terminal(width):
+                parts += [grid, Text()]
+            parts += [Text(line) for line in (_caption(table), *_notes(table))] + [Text()]
+        return Group(*parts)  # type: ignore[arg-type]  # grids and texts
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Every number, one to a row, at full precision.
+
+        Returns:
+            Columns benchmark, config ("Average" for the mean over configs), metric, slice, method, reported (bool),
+            mean, sd, low, high (float, nan where there is none), seeds (int), bold (bool), reason (str or missing).
+        """
+        records = [record for table in self.tables for record in _text_table(table).records]
+        return TextTable(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
 
     def to_markdown(self) -> str:
-        """The tables in Markdown, each with its caption and notes."""
-        from oochub.report.comparison_text import to_markdown
-
-        return to_markdown(self.tables)
+        """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""
+        lines: list[str] = []
+        for table in self.tables:
+            text = _text_table(table)
+            lines += [f"**{markdown_text(text.title)}**", "", text.to_markdown(), ""]
+            lines += [f"{markdown_text(line)}\n" for line in (_caption(table), *_notes(table))]
+        return "\n".join(lines).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        r"""The tables in LaTeX; they need `\usepackage{booktabs}`."""
-        from oochub.report.comparison_text import to_latex
-
-        return to_latex(self.tables)
+        r"""The tables in LaTeX, reported columns under a head of their own; they need `\usepackage{booktabs}`."""
+        texts = [(_text_table(table), table) for table in self.tables]
+        return "\n".join(
+            text.to_latex(" ".join([f"{text.title}.", _caption(table), *_notes(table)]), small=True)
+            for text, table in texts
+        )
 
     def to_csv(self) -> str:
         """`to_frame` as text."""
@@ -86,10 +122,10 @@ def comparison(
         raise OochubError("There are no reports to compare. Give paths of report.json.")
     _check_seeds(runs)
     _check_versions(runs)
-    asked = [metric] if metric is None or isinstance(metric, str) else list(metric)
+    metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
     parts = [[run for run in runs if run.benchmark == name] for name in dict.fromkeys(run.benchmark for run in runs)]
     return Comparison(
-        tuple(comparison_table(part, metric=one, slice=slice, reported=reported) for one in asked for part in parts)
+        tuple(comparison_table(part, metric=name, slice=slice, reported=reported) for name in metrics for part in parts)
     )
 
 
@@ -122,9 +158,86 @@ def _check_versions(runs: Sequence[ComparedRun]) -> None:
     seen: dict[tuple[str, str], ComparedRun] = {}
     for run in runs:
         other = seen.setdefault((run.benchmark, run.config), run)
-        versions = [one.report.benchmark.version for one in (other, run)]
+        versions = [each.report.benchmark.version for each in (other, run)]
         if versions[0] != versions[1]:
             raise OochubError(
                 f"{other.label} is of version {versions[0]} of {run.benchmark}/{run.config}, {run.label} of "
                 f"{versions[1]}: a version has its own rows. Evaluate both on the same one."
             )
+
+
+def _text_table(table: ComparisonTable) -> TextTable:
+    places = [(i, row, k, column) for i, row in enumerate(table.rows) for k, column in enumerate(table.columns, 1)]
+    records = [
+        {"benchmark": table.benchmark, "config": row, "metric": table.metric, "slice": table.slice}
+        | {"method": column.method, "reported": column.reported}
+        | {**vars(table.cells[row, column]), "bold": (row, column) in table.bold}
+        for _, row, _, column in places
+        if (row, column) in table.cells
+    ]
+    return TextTable(
+        title=_heading(table),
+        heads=("Task", *map(_head, table.columns)),
+        rows=tuple((row, *(_number(table, row, column) for column in table.columns)) for row in table.rows),
+        bold=frozenset((i, k) for i, row, k, column in places if (row, column) in table.bold),
+        reported=sum(column.reported for column in table.columns),
+        rule=table.rows.index(AVERAGE) if AVERAGE in table.rows else None,
+        records=tuple(records),
+    )
+
+
+def _heading(table: ComparisonTable) -> str:
+    unit = numbers.unit_of(table.metric, table.unit)
+    better = f" {numbers.arrow(table.direction)}" if table.direction in ("higher", "lower") else ""
+    return f"{wording.name(table.title, 40)} {unit}{better}, {table.where}, {wording.name(table.benchmark)}"
+
+
+def _caption(table: ComparisonTable) -> str:
+    measured = [table.cells[row, c] for row in table.rows for c in table.columns if _is_measured(table, row, c)]
+    many = sorted({cell.seeds for cell in measured if cell.seeds > 1})
+    sentences, rules = [], []
+    if many:
+        sentences.append(f"mean (standard deviation, ddof 1) over {_range(many)} seeds")
+        rules.append("mean ± standard deviation")
+    if any(cell.seeds == 1 for cell in measured):
+        sentences.append("of a single run its 95% interval over test images, low to high")
+        rules.append("interval")
+    caption = f"{'; '.join(sentences)}."
+    caption = caption[0].upper() + caption[1:]
+    if table.bold:
+        caption += f" Bold: the {' or '.join(rules)} overlaps that of the best in the row."
+    if AVERAGE in table.rows:
+        caption += " Average: of the methods that have every task"
+        caption += "; its standard deviation is that of the seeds' averages." if many else ", without an interval."
+    caption += " Methods are compared unpaired: reports hold no single predictions."
+    return f"{caption} {table.reported_from}".rstrip()
+
+
+def _is_measured(table: ComparisonTable, row: str, column: Column) -> bool:
+    return row != AVERAGE and not column.reported and (row, column) in table.cells
+
+
+def _range(counts: Sequence[int]) -> str:
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _notes(table: ComparisonTable) -> list[str]:
+    return [f"Note: {numbers.counts_in_text(wording.name(note, 400))}." for note in table.notes]
+
+
+def _head(column: Column) -> str:
+    return f"{wording.name(column.method, 40)}{' (reported)' if column.reported else ''}"
+
+
+def _number(table: ComparisonTable, row: str, column: Column) -> str:
+    """The cell as plain text; "" where nothing was measured."""
+    cell = table.cells.get((row, column))
+    if cell is None:
+        return ""
+    text = numbers.quantity(cell.mean, table.unit)
+    if not math.isnan(cell.sd):
+        text += f" ({numbers.quantity(cell.sd, table.unit)})"
+    elif not math.isnan(cell.low):
+        text += f" ({numbers.interval(cell, table.unit)})"
+    most = max((other.seeds for other in table.cells.values()), default=0)
+    return f"{text}, n={cell.seeds}" if 1 < cell.seeds < most and row != AVERAGE else text

@@ -124,13 +124,14 @@ def comparison_table(
     if len(configs) > 1:
         cells |= {(AVERAGE, column): cell for column, cell in _averages(configs, columns, cells, values)}
     rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
-    sides = {"in": "in context", "out": "out of context"}
     title = wording.name(part.title, 60)
     return ComparisonTable(
         benchmark=runs[0].benchmark,
         metric=key,
         slice=name,
-        where=f"{sides[part.role]} ({title})" if part.role in sides else title,
+        where=f"{wording.side_title(first.report.benchmark, part.role)} ({title})"
+        if part.role in ("in", "out")
+        else title,
         title=facts.title,
         direction=facts.direction,
         unit=facts.unit,

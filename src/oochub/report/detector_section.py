@@ -2,14 +2,19 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
-from oochub.report import detector_words as said
-from oochub.report import numbers, theme, wording
+from oochub.report import detector_words, numbers, theme, wording
+from oochub.report.detection_records import DetectionRow, ProbeRow
+from oochub.report.detector_words import PairRows, goal_estimate
 from oochub.report.svg import Scale, ticks
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
 
 _ROWS, _PROBE_ROWS = 80, 40  # of one page, about 1.4 and 1 kB each; the rest is in report.json
 _GOALS = tuple(theme.GOALS)
@@ -18,94 +23,85 @@ _SHAPES = {
     "auroc_failure": Markup('<path d="M0-5.5 5.2 4.5-5.2 4.5z"/>'),
 }
 _CHART = Markup('<svg width="100%" height="{}" aria-hidden="true" focusable="false">{}</svg>')
+_Pairs = TypeVar("_Pairs", PairRows[DetectionRow], PairRows[ProbeRow])
 
 
-def detection_section(report: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the template prints of the fields `detection` and `probes`; None for a report without them.
-
-    Args:
-        report: A report of schema version 1.
-
-    >>> detection_section({}) is None
-    True
-    """
-    pairs = said.pairs(report.get("detection"))
+def detection_section(report: "Report") -> dict[str, Any] | None:
+    """What the template prints of the fields `detection` and `probes`; None for a report without them."""
+    pairs, probed = detector_words.detection_pairs(report), detector_words.probe_pairs(report)
     if not pairs:
         return None
-    scale = _scale([row["metrics"][goal] for pair in pairs for row in pair.rows for goal in _GOALS])
-    probed = said.pairs(report.get("probes"))
+    scale = _scale([goal_estimate(row, goal) for pair in pairs for row in pair.rows for goal in _GOALS])
     shown, shown_probes = _first(pairs, _ROWS), _first(probed, _PROBE_ROWS)
     return {
         "pairs": [_pair(pair, scale) for pair in shown],
         "left_out": len(pairs) - len(shown),
         "axis": _axis(scale),
         "marks": [(_icon(goal), theme.GOAL_WORDS[goal]) for goal in _GOALS],
-        "has_msp": any(row["detector"] == "msp" for pair in pairs for row in pair.rows),
         "probes": [_probe(pair) for pair in shown_probes],
         "probes_left_out": len(probed) - len(shown_probes),
     }
 
 
-def _first(pairs: Sequence[said.Pair], most: int) -> Sequence[said.Pair]:
+def _first(pairs: Sequence[_Pairs], most: int) -> Sequence[_Pairs]:
     """The first pairs whose rows are at most so many together, and one in any case."""
     ends = itertools.accumulate(len(pair.rows) for pair in pairs)
     return pairs[: max(1, sum(end <= most for end in ends))]
 
 
-def _pair(pair: said.Pair, scale: Scale) -> dict[str, Any]:
-    bold = {goal: said.among_the_best(pair.rows, goal) for goal in _GOALS}
+def _pair(pair: PairRows[DetectionRow], scale: Scale) -> dict[str, Any]:
+    bold = {goal: detector_words.among_the_best(pair.rows, goal) for goal in _GOALS}
     return {
-        "title": f"{wording.name(pair.id_set, 60)} against {wording.name(pair.ood_set, 60)}",
-        "findings": [one.partition(": ")[::2] for one in said.findings(pair.rows)],
-        "counts": said.counts_words(pair.rows),
+        "title": pair.title(" against "),
+        "findings": [sentence.partition(": ")[::2] for sentence in detector_words.findings(pair.rows)],
+        "counts": detector_words.counts_words(pair.rows),
         "rows": [
             {
-                "name": wording.name(row["detector"], 60),
-                "chart": _dots(row["metrics"], scale),
-                "goals": [(row["metrics"][goal], row["detector"] in bold[goal], goal) for goal in _GOALS],
-                "fpr": row["metrics"].get("fpr_at_tpr_id"),
-                "discarded": row["metrics"].get("correct_discarded"),
+                "name": wording.name(row.detector, 60),
+                "chart": _dots(row, scale),
+                "goals": [(goal_estimate(row, goal), row.detector in bold[goal], goal) for goal in _GOALS],
+                "fpr": row.metrics.get("fpr_at_tpr_id"),
+                "discarded": row.metrics.get("correct_discarded"),
             }
             for row in pair.rows
         ],
     }
 
 
-def _probe(pair: said.Pair) -> dict[str, Any]:
-    rows = sorted(pair.rows, key=lambda row: 2.0 if row["change"]["value"] is None else row["change"]["value"])
-    scale = _scale([row["change"] for row in rows], around=0.0)
+def _probe(pair: PairRows[ProbeRow]) -> dict[str, Any]:
+    rows = sorted(pair.rows, key=lambda row: 2.0 if numbers.is_undefined(row.change) else row.change)
+    scale = _scale([row.change for row in rows], around=0.0)
     return {
-        "title": f"{wording.name(pair.id_set, 60)} against {wording.name(pair.ood_set, 60)}",
-        "finding": said.probe_words(pair.rows),
+        "title": pair.title(" against "),
+        "finding": detector_words.probe_words(pair.rows),
         "rows": [
-            {"name": wording.name(row["detector"], 60), "row": row, "chart": _change(row["change"], scale)}
-            for row in rows
+            {"name": wording.name(row.detector, 60), "row": row, "chart": _change(row.change, scale)} for row in rows
         ],
         "axis": _axis(scale, signed=True),
-        "has_beyond": any(row["beyond_msp"] is not None for row in pair.rows),
+        "has_beyond": any(row.beyond_msp is not None for row in pair.rows),
     }
 
 
-def _scale(estimates: Sequence[Mapping[str, Any]], *, around: float = 0.5) -> Scale:
+def _scale(estimates: Sequence[Estimate], *, around: float = 0.5) -> Scale:
     """From the lowest to the highest end of all intervals, cut to tenths; chance, or no change, is in it."""
-    ends = [e[key] for e in estimates for key in ("value", "low", "high") if not numbers.is_undefined(e[key])]
+    ends = [end for e in estimates for end in (e, e.low, e.high) if not numbers.is_undefined(end)]
     low, high = min([*ends, around]), max([*ends, around])
     return Scale(low=math.floor(low * 10 + 1e-9) / 10, high=max(math.ceil(high * 10 - 1e-9) / 10, low + 0.1))
 
 
-def _dots(metrics: Mapping[str, Any], scale: Scale) -> Markup:
-    drawn = [_grid(scale), _zero(scale, 0.5)]
+def _dots(row: DetectionRow, scale: Scale) -> Markup:
+    parts = [_grid(scale), _zero(scale, 0.5)]
     for goal, y in zip(_GOALS, (11, 25), strict=True):
-        drawn += [_whisker(metrics[goal], scale, y, theme.GOALS[goal]), _mark(metrics[goal], scale, y, goal)]
-    return _CHART.format(36, Markup("").join(drawn))
+        estimate = goal_estimate(row, goal)
+        parts += [_whisker(estimate, scale, y, theme.GOALS[goal]), _mark(estimate, scale, y, goal)]
+    return _CHART.format(36, Markup("").join(parts))
 
 
-def _change(estimate: Mapping[str, Any], scale: Scale) -> Markup:
-    drawn = [_grid(scale), _zero(scale, 0.0), _whisker(estimate, scale, 14, "plain")]
-    if not numbers.is_undefined(estimate["value"]):
-        x = scale.at(estimate["value"])
-        drawn.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(x))
-    return _CHART.format(28, Markup("").join(drawn))
+def _change(estimate: Estimate, scale: Scale) -> Markup:
+    parts = [_grid(scale), _zero(scale, 0.0), _whisker(estimate, scale, 14, "plain")]
+    if not numbers.is_undefined(estimate):
+        parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(scale.at(estimate)))
+    return _CHART.format(28, Markup("").join(parts))
 
 
 def _grid(scale: Scale) -> Markup:
@@ -121,18 +117,19 @@ def _ticks(scale: Scale) -> list[float]:
     return ticks(scale.low, scale.high)
 
 
-def _whisker(estimate: Mapping[str, Any], scale: Scale, y: int, color: str) -> Markup:
-    if any(numbers.is_undefined(estimate[key]) for key in ("value", "low", "high")):
+def _whisker(estimate: Estimate, scale: Scale, y: int, color: str) -> Markup:
+    if numbers.is_undefined(estimate) or not numbers.has_interval(estimate):
         return Markup("")
-    ends = scale.at(estimate["low"]), scale.at(estimate["high"])
+    ends = scale.at(estimate.low), scale.at(estimate.high)
     return Markup('<line x1="{}" x2="{}" y1="{y}" y2="{y}" class="l-{}" stroke-width="2"/>').format(*ends, color, y=y)
 
 
-def _mark(estimate: Mapping[str, Any], scale: Scale, y: int, goal: str) -> Markup:
-    if numbers.is_undefined(estimate["value"]):
+def _mark(estimate: Estimate, scale: Scale, y: int, goal: str) -> Markup:
+    if numbers.is_undefined(estimate):
         return Markup("")
-    x = scale.at(estimate["value"])
-    return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(x, y, theme.GOALS[goal], _SHAPES[goal])
+    return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(
+        scale.at(estimate), y, theme.GOALS[goal], _SHAPES[goal]
+    )
 
 
 def _icon(goal: str) -> Markup:

@@ -1,12 +1,14 @@
 """Draws figures into files by name: the names of a figure's first parameters say what it is made of.
 
-A figure of `figures/` whose first parameter is `reports`, `scenes`, `predicted_scenes`, `losses`, `predictions`,
-`scored_sets` or `detection_numbers` can be drawn from the command line; `datasets` and `nearest` are given to those
-that take them. So can the plots of one report (`oochub.figures._plots`).
+A figure of `figures/` whose first parameter is `report`, `reports`, `scenes`, `predicted_scenes`, `losses`,
+`predictions`, `scored_sets` or `detection_numbers` can be drawn from the command line; `datasets` and `nearest` are
+given to those that take them. `_table` in the module of a figure takes the same, and makes the table that belongs to
+it.
 """
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +22,6 @@ from oochub.report.figure_sources import ALL, Sources
 if TYPE_CHECKING:
     import pandas as pd
 
-_OF_ONE_REPORT = ("gap", "slices", "groups", "reliability", "detection")
 _SUFFIXES = {
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None},
@@ -133,15 +134,6 @@ def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
 
 def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
     """The plot of a kind with its options, whatever the sources."""
-    if kind in _OF_ONE_REPORT:
-        from oochub.figures._plots import plot
-
-        for name in options:
-            raise OochubError(f"{kind} has no options, got {name!r}.")
-        return Plot(lambda report: plot(report.data, kind), "report", path)
-    figures = catalog.names("figure")
-    if kind not in figures:
-        raise unknown_name("figure", kind, [*_OF_ONE_REPORT, *figures])
     function = catalog.get("figure", kind)
     first, *others = inspect.signature(function).parameters.values()
     beside = [one.name for one in others if one.name in _BESIDE]
@@ -151,6 +143,8 @@ def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
         raise OochubError(f"{kind} is made of {', '.join([first.name, *more])}: {way} draws it, --plot does not.")
     allowed = {one.name: one.annotation for one in others if _is_read(one.annotation)}
     for name in options:
+        if not allowed:
+            raise OochubError(f"{kind} has no options, got {name!r}.")
         if name not in allowed:
             raise unknown_name(f"option of {kind}", name, allowed)
     given = {name: _read(f"{name} of {kind}", text, allowed[name]) for name, text in options.items()}
@@ -160,16 +154,14 @@ def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
         scored += [value] if isinstance(value, str) else value or []
     return Plot(
         lambda *made, **named: function(*made, **named, **given), first.name, path,
-        beside=beside, detectors=scored, numbers=_numbers(kind, given),
+        beside=beside, detectors=scored, numbers=_numbers(function, given),
     )  # fmt: skip
 
 
-def _numbers(kind: str, given: Mapping[str, Any]) -> "Callable[..., pd.DataFrame] | None":
-    if kind != "distance_regression":
-        return None
-    from oochub.figures._distance_fits import distance_fits, distance_table
-
-    return lambda scored_sets, nearest: distance_table(distance_fits(scored_sets, nearest=nearest, **given))
+def _numbers(function: Callable[..., Any], given: Mapping[str, Any]) -> "Callable[..., pd.DataFrame] | None":
+    """What makes the table of a figure, by the same material and options; None where its module has none."""
+    table = vars(sys.modules[function.__module__]).get("_table")
+    return None if table is None else lambda *material, **named: table(*material, **named, **given)
 
 
 def _with(detectors: Sequence[str], named: Sequence[str]) -> list[str]:

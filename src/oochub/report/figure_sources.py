@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from oochub.data.scenes import Scenes
     from oochub.evaluation.detector_scores import ScoredSet
-    from oochub.figures._distance_fits import Nearest
+    from oochub.evaluation.nearest import Nearest
     from oochub.prediction.predictions import Predictions
     from oochub.report.report import Report
 
@@ -135,7 +135,7 @@ class Sources:
 
     @cached_property
     def _nearest(self) -> "dict[str, Nearest]":
-        from oochub.figures._distance_fits import nearest_inside
+        from oochub.evaluation.nearest import nearest_inside
 
         return nearest_inside(self.scored_sets, embedding=self.embedding or None)
 

@@ -5,13 +5,25 @@ None and nan are undefined and print as "n/a"; the reason stands beside them, wh
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 UNDEFINED = "n/a"
 ABSENT = "\u2013"
 _MINUS = "\u2212"
 _THIN = "\u202f"
+
+
+class Bounded(Protocol):
+    """What has an interval, nan where there is none: an `Estimate`, a cell of a comparison."""
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
 
 
 def is_undefined(value: float | None) -> bool:
@@ -59,26 +71,34 @@ def quantity(value: float | None, unit: str) -> str:
     return fraction(value) if unit == "fraction" else loss(value)
 
 
-def interval(estimate: Mapping[str, Any], unit: str = "fraction") -> str:
+def has_interval(estimate: Bounded) -> bool:
+    """True where both ends are numbers.
+
+    >>> from oochub.stats.estimate import Estimate
+    >>> has_interval(Estimate(0.5, n=3, method="none"))
+    False
+    """
+    return not (is_undefined(estimate.low) or is_undefined(estimate.high))
+
+
+def interval(estimate: Bounded, unit: str = "fraction") -> str:
     """The bounds as "low to high"; "" where the estimate has none.
 
-    >>> interval({"low": 0.804, "high": 0.818})
+    >>> from oochub.stats.estimate import Estimate
+    >>> interval(Estimate(0.811, low=0.804, high=0.818, n=536, method="delong"))
     '80.4 to 81.8'
     """
-    low, high = estimate["low"], estimate["high"]
-    if is_undefined(low) or is_undefined(high):
-        return ""
-    return f"{quantity(low, unit)} to {quantity(high, unit)}"
+    return f"{quantity(estimate.low, unit)} to {quantity(estimate.high, unit)}" if has_interval(estimate) else ""
 
 
-def interval_points(estimate: Mapping[str, Any]) -> str:
+def interval_points(estimate: Bounded) -> str:
     """The bounds of a difference, both signed; "" where the estimate has none.
 
-    >>> interval_points({"low": -0.044, "high": 0.002})
+    >>> from oochub.stats.estimate import Estimate
+    >>> interval_points(Estimate(-0.021, low=-0.044, high=0.002, n=536, method="bootstrap"))
     '−4.4 to +0.2'
     """
-    low, high = estimate["low"], estimate["high"]
-    return "" if is_undefined(low) or is_undefined(high) else f"{points(low)} to {points(high)}"
+    return f"{points(estimate.low)} to {points(estimate.high)}" if has_interval(estimate) else ""
 
 
 def count(value: int) -> str:
@@ -131,12 +151,12 @@ def times_in_100(first: float, second: float) -> tuple[str, str]:
 
 
 def arrow(direction: str) -> str:
-    """↑ where higher is better, ↓ where lower is.
+    """↑ where higher is better, ↓ where lower is, "" where neither.
 
-    >>> arrow("higher"), arrow("lower")
-    ('↑', '↓')
+    >>> arrow("higher"), arrow("lower"), arrow("none")
+    ('↑', '↓', '')
     """
-    return "↑" if direction == "higher" else "↓"
+    return {"higher": "↑", "lower": "↓"}.get(direction, "")
 
 
 def unit_of(metric: str, unit: str) -> str:
@@ -150,15 +170,15 @@ def unit_of(metric: str, unit: str) -> str:
     return "%" if re.search(r"(accuracy|error_rate|ece|fpr\d*)$", metric) else "\u00d7 100"
 
 
-def seeds(values: Sequence[int]) -> str:
+def seeds(values: Sequence[int], example: str = "example") -> str:
     """What the interval covers.
 
-    >>> seeds([0, 1, 2]), seeds([0])
+    >>> seeds([0, 1, 2]), seeds([0], "image")
     ('3 seeds', '1 seed: covers test images, not training')
     """
     if len(values) > 1:
         return f"{len(values)} seeds"
-    return f"{'1 seed' if values else 'one model'}: covers test images, not training"
+    return f"{'1 seed' if values else 'one model'}: covers test {example}s, not training"
 
 
 def _signed(value: float, decimals: int) -> str:

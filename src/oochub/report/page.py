@@ -3,9 +3,8 @@
 import base64
 import functools
 import hashlib
-from collections.abc import Mapping
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup
@@ -14,11 +13,14 @@ from oochub.errors import OochubError
 from oochub.report import numbers, svg, theme, wording
 from oochub.report.page_sections import sections
 
+if TYPE_CHECKING:
+    from oochub.report.report import Report
+
 _TEXT_LIMIT = 300_000  # bytes of a page without its pictures
 _PAGE_LIMIT = 600_000  # bytes of the whole file
 
 
-def render_page(report: Mapping[str, Any], *, images: bool = True) -> str:
+def render_page(report: "Report", *, images: bool = True) -> str:
     """Render a report as a self-contained HTML page; the same report gives the same bytes.
 
     Every text of the report is escaped, names are cut at 120 characters, control and bidi characters become U+FFFD.
@@ -26,29 +28,24 @@ def render_page(report: Mapping[str, Any], *, images: bool = True) -> str:
     Pictures beyond 240 kB in all are left out, worst mistakes first kept, and the captions say so.
 
     Args:
-        report: A report of schema version 1.
+        report: Any report; what it lacks is said, or left out.
         images: False leaves the pictures out, for data that may not be passed on; ids and words stay.
 
     Raises:
-        OochubError: The report has another schema version, a picture that is not a JPEG, or so many slices or such
-            long texts that the page would exceed 300 kB without pictures or 600 kB with them.
+        OochubError: The report has a picture that is not a JPEG, or so many slices or such long texts that the page
+            would exceed 300 kB without pictures or 600 kB with them.
     """
-    if report.get("schema_version") != 1:
-        raise OochubError(
-            f"A page needs a report of schema version 1, got {report.get('schema_version')!r}. "
-            "Make the report again with this version: `oochub evaluate predictions.parquet --out report.json`."
-        )
     template = _environment().get_template("report.html.jinja")
     style = _style()  # our own CSS and palette, no text of the report
     shown = sections(report, images=images)
     page = template.render(report=report, style=Markup(style), policy=_policy(style), **shown)  # noqa: S704
-    pictures = sum(len(one["picture"] or "") for one in (shown["mistakes"] or {"shown": []})["shown"])
+    pictures = sum(len(card["picture"] or "") for card in (shown["mistakes"] or {"shown": []})["shown"])
     size = len(page.encode())
     if size - pictures > _TEXT_LIMIT or size > _PAGE_LIMIT:
         raise OochubError(
             f"The page would be {size / 1000:.0f} kB, {pictures / 1000:.0f} of them pictures; at most "
             f"{_TEXT_LIMIT / 1000:.0f} kB without and {_PAGE_LIMIT / 1000:.0f} kB with pictures are allowed. "
-            f"It has {len(report['slices'])} slices and {len(report['notes'])} notes: evaluate fewer splits at once."
+            f"It has {len(report.slices)} slices and {len(report.notes)} notes: evaluate fewer splits at once."
         )
     return page
 

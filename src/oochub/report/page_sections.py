@@ -3,17 +3,24 @@
 import base64
 import binascii
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from oochub.errors import OochubError
-from oochub.report import numbers, svg, theme, wording
+from oochub.prediction.metadata import Training
+from oochub.report import charts, numbers, svg, theme, wording
 from oochub.report.detector_section import detection_section
-from oochub.report.headings import headings
-from oochub.report.matched_words import match_title, matched_words
+from oochub.report.findings import headings, match_title, matched_words, out_count
+from oochub.report.origin_records import EvaluatedBenchmark, SideRows
+from oochub.report.records import GroupRow, Mistake
+from oochub.report.tables import notes
 from oochub.report.verdict import Verdict, verdict
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
 
 _MATRIX_CELLS = 60
 _LISTED_GROUPS = 20
@@ -21,248 +28,232 @@ _COLUMNS = 6
 _PICTURES = 12
 _PICTURE_BYTES = _PICTURES * 20_000
 _FEWEST_FOR_HEAT = 10
+_LONGEST_TEXT = 400  # characters of a mistake that is a text
 _LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._~%/?#=&+,:@-]*)?")
 
 Section = dict[str, Any]
 
 
-def sections(report: Mapping[str, Any], *, images: bool = True) -> Section:
+def sections(report: "Report", *, images: bool = True) -> Section:
     """Everything that the template prints, by section; a section without data is None.
 
     Args:
-        report: A report of schema version 1.
+        report: Any report.
         images: False leaves the pictures of the mistakes out.
 
     Raises:
         OochubError: A picture of a mistake is not a base64 JPEG.
     """
-    said, titles = verdict(report), headings(report)
+    answer, titles = verdict(report), headings(report)
     return {
-        "verdict": said,
-        "head": _head(report, said),
-        "notes": [numbers.counts_in_text(wording.clean(note)) for note in report["notes"]],
+        "verdict": answer,
+        "head": _head(report, answer),
+        "notes": [numbers.counts_in_text(wording.clean(note)) for note in report.notes],
         "slices": _slices(report, titles.slices),
         "groups": _groups(report, titles.groups),
         "confidence": _confidence(report, titles.confidence),
         "detection": detection_section(report),
         "mistakes": _mistakes(report, images=images),
         "reproduce": _reproduce(report),
+        "sides": {side: wording.side_title(report.benchmark, side) for side in charts.SIDES},
     }
 
 
-def _estimates(report: Mapping[str, Any], role: str) -> Mapping[str, Any]:
-    metric = report["benchmark"]["primary_metric"]
-    part = wording.find_slice(report, role)
-    absent = {"value": None, "low": None, "high": None, "n": 0, "reason": "no such rows"}
-    return absent if part is None else part["metrics"].get(metric, absent)
-
-
-def _head(report: Mapping[str, Any], said: Verdict) -> Section:
-    benchmark, gap = report["benchmark"], report["gap"]
-    inside, outside = _estimates(report, "in"), _estimates(report, "out")
-    metric = benchmark["primary_metric"]
-    label = numbers.points(gap["value"]) + (", unclear" if said.case == "unclear" else "")
-    unit = numbers.unit_of(metric, report["metrics"][metric]["unit"])
+def _head(report: "Report", answer: Verdict) -> Section:
+    benchmark, gap = report.benchmark, report.gap
+    metric = benchmark.primary_metric
+    description = report.description(metric)
+    reason = "no such rows" if metric in report.metrics else "not evaluated"
+    absent = Estimate(float("nan"), n=0, method="none", reason=reason)
+    label = numbers.points(gap.estimate) + (", unclear" if answer.case == "unclear" else "")
+    inside, outside = (absent if e is None else e for e in map(report.headline, charts.SIDES))
     return {
-        "chart": svg.head(inside, outside, label, chance=benchmark["chance"], hollow=not said.is_shown),
-        "metric": f"{wording.metric_title(report, metric)} {unit}",
-        "chance": numbers.whole_points(benchmark["chance"]),
+        "chart": svg.head(charts.gap_chart(report), label),
+        "metric": f"{wording.name(description.title)} {numbers.unit_of(metric, description.unit)}",
+        "chance": "" if numbers.is_undefined(benchmark.chance) else numbers.whole_points(benchmark.chance),
         "rows": [
-            ("in", _selection(benchmark["in_context"]), inside, numbers.count(gap["n_in"])),
-            ("out", _selection(benchmark["out_of_context"]), outside, wording.out_count(report)),
+            ("in", _selection(benchmark.in_context), inside, numbers.count(gap.n_in)),
+            ("out", _selection(benchmark.out_of_context), outside, out_count(report)),
         ],
-        "matched": (match_title(report), report["matched_gap"]) if report.get("matched_gap") else None,
+        "matched": report.matched_gap and (match_title(report), report.matched_gap.estimate),
         "matched_words": matched_words(report),
     }
 
 
-def _selection(selection: Mapping[str, Any]) -> str:
-    return f"{wording.name(selection['name'], 60)}, {wording.name(selection['split'], 30)}"
+def _selection(rows: SideRows) -> str:
+    return f"{wording.name(rows.name, 60)}, {wording.name(rows.split, 30)}"
 
 
-def _slices(report: Mapping[str, Any], title: str) -> Section | None:
-    parts = sorted(report["slices"], key=lambda part: theme.ROLES.index(part["role"]))
+def _slices(report: "Report", title: str) -> Section | None:
+    parts = sorted(report.slices, key=lambda part: theme.ROLES.index(part.role))
     if not parts:
         return None
-    primary = report["benchmark"]["primary_metric"]
-    names = [metric for metric in report["metrics"] if any(metric in part["metrics"] for part in parts)]
+    primary = report.benchmark.primary_metric
+    names = [metric for metric in report.metrics if any(metric in part.metrics for part in parts)]
     names.sort(key=lambda metric: metric != primary)
-    shared = [m for m in names if sum(m in part["metrics"] for part in parts) > 1 or len(parts) == 1]
+    shared = [m for m in names if sum(m in part.metrics for part in parts) > 1 or len(parts) == 1]
     alone = [
-        (metric, wording.slice_words(report, part), part["metrics"][metric])
+        (metric, wording.slice_words(report.benchmark, part), part.metrics[metric])
         for metric in names
         for part in parts
-        if metric not in shared and metric in part["metrics"]
+        if metric not in shared and metric in part.metrics
     ]
-    tables = [shared[start : start + _COLUMNS] for start in range(0, len(shared), _COLUMNS)]
+    tables = [shared[start : start + _COLUMNS] for start in range(0, max(len(shared), 1), _COLUMNS)]
     return {"title": title, "parts": parts, "tables": tables, "alone": alone}
 
 
-def _groups(report: Mapping[str, Any], title: str) -> Section | None:
-    groups = report.get("groups")
-    if not groups or not groups["rows"]:
+def _groups(report: "Report", title: str) -> Section | None:
+    rows = charts.group_rows(report, by_pairing=True)
+    if not rows:
         return None
-    rows = sorted(groups["rows"], key=_group_order(report))
     scale = svg.Scale(low=0.0, high=_error_axis(rows))
-    worst = (report.get("worst_group") or {}).get("error_rate")
-    worst_row = next((row for row in rows if worst is not None and row["group"] == worst["group"]), None)
+    worst = (report.worst_group or {}).get("error_rate")
+    worst_row = next((row for row in report.group_rows if worst is not None and row.group == worst.group), None)
     return {
         "title": title,
-        "matrix": _matrix(report, rows),
-        "rows": [
-            (row, wording.group_words(report, row), svg.bar(row["role"], row["error_rate"], scale)) for row in rows
-        ][:_LISTED_GROUPS],
+        "matrix": _matrix(report),
+        "rows": [(row, svg.bar(row.side, row.estimate, scale)) for row in rows][:_LISTED_GROUPS],
         "left_out": max(len(rows) - _LISTED_GROUPS, 0),
         "axis": svg.bar_axis(scale),
-        "worst": None if worst_row is None else (wording.group_words(report, worst_row), worst),
+        "worst": worst and worst_row and (wording.group_words(report.benchmark, worst_row), worst.estimate),
         "heat": heat,
         "steps": [f"{100 * theme.HEAT_STEP * step:.0f}" for step in range(7)],
     }
 
 
-def _group_order(report: Mapping[str, Any]) -> Any:
-    # An object's four pairings keep their order; other groups go from most to fewest errors, n/a last.
-    thing = report["benchmark"]["object"]
-    if thing is not None:
-        fixed = [(True, "in"), (True, "out"), (False, "out"), (False, "in")]
-        return lambda row: fixed.index((row["label"] == thing, row["role"])) if row["role"] else 4
-    return lambda row: (row["role"] != "out", -(row["error_rate"]["value"] or 0.0))
+def _error_axis(rows: Sequence[charts.ChartRow]) -> float:
+    ends = [end for row in rows for end in (row.estimate, row.estimate.high) if not numbers.is_undefined(end)]
+    return float(min(max(0.1, -(-max(ends, default=0.0) // 0.1) * 0.1), 1.0))
 
 
-def _error_axis(rows: Sequence[Mapping[str, Any]]) -> float:
-    highest = max((row["error_rate"][k] or 0.0 for row in rows for k in ("value", "high")), default=0.0)
-    return min(max(0.1, -(-highest // 0.1) * 0.1), 1.0)
-
-
-def heat(estimate: Mapping[str, Any], n: int) -> str:
+def heat(estimate: Estimate, n: int) -> str:
     """The CSS class of a heat cell; "" below 10 examples, whose number is printed without heat.
 
-    >>> heat({"value": 0.5}, 100), heat({"value": 0.5}, 9)
+    >>> error = Estimate(0.5, n=100, method="wilson")
+    >>> heat(error, 100), heat(error, 9)
     ('h6', '')
     """
-    if numbers.is_undefined(estimate["value"]) or n < _FEWEST_FOR_HEAT:
-        return ""
-    return f"h{theme.heat_step(estimate['value'])}"
+    return "" if numbers.is_undefined(estimate) or n < _FEWEST_FOR_HEAT else f"h{theme.heat_step(estimate)}"
 
 
-def _matrix(report: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Section | None:
-    if report["benchmark"]["object"] is not None or any(row.get("context") is None for row in rows):
+def _matrix(report: "Report") -> Section | None:
+    rows = [row for row in report.group_rows if row.error_rate is not None]
+    if report.groups is None or report.benchmark.object is not None or any(not row.context for row in rows):
         return None
-    labels = list(dict.fromkeys(sorted(str(row["label"]) for row in rows)))
-    contexts = list(dict.fromkeys(sorted(str(row["context"]) for row in rows)))
+    labels, contexts = (sorted({getattr(row, name) for row in rows}) for name in ("label", "context"))
     if len(labels) * len(contexts) > _MATRIX_CELLS:
         return None
     # A pair that stands in several splits shows the one out of context.
-    cells = {(row["label"], row["context"]): row for row in sorted(rows, key=lambda row: row["role"] == "out")}
-    body = [(wording.words(a), [cells.get((a, b)) for b in contexts]) for a in labels]
-    column = wording.words(report["benchmark"]["context_column"] or report["groups"]["columns"][-1])
+    cells: dict[tuple[str, str], GroupRow] = {}
+    cells |= {(row.label, row.context): row for row in sorted(rows, key=lambda row: row.role == "out")}
     return {
         "contexts": [wording.words(context) for context in contexts],
-        "body": body,
-        "column": column,
-        "says_trained": any(row["trained"] is not None for row in rows),
+        "body": [(wording.words(label), [cells.get((label, context)) for context in contexts]) for label in labels],
+        "column": wording.words(report.benchmark.context_column or report.groups.columns[-1]),
+        "says_trained": any(row.trained is not None for row in rows),
     }
 
 
-def _confidence(report: Mapping[str, Any], title: str) -> Section | None:
-    calibration = {side: part for side, part in (report.get("calibration") or {}).items() if part is not None}
-    sides: list[svg.Side] = [side for side in svg.SIDE_ORDER if side in calibration]
-    if not sides:
+def _confidence(report: "Report", title: str) -> Section | None:
+    curves, low = charts.reliability_curves(report)
+    if not curves:
         return None
-    drawn = [b for side in sides for b in calibration[side]["bins"] if b["n"] >= 20]
-    lowest = min((min(b["confidence"], b["accuracy_low"]) for b in drawn), default=0.5)
     finding = " ".join(
-        f"{theme.SIDES[side].capitalize()} {numbers.fraction(calibration[side]['accuracy'])}% are right at a mean "
-        f"confidence of {numbers.fraction(calibration[side]['mean_confidence'])}%."
-        for side in sides
+        f"{wording.sentence_case(curve.title)} {numbers.fraction(curve.calibration.accuracy)}% are right at a mean "
+        f"confidence of {numbers.fraction(curve.calibration.mean_confidence)}%."
+        for curve in curves
     )
-    curves = {side: calibration[side]["bins"] for side in sides}
-    chart = svg.reliability(curves, low=max(int(lowest * 10) / 10, 0.0), title=finding) if drawn else None
-    return {"title": title, "finding": finding, "chart": chart, "sides": [(side, calibration[side]) for side in sides]}
+    chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None
+    return {"title": title, "finding": finding, "chart": chart, "curves": curves}
 
 
-def _mistakes(report: Mapping[str, Any], *, images: bool) -> Section | None:
-    mistakes = list(report.get("mistakes") or [])[:_PICTURES]
+def _mistakes(report: "Report", *, images: bool) -> Section | None:
+    mistakes = report.mistakes[:_PICTURES]
     if not mistakes:
         return None
     budget, shown = _PICTURE_BYTES, []
     for mistake in mistakes:
-        size = _picture_size(mistake) if images and mistake["image"] else 0
+        size = _picture_size(mistake) if images and mistake.image else 0
         fits, budget = size <= budget, budget - (size if size <= budget else 0)
-        picture = Markup("data:image/jpeg;base64,{}").format(mistake["image"]) if size and fits else None
-        shown.append({"row": mistake, "picture": picture, "left_out": not fits} | _caption(report, mistake))
-    licenses = [(wording.name(one["what"]), wording.name(one["license"])) for one in report["benchmark"]["licenses"]]
+        picture = Markup("data:image/jpeg;base64,{}").format(mistake.image) if size and fits else None
+        shown.append({"row": mistake, "picture": picture, "left_out": not fits} | _caption(report.benchmark, mistake))
+    has_pictures = report.benchmark.words.example == "image" or any(mistake.image for mistake in mistakes)
     return {
         "shown": shown,
-        "licenses": licenses,
-        "pictures": any(one["picture"] for one in shown),
-        "only_out": all(one["side"] == "out" for one in shown),
+        "licenses": [(wording.name(part.what), wording.name(part.license)) for part in report.benchmark.licenses],
+        "without_pictures": has_pictures and not any(card["picture"] for card in shown),
+        "only_out": all(card["side"] == "out" for card in shown),
     }
 
 
-def _picture_size(mistake: Mapping[str, Any]) -> int:
+def _picture_size(mistake: Mistake) -> int:
     try:
-        data = base64.b64decode(mistake["image"], validate=True)
-    except (binascii.Error, ValueError, TypeError):
+        data = base64.b64decode(mistake.image or "", validate=True)
+    except (binascii.Error, ValueError):
         data = b""
     if not data.startswith(b"\xff\xd8\xff"):
         raise OochubError(
-            f"The picture of mistake {wording.name(mistake['example_id'])!r} must be a base64 JPEG, and it is not. "
+            f"The picture of mistake {wording.name(mistake.example_id)!r} must be a base64 JPEG, and it is not. "
             "Make the report again with `oochub evaluate`, or render it without pictures."
         )
     return len(data)
 
 
-def _caption(report: Mapping[str, Any], mistake: Mapping[str, Any]) -> Section:
-    label, predicted = wording.words(mistake["label"]), wording.words(mistake["predicted"])
+def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> Section:
+    label, predicted = wording.words(mistake.label), wording.words(mistake.predicted)
     kinds = {"missed": f"missed: {label}", "false_alarm": f"seen, not there: {predicted}"}
-    on = "on " if report["benchmark"]["context_column"] == "background" else ""
-    link = _LINK.match(mistake["attribution"] or "")
+    place = f"{benchmark.words.place} " if benchmark.words.place else ""
+    attribution = mistake.attribution or ""
+    link = _LINK.match(attribution)
     return {
-        "kind": kinds.get(mistake["kind"], f"confused: {label}"),
-        "context": f"{on}{wording.words(mistake['context'])}" if mistake["context"] else "",
-        "said": predicted,
-        "side": mistake.get("role") or "out",
+        "kind": kinds.get(mistake.kind, f"{wording.words(mistake.kind)}: {label}"),
+        "context": f"{place}{wording.words(mistake.context)}" if mistake.context else "",
+        "answer": predicted,
+        "sure": "" if numbers.is_undefined(mistake.probability) else f" at {numbers.fraction(mistake.probability)}%",
+        "text": wording.name(mistake.text or "", _LONGEST_TEXT),
+        "side": mistake.role,
         "url": link[0] if link else None,
         "host": wording.name(link[0].split("/")[2], 40) if link else "",
-        "license": wording.name(mistake["attribution"][len(link[0]) if link else 0 :])
-        if mistake["attribution"]
-        else "",
+        "license": wording.name(attribution[len(link[0]) if link else 0 :]),
     }
 
 
-def _reproduce(report: Mapping[str, Any]) -> Section:
-    benchmark, model, made = report["benchmark"], report["model"], report["provenance"]
-    predictions, training = made["predictions"], made.get("training")
-    facts: list[tuple[str, Any]] = [
-        ("Data", f"{wording.name(benchmark['name'])}/{wording.name(benchmark['config'])}, "
-                 f"version {wording.name(benchmark['version'])}"),
-        ("About the data", "; ".join(numbers.counts_in_text(wording.name(note, 400)) for note in report["notes"])),
-        ("Predictions", f"{wording.name(predictions['file'])}, {numbers.count(predictions['rows'])} rows"),
-        ("Their SHA-256", wording.name(predictions["sha256"])),
-        ("Data fingerprint", wording.name(predictions["fingerprint"])),
-        ("Model", wording.name(model["id"])),
-        ("Model revision", wording.name(model.get("revision") or "")),
-        ("Mode", wording.name(model.get("mode") or "")),
-        ("Training", _training(training) if training else ""),
-        ("Intervals", f"95%, {numbers.count(made['resamples'])} resamples, seed {int(made['seed'])}"),
-        ("Versions", " · ".join(f"{wording.name(k)} {wording.name(v)}" for k, v in
-                               {"oochub": made["oochub"], **made["packages"], "Python": made["python"]}.items())),
-        ("Made", " on ".join(wording.name(v) for v in
-                             (made["when"]["created"], made["where"]["platform"], made["where"]["device"]))),
+def _reproduce(report: "Report") -> Section:
+    benchmark, model, origin = report.benchmark, report.model, report.provenance
+    predictions = origin.predictions
+    versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
+    made = (origin.when.get("created"), origin.where.get("platform"), origin.where.get("device"))
+    facts: list[tuple[str, str]] = [
+        ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
+                 f"version {wording.name(benchmark.version)}"),
+        ("About the data", "; ".join(notes(report))),
+        ("Predictions", f"{wording.name(predictions.file)}, {numbers.count(predictions.rows)} rows"),
+        ("Their SHA-256", wording.name(predictions.sha256)),
+        ("Data fingerprint", wording.name(predictions.fingerprint)),
+        ("Model", wording.model_words(model)),
+        ("Model revision", wording.name(model.revision or "")),
+        ("Mode", wording.name(model.mode or "")),
+        ("Training", _training(origin.training) if origin.training else ""),
+        ("Intervals", f"95%, {numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
+        ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
+        ("Made", " on ".join(wording.name(text) for text in made if text)),
     ]  # fmt: skip
-    home = benchmark["homepage"] if _LINK.fullmatch(benchmark["homepage"] or "") else None
     return {
         "facts": [(title, text) for title, text in facts if text],
-        "command": wording.clean(made["command"]),
-        "homepage": home,
-        "citation": wording.clean(benchmark["citation"]),
+        "command": wording.clean(origin.command),
+        "homepage": benchmark.homepage if _LINK.fullmatch(benchmark.homepage) else None,
+        "citation": wording.clean(benchmark.citation),
     }
 
 
-def _training(training: Mapping[str, Any]) -> str:
-    settings = ", ".join(f"{key} {value}" for key, value in (training.get("hyperparameters") or {}).items())
-    parts = [training["objective"] + (f" ({settings})" if settings else "")]
-    named = {"environments": "environments", "seed": "seed", "epochs": "epochs", "chosen": "selection"}
-    parts += [f"{title}: {training[key]}" for title, key in named.items() if training.get(key) is not None]
-    return wording.name("; ".join(parts), 400)
+def _training(training: Training) -> str:
+    settings = ", ".join(f"{key} {value}" for key, value in (training.hyperparameters or {}).items())
+    parts = [(training.objective or "") + (f" ({settings})" if settings else "")]
+    named = {"environments": training.environments, "seed": training.seed, "epochs": _epochs(training)}
+    named["chosen"] = training.selection
+    parts += [f"{title}: {value}" for title, value in named.items() if value is not None]
+    return wording.name("; ".join(filter(None, parts)), 400)
+
+
+def _epochs(training: Training) -> str | None:
+    return None if training.epochs is None else f"{training.epochs:g}"

@@ -1,25 +1,26 @@
 """The report: numbers with intervals, as JSON, table, picture and page."""
 
+import inspect
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.files import written_whole
+from oochub.report.detection_records import DetectionRow, ProbeRow
+from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.report.records import (
     Calibration,
-    DetectionRow,
-    EvaluatedBenchmark,
-    EvaluatedModel,
     Gap,
+    GroupRow,
     Groups,
     MatchedGap,
     MetricDescription,
     Mistake,
-    ProbeRow,
-    Provenance,
+    Role,
     Side,
     Slice,
     WorstValue,
@@ -99,7 +100,7 @@ class Report:
                 f"{path} has schema version {version}, this oochub reads {SCHEMA_VERSION}. "
                 "Make the report again from its predictions with `oochub evaluate`."
             )
-        return from_json(cls, content, what=str(path))
+        return _with_words(from_json(cls, content, what=str(path)), content)
 
     def save(self, path: str | Path) -> Path:
         """Writes report.json, whole or not at all."""
@@ -131,9 +132,26 @@ class Report:
             raise unknown_name("slice in this report", name, parts)
         return parts[name]
 
-    def side(self, side: Side) -> Slice | None:
-        """The slice in or out of context; None where the predictions have no such rows."""
-        return next((part for part in self.slices if part.role == side), None)
+    def slice_of(self, role: Role) -> Slice | None:
+        """The slice of that role, such as "in"; None where the predictions have no such rows."""
+        return next((part for part in self.slices if part.role == role), None)
+
+    @property
+    def group_rows(self) -> tuple[GroupRow, ...]:
+        """A row for each group and side; none without groups."""
+        return () if self.groups is None else self.groups.rows
+
+    def headline(self, role: Role) -> Estimate | None:
+        """The primary metric on the slice of that role; None where it was not asked for or has no rows."""
+        part = self.slice_of(role)
+        return None if part is None else part.metrics.get(self.benchmark.primary_metric)
+
+    def description(self, metric: str) -> MetricDescription:
+        """What the numbers of a metric mean; of one that the report does not describe, its name and no direction."""
+        benchmark = self.benchmark
+        direction = benchmark.metric_direction if metric == benchmark.primary_metric else "none"
+        unknown = MetricDescription(title=metric, direction=direction, unit="fraction", minimum=None, maximum=None)
+        return self.metrics.get(metric, unknown)
 
     def _slices_by_name(self) -> dict[str, Slice]:
         parts = {part.title: part for part in self.slices if part.role in _SIDES}
@@ -166,42 +184,59 @@ class Report:
             estimates["matched_gap"] = self.matched_gap.estimate
         return estimates
 
-    @property
-    def data(self) -> dict[str, Any]:
-        """The JSON of the report."""
-        content: dict[str, Any] = to_json(self)
-        return content
-
     def to_pandas(self) -> "pd.DataFrame":
         """One row a number: slice, split, metric, value, low, high, n, method, reason."""
         from oochub.report.tables import to_frame
 
-        return to_frame(self.data)
+        return to_frame(self)
 
     def to_markdown(self) -> str:
         """The verdict, the slices and the groups as Markdown tables."""
         from oochub.report.tables import to_markdown
 
-        return to_markdown(self.data)
+        return to_markdown(self)
 
     def to_latex(self) -> str:
         """The slices as a LaTeX table (booktabs)."""
         from oochub.report.tables import to_latex
 
-        return to_latex(self.data)
+        return to_latex(self)
 
     def to_html(self, path: str | Path | None = None, *, images: bool = True) -> str:
         """The self-contained page; written to `path` when one is given."""
         from oochub.report.page import render_page
 
-        page = render_page(self.data, images=images)
+        page = render_page(self, images=images)
         if path is not None:
             with written_whole(path) as draft:
                 draft.write_text(page, "utf-8")
         return page
 
     def plot(self, kind: str = "gap", ax: "Axes | None" = None) -> "Axes":
-        """Draws one kind of plot with matplotlib: "gap", "slices", "groups", "reliability" or "detection"."""
-        from oochub.figures._plots import plot
+        """Draws one figure of a report with matplotlib.
 
-        return plot(self.data, kind=kind, ax=ax)
+        Args:
+            kind: A figure whose first parameter is `report`: "gap", "slices", "groups", "reliability", "detection", or
+                that of a plug-in.
+            ax: Axes to draw on; None makes a new figure.
+
+        Raises:
+            OochubError: matplotlib is missing, no such figure, one that is not made of a report, or the report lacks
+                what it shows.
+        """
+        function: Callable[..., Axes] = catalog.get("figure", kind)
+        first = next(iter(inspect.signature(function).parameters))
+        if first != "report":
+            raise OochubError(
+                f"{kind} is made of {first}, not of one report. `oochub list figure` says what each shows."
+            )
+        return function(self, ax=ax)
+
+
+def _with_words(report: Report, content: Any) -> Report:
+    """A report made before reports held the words of their benchmark gets those of its declaration."""
+    benchmark = report.benchmark
+    if "words" in content["benchmark"] or benchmark.name not in catalog.names("benchmark"):
+        return report
+    words = catalog.get("benchmark", benchmark.name).of(benchmark.config).words
+    return replace(report, benchmark=replace(benchmark, words=words))

@@ -7,15 +7,14 @@ scale stretches with the page, while text, strokes and marks keep their size. Cu
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 from markupsafe import Markup
 
 from oochub.report import numbers
-from oochub.report.theme import SIDES
+from oochub.report.charts import Curve, GapChart
+from oochub.report.records import ConfidenceBin, Side
+from oochub.stats.estimate import Estimate
 
-Side = Literal["in", "out"]
-SIDE_ORDER: tuple[Side, Side] = ("in", "out")
 _Map = Callable[[float], float]
 
 _LABEL = 29.0  # percent of the head chart that a label may take
@@ -81,40 +80,37 @@ def icon(side: Side) -> Markup:
     return Markup('<svg class="ic" width="14" height="14" aria-hidden="true">{}</svg>').format(inner)
 
 
-def head(inside: Mapping[str, Any], outside: Mapping[str, Any], gap: str, *, chance: float, hollow: bool) -> Markup:
+def head(chart: GapChart, gap: str) -> Markup:
     """The head chart: one axis from chance to perfect, both marks with their intervals, the gap above the bar.
 
+    The left end is chance, unless a number lies below it. A side without a value has no mark.
+
     Args:
-        inside: Estimate in context; its value may be undefined, then only the other mark is drawn.
-        outside: Estimate out of context.
+        chart: What to draw; both marks are hollow where the question is not settled.
         gap: The gap in print.
-        chance: Primary metric of guessing, the left end unless a number lies below it.
-        hollow: Draw both marks hollow: the question is not settled.
     """
-    sides: dict[Side, Mapping[str, Any]] = {"in": inside, "out": outside}
-    known = {side: e for side, e in sides.items() if not numbers.is_undefined(e["value"])}
-    lowest = min([chance, *(e[key] for e in known.values() for key in ("value", "low") if e[key] is not None)])
-    scale = Scale(low=chance if lowest >= chance else max(0.0, math.floor(lowest * 10) / 10), high=1.0, width=86.0)
-    bar = Markup("")
-    if len(known) == 2:
-        ends = sorted(e["value"] for e in known.values())
-        bar = _line(scale.at(ends[0]), scale.at(ends[1]), 64, "gapbar")
-    drawn = [_axis(scale, chance), bar]
+    known = chart.sides
+    ends = [end for e in known.values() for end in (e, e.low) if not numbers.is_undefined(end)]
+    lowest = min([*ends, *([] if numbers.is_undefined(chart.chance) else [chart.chance])], default=0.0)
+    scale = Scale(
+        low=lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10), high=1.0, width=86.0
+    )
+    drawn = [_axis(scale, chart.chance)]
+    middle = [(scale.percent(known["in"]) + scale.percent(known["out"])) / 2] if len(known) == 2 else []
+    drawn += [_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
     drawn += [_whisker(scale, e, side, 64, 3) for side, e in known.items()]
-    drawn += [mark(side, scale.at(e["value"]), 64, size=9, hollow=hollow) for side, e in known.items()]
-    drawn += _head_labels(scale, known)
-    if len(known) == 2:
-        middle = (scale.percent(ends[0]) + scale.percent(ends[1])) / 2
-        drawn.append(_text(f"{max(middle, 10):.2f}%", 49, gap, anchor="middle", classes="k gap"))
+    drawn += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in known.items()]
+    drawn += _head_labels(scale, known, chart.titles)
+    drawn += [_text(f"{max(at, 10):.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
     body = Markup("").join(drawn)
     return Markup('<svg width="100%" height="106" aria-hidden="true" focusable="false">{}</svg>').format(body)
 
 
-def _head_labels(scale: Scale, known: Mapping[Side, Mapping[str, Any]]) -> list[Markup]:
+def _head_labels(scale: Scale, known: Mapping[Side, Estimate], titles: Mapping[Side, str]) -> list[Markup]:
     # Outward: the left label ends at its mark, the right one begins there. In the narrowest chart, 288 px, a label
     # takes 29% of the width, so near an edge it turns inward where the other side leaves room, else it is pushed in.
-    order = sorted(known, key=lambda side: (known[side]["value"], side == "in"))
-    at = [scale.percent(known[side]["value"]) for side in order]
+    order = sorted(known, key=lambda side: (known[side].value, side == "in"))
+    at = [scale.percent(known[side]) for side in order]
     places: dict[Side, tuple[float, str, int]] = {}
     if order:
         turns = at[0] < _LABEL and (len(at) == 1 or at[1] - at[0] > _LABEL + 2)
@@ -123,31 +119,32 @@ def _head_labels(scale: Scale, known: Mapping[Side, Mapping[str, Any]]) -> list[
         edge = places[order[0]][0] + (_LABEL if places[order[0]][1] == "start" else 0) + 3
         turns = at[1] > 100 - _LABEL and at[1] - _LABEL > edge
         places[order[1]] = (at[1], "end", -1) if turns else (min(max(at[1], edge), 100 - _LABEL), "start", 1)
-    made = []
+    labels = []
     for side, (x, anchor, sign) in places.items():
         spot = f"{x:.2f}%"
-        made.append(_text(spot, 15, numbers.fraction(known[side]["value"]), anchor=anchor, classes="k big"))
-        made.append(_text(spot, 30, SIDES[side], anchor=anchor, dx=sign * 12))
-        made.append(
+        labels.append(_text(spot, 15, numbers.fraction(known[side]), anchor=anchor, classes="k big"))
+        labels.append(_text(spot, 30, titles[side], anchor=anchor, dx=sign * 12))
+        labels.append(
             Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(spot, sign * 5, mark(side, "0", 0, size=4))
         )
-    return made
+    return labels
 
 
 def _axis(scale: Scale, chance: float) -> Markup:
-    values = [value for value in ticks(scale.low, scale.high) if abs(value - chance) > 0.035]
+    named = {} if numbers.is_undefined(chance) else {chance: "chance"}
+    values = [value for value in ticks(scale.low, scale.high) if not any(abs(value - at) <= 0.035 for at in named)]
     parts = [_line("0", f"{scale.width:.0f}%", 64, "ax")]
-    for value in sorted({*values, chance, 1.0}):
+    for value in sorted({*values, *named, 1.0}):
         x = scale.at(value)
         anchor = "start" if scale.percent(value) < 2 else "middle"
         parts.append(Markup('<line x1="{0}" x2="{0}" y1="60" y2="68" class="ax"/>').format(x))
         parts.append(_text(x, 84, f"{100 * value:.4g}", anchor=anchor))
-    parts.append(_text(scale.at(chance), 100, "chance", anchor="start" if scale.percent(chance) < 8 else "middle"))
-    parts.append(_text(scale.at(1.0), 100, "perfect", anchor="middle"))
+    for value, word in (named | {1.0: "perfect"}).items():
+        parts.append(_text(scale.at(value), 100, word, anchor="start" if scale.percent(value) < 8 else "middle"))
     return Markup("").join(parts)
 
 
-def bar(side: Side | None, estimate: Mapping[str, Any], scale: Scale) -> Markup:
+def bar(side: Side | None, estimate: Estimate, scale: Scale) -> Markup:
     """One row of a bar chart: a bar from zero, its mark at the end and its interval; grid lines behind.
 
     Args:
@@ -159,8 +156,8 @@ def bar(side: Side | None, estimate: Mapping[str, Any], scale: Scale) -> Markup:
         Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>').format(scale.at(t))
         for t in ticks(0, scale.high)
     ]
-    if not numbers.is_undefined(estimate["value"]):
-        x, name = scale.at(estimate["value"]), _CLASS.get(side or "", "plain")
+    if not numbers.is_undefined(estimate):
+        x, name = scale.at(estimate), _CLASS.get(side or "", "plain")
         parts.append(Markup('<rect x="0" y="9" width="{}" height="10" class="bar b-{}"/>').format(x, name))
         parts.append(_whisker(scale, estimate, side, 14, 2))
         parts.append(mark(side, x, 14, size=4.5) if side else Markup(""))
@@ -185,26 +182,20 @@ def bar_axis(scale: Scale) -> Markup:
     )
 
 
-def reliability(
-    curves: Mapping[Side, Sequence[Mapping[str, Any]]], *, low: float, title: str, fewest: int = 20
-) -> Markup:
+def reliability(curves: Sequence[Curve], *, low: float, title: str) -> Markup:
     """The reliability diagram of both sides on one square, above the histogram of confidence of each.
 
     Args:
-        curves: Bins of each side, as in `calibration` of a report.
+        curves: Of `oochub.report.charts.reliability_curves`.
         low: Left and lower end of both axes, in [0, 1).
         title: The finding, read out in place of the picture.
-        fewest: Bins with fewer answers are not drawn in the diagram.
     """
     x, y = (lambda v: 44 + 326 * (v - low) / (1 - low)), (lambda v: 336 - 326 * (v - low) / (1 - low))
-    parts, drawn = [_square_grid(x, y, low)], {}
-    for side, bins in curves.items():
-        drawn[side] = [b for b in bins if b["n"] >= fewest]
-        parts.append(_curve(side, drawn[side], x, y))
-    parts += _curve_labels(drawn, x, y)
-    tallest = max((b["n"] / sum(b["n"] for b in bins) for bins in curves.values() for b in bins if b["n"]), default=1.0)
-    for row, (side, bins) in enumerate(curves.items()):
-        parts.append(_histogram(side, bins, x, base=426 + 46 * row, tallest=tallest))
+    parts = [_square_grid(x, y, low), *(_curve(curve, x, y) for curve in curves), *_curve_labels(curves, x, y)]
+    every = [curve.calibration.bins for curve in curves]
+    tallest = max((b.n / sum(b.n for b in bins) for bins in every for b in bins if b.n), default=1.0)
+    for row, curve in enumerate(curves):
+        parts.append(_histogram(curve, x, base=426 + 46 * row, tallest=tallest))
     return Markup(
         '<svg viewBox="0 0 384 {}" class="plot" role="img" aria-labelledby="reliability-title">'
         '<title id="reliability-title">{}</title>{}</svg>'
@@ -226,55 +217,57 @@ def _square_grid(x: _Map, y: _Map, low: float) -> Markup:
     return Markup("").join(parts)
 
 
-def _curve(side: Side, bins: Sequence[Mapping[str, Any]], x: _Map, y: _Map) -> Markup:
-    if not bins:
+def _curve(curve: Curve, x: _Map, y: _Map) -> Markup:
+    if not curve.drawn:
         return Markup("")
-    low = [(b["confidence"], b["accuracy_low"]) for b in bins]
-    high = [(b["confidence"], b["accuracy_high"]) for b in bins]
-    middle = [(x(b["confidence"]), min(y(b["accuracy"]), 336)) for b in bins]
+    low = [(b.confidence, b.accuracy_low) for b in curve.drawn]
+    high = [(b.confidence, b.accuracy_high) for b in curve.drawn]
+    middle = [(x(b.confidence), min(y(b.accuracy), 336)) for b in curve.drawn]
     band = " ".join(f"{x(c):.1f},{min(y(a), 336):.1f}" for c, a in [*low, *reversed(high)])
     line = " ".join(f"{px:.1f},{py:.1f}" for px, py in middle)
-    name = _CLASS[side]
+    name = _CLASS[curve.side]
     parts = [Markup('<polygon points="{}" class="band-{}"/>').format(band, name)]
     parts.append(Markup('<polyline points="{}" class="curve l-{}"/>').format(line, name))
-    return Markup("").join(parts + [mark(side, f"{px:.1f}", f"{py:.1f}", size=3.6) for px, py in middle])
+    return Markup("").join(parts + [mark(curve.side, f"{px:.1f}", f"{py:.1f}", size=3.6) for px, py in middle])
 
 
-def _curve_labels(drawn: Mapping[Side, Sequence[Mapping[str, Any]]], x: _Map, y: _Map) -> list[Markup]:
+def _curve_labels(curves: Sequence[Curve], x: _Map, y: _Map) -> list[Markup]:
     # Where the curves are farthest apart: the upper one is named above to the left, the lower one below to the right.
-    points = {side: [(x(b["confidence"]), y(b["accuracy"])) for b in bins] for side, bins in drawn.items() if bins}
+    titles = {curve.side: curve.title for curve in curves if curve.drawn}
+    points = {curve.side: [(x(b.confidence), y(b.accuracy)) for b in curve.drawn] for curve in curves if curve.drawn}
     if len(points) < 2:
-        return [_text("364", 326, SIDES[side], anchor="end", classes="k halo") for side in points]
+        return [_text("364", 326, title, anchor="end", classes="k halo") for title in titles.values()]
     pairs = [(p, min(points["out"], key=lambda q: abs(q[0] - p[0]))) for p in points["in"]]
     p, q = max(pairs, key=lambda pair: abs(pair[0][1] - pair[1][1]))
-    upper, lower = (("in", p), ("out", q)) if p[1] <= q[1] else (("out", q), ("in", p))
-    (ux, uy), (lx, ly) = upper[1], lower[1]
+    sides: tuple[Side, Side] = ("in", "out") if p[1] <= q[1] else ("out", "in")
+    (ux, uy), (lx, ly) = (p, q) if p[1] <= q[1] else (q, p)
     at_top = uy < 36  # no room above: below the curve to the right instead
     x_up, y_up, anchor = (min(ux + 5, 290), uy + 20, "start") if at_top else (max(ux - 9, 134), uy - 9, "end")
     return [
-        _text(f"{x_up:.1f}", y_up, SIDES[upper[0]], anchor=anchor, classes="k halo"),
-        _text(f"{min(lx + 9, 282):.1f}", min(ly + 17, 328), SIDES[lower[0]], classes="k halo"),
+        _text(f"{x_up:.1f}", y_up, titles[sides[0]], anchor=anchor, classes="k halo"),
+        _text(f"{min(lx + 9, 282):.1f}", min(ly + 17, 328), titles[sides[1]], classes="k halo"),
     ]
 
 
-def _histogram(side: Side, bins: Sequence[Mapping[str, Any]], x: _Map, *, base: float, tallest: float) -> Markup:
-    total = sum(b["n"] for b in bins)
+def _histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
+    bins: Sequence[ConfidenceBin] = curve.calibration.bins
+    total = sum(b.n for b in bins)
     parts = [Markup('<line x1="44" x2="370" y1="{0}" y2="{0}" class="gl"/>').format(base)]
-    for b in (b for b in bins if b["n"] and x(b["high"]) > 44):
-        left, height = max(x(b["low"]), 44.0), 26 * b["n"] / total / tallest
+    for b in (b for b in bins if b.n and x(b.high) > 44):
+        left, height = max(x(b.low), 44.0), 26 * b.n / total / tallest
         parts.append(
             Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(
-                left + 1, base - height, x(b["high"]) - left - 2, height, _CLASS[side]
+                left + 1, base - height, x(b.high) - left - 2, height, _CLASS[curve.side]
             )
         )
-    return Markup("").join([*parts, _text("46", base - 30, f"share of answers, {SIDES[side]}", classes="halo")])
+    return Markup("").join([*parts, _text("46", base - 30, f"share of answers, {curve.title}", classes="halo")])
 
 
-def _whisker(scale: Scale, estimate: Mapping[str, Any], side: str | None, y: float, width: float) -> Markup:
-    if numbers.is_undefined(estimate["low"]) or numbers.is_undefined(estimate["high"]):
+def _whisker(scale: Scale, estimate: Estimate, side: str | None, y: float, width: float) -> Markup:
+    if not numbers.has_interval(estimate):
         return Markup("")
     return Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="l-{}" stroke-width="{}"/>').format(
-        scale.at(estimate["low"]), scale.at(estimate["high"]), y, y, _CLASS.get(side or "", "plain"), width
+        scale.at(estimate.low), scale.at(estimate.high), y, y, _CLASS.get(side or "", "plain"), width
     )
 
 

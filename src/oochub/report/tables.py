@@ -1,247 +1,243 @@
 """A report as tables: for the terminal, for Markdown, for LaTeX, and as a data frame of every number."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
-from oochub.report import numbers, theme, wording
-from oochub.report.detector_tables import detection_blocks, detection_estimates, legend
-from oochub.report.markup import latex_row, latex_text, markdown_row, markdown_text
-from oochub.report.matched_words import matched_words
+from oochub.report import detector_words, numbers, theme, wording
+from oochub.report.charts import group_rows
+from oochub.report.detection_records import DetectionRow, ProbeRow
+from oochub.report.findings import matched_words, out_count
+from oochub.report.text_table import TextTable, markdown_text
 from oochub.report.verdict import verdict
+from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Group
+
+    from oochub.report.report import Report
+
+_DETECTION = {
+    "auroc_new_class": "New classes ↑",
+    "auroc_failure": "Failures ↑",
+    "fpr_at_tpr_id": "FPR@95 ↓",
+    "correct_discarded": "Discarded ↓",
+}
+_PROBE = {"before": "Before", "after": "After", "change": "Change", "beyond_msp": "Beyond msp"}
+_SIGNED = ("change", "beyond_msp")
 
 
-def terminal(report: Mapping[str, Any]) -> Group:
-    """A report for a terminal: the verdict, in context beside out of context, the groups, the notes.
+def terminal(report: "Report") -> "Group":
+    """A report for a terminal: the verdict, in context beside out of context, the groups, the detectors, the notes.
 
-    Args:
-        report: A report of schema version 1.
+    Where the predictions have no rows on either side, the slices stand in place of the sides.
 
     Returns:
         A rich renderable; names in it are plain text, never console markup.
     """
-    said = verdict(report)
-    parts: list[Any] = [Text(said.sentence, style="bold"), Text(said.lead), Text(), _sides_table(report), Text()]
-    if _group_rows(report):
-        parts += [_groups_table(report), Text()]
-    matched = matched_words(report)
-    parts += [Text(line) for line in ([matched] if matched else []) + [fact.text for fact in said.facts[1:]]]
-    for block in detection_blocks(report):
-        heading = [Text(), Text(block.title, style="bold"), *map(Text, block.sentences)]
-        parts += [*heading, _filled(_table(block.heads), block.rows)]
-    parts += [Text(), Text(legend(report), style="dim")] if legend(report) else []
-    parts += [Text(f"Note: {note}") for note in _notes(report)]
+    from rich.console import Group
+    from rich.text import Text
+
+    answer = verdict(report)
+    sides = report.slice_of("in") is not None or report.slice_of("out") is not None
+    parts: list[Any] = [Text(answer.sentence, style="bold"), Text(answer.lead), Text()]
+    parts += [*(sides_table(report) if sides else slices_table(report)).to_terminal(), Text()]
+    groups, matched, legend = groups_table(report), matched_words(report), _legend(report)
+    parts += [*groups.to_terminal(), Text()] if groups.rows else []
+    parts += [Text(line) for line in ([matched] if matched else []) + [fact.text for fact in answer.facts[1:]]]
+    for table in detector_tables(report):
+        parts += [Text(), Text(table.title, style="bold"), *map(Text, table.sentences), *table.to_terminal()]
+    parts += [Text(), Text(legend, style="dim")] if legend else []
+    parts += [Text(f"Note: {note}") for note in notes(report)]
     return Group(*parts)
 
 
-def to_markdown(report: Mapping[str, Any]) -> str:
-    """A report in Markdown: the verdict, its facts, both sides, all slices, the groups, the notes.
-
-    Args:
-        report: A report of schema version 1.
+def to_markdown(report: "Report") -> str:
+    """A report in Markdown: the verdict, its facts, both sides, all slices, the groups, the detectors, the notes.
 
     Returns:
         Text ending in a line feed; pipes, angle brackets and other markup in names are escaped.
     """
-    said = verdict(report)
-    lines = [
-        f"**{markdown_text(said.headline)}**{markdown_text(f' {said.rest}' if said.rest else '')}",
-        "",
-        markdown_text(said.lead),
-        "",
-    ]
-    lines += [f"- {fact.title}: **{markdown_text(fact.answer)}**{markdown_text(fact.detail)}" for fact in said.facts]
-    matched = matched_words(report)
+    answer, matched, legend = verdict(report), matched_words(report), _legend(report)
+    rest = markdown_text(f" {answer.rest}" if answer.rest else "")
+    lines = [f"**{markdown_text(answer.headline)}**{rest}", "", markdown_text(answer.lead), ""]
+    lines += [f"- {fact.title}: **{markdown_text(fact.answer)}**{markdown_text(fact.detail)}" for fact in answer.facts]
     lines += [f"- {markdown_text(matched)}", ""] if matched else [""]
-    lines += _markdown_table(["Metric", "In context", "Out of context", "Gap, points"], _sides(report), join=" ")
-    lines += ["", *_markdown_table(["Slice", *_heads(report), "n"], _slice_rows(report), join="<br>")]
-    if _group_rows(report):
-        lines += [
-            "",
-            *_markdown_table(["Group", "Side", "Error % ↓", "95% interval", "n"], _group_rows(report), join=" "),
-        ]
-    for block in detection_blocks(report):
-        lines += ["", f"**{markdown_text(block.title)}** {markdown_text(' '.join(block.sentences))}", ""]
-        lines += _markdown_table(block.heads, block.rows, join="<br>")
-    lines += ["", markdown_text(legend(report))] if legend(report) else []
+    lines += [sides_table(report).to_markdown(" ({})"), "", slices_table(report).to_markdown()]
+    groups = groups_table(report)
+    lines += ["", groups.to_markdown(" ({})")] if groups.rows else []
+    for table in detector_tables(report):
+        lines += ["", f"**{markdown_text(table.title)}** {markdown_text(' '.join(table.sentences))}", ""]
+        lines.append(table.to_markdown())
+    lines += ["", markdown_text(legend)] if legend else []
     lines += ["", "The numbers in brackets or under a value are its 95% interval."]
-    lines += [f"Note: {markdown_text(note)}." for note in _notes(report)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *(f"Note: {markdown_text(note)}." for note in notes(report))]) + "\n"
 
 
-def to_latex(report: Mapping[str, Any]) -> str:
+def to_latex(report: "Report") -> str:
     r"""The slices as a LaTeX table in the style of booktabs, the intervals in small type below the values.
-
-    Args:
-        report: A report of schema version 1.
 
     Returns:
         A `table` environment; it needs `\usepackage{booktabs}`.
     """
-    heads = _heads(report)
-    lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{l{'r' * (len(heads) + 1)}}}", r"\toprule"]
-    lines += [latex_row([latex_text(head) for head in ("Slice", *heads, "n")]), r"\midrule"]
-    for cells in _slice_rows(report):
-        lines.append(latex_row([latex_text(cell.partition("\n")[0]) for cell in cells]))
-        below = [cell.partition("\n")[2] for cell in cells]
-        if any(below):
-            lines.append(latex_row([rf"{{\footnotesize {latex_text(cell)}}}" if cell else "" for cell in below]))
-    benchmark = report["benchmark"]
-    task = f"{wording.name(benchmark['name'])}/{wording.name(benchmark['config'])}"
-    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in _notes(report))
-    said = f"{wording.name(report['model']['id'])} on {task}. {verdict(report).sentence}"
-    matched = f" {matched_words(report)}".rstrip()
-    caption = f"{said}{matched} Below each value its 95% interval.{notes}"
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(caption)}}}", r"\end{table}"]
-    return "\n".join(lines) + "\n"
+    benchmark = report.benchmark
+    task = f"{wording.model_words(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}."
+    sentences = [task, verdict(report).sentence, matched_words(report), "Below each value its 95% interval."]
+    sentences += [f"{wording.sentence_case(note)}." for note in notes(report)]
+    return slices_table(report).to_latex(" ".join(filter(None, sentences)))
 
 
-def to_frame(report: Mapping[str, Any]) -> "pd.DataFrame":
+def to_frame(report: "Report") -> "pd.DataFrame":
     """Every number of the slices, the gap, the groups and the detectors, one to a row, at full precision.
-
-    Args:
-        report: A report of schema version 1.
 
     Returns:
         Columns slice, metric, value, low, high (float, nan where undefined), n (int), method and reason (str, missing
         where there is none). The slice of the gap is "gap", that of the matched one "gap matched on area", that of a
         group "group split:name", that of a detector "detection in / out" (its metric begins with its name).
     """
-    import pandas as pd
-
-    rows = [(part["name"], metric, one) for part in report["slices"] for metric, one in part["metrics"].items()]
-    gap = report["gap"]
-    rows.append(("gap", gap["metric"], gap | {"n": gap["n_in"] + gap["n_out"]}))
-    matched = report.get("matched_gap")
-    if matched:
-        rows.append((f"gap matched on {matched['column']}", matched["metric"], matched))
-    for row in (report.get("groups") or {"rows": []})["rows"]:
-        group = f"group {row['split']}:{row['group']}"
-        rows += [(group, metric, row[metric]) for metric in ("accuracy", "error_rate", "nll") if metric in row]
-    rows += detection_estimates(report)
     records = [
-        {"slice": name, "metric": metric}
-        | {key: math.nan if one[key] is None else float(one[key]) for key in ("value", "low", "high")}
-        | {"n": int(one["n"]), "method": one["method"], "reason": one["reason"]}
-        for name, metric, one in rows
+        {"slice": part, "metric": metric, "value": estimate.value, "low": estimate.low, "high": estimate.high}
+        | {"n": estimate.n, "method": estimate.method, "reason": estimate.reason}
+        for part, metric, estimate in _estimates(report)
     ]
-    return pd.DataFrame.from_records(records)
+    return TextTable(heads=(), rows=(), records=tuple(records)).to_frame()
 
 
-def _metrics(report: Mapping[str, Any]) -> list[str]:
-    primary = report["benchmark"]["primary_metric"]
-    names = [m for m in report["metrics"] if any(m in part["metrics"] for part in report["slices"])]
-    return sorted(names, key=lambda metric: metric != primary)
-
-
-def _head(report: Mapping[str, Any], metric: str) -> str:
-    described = report["metrics"][metric]
-    unit, arrow = numbers.unit_of(metric, described["unit"]), numbers.arrow(described["direction"])
-    return f"{wording.name(described['title'], 40)} {unit} {arrow}"
-
-
-def _heads(report: Mapping[str, Any]) -> list[str]:
-    return [_head(report, metric) for metric in _metrics(report)]
-
-
-def _cell(estimate: Mapping[str, Any] | None, unit: str) -> str:
-    """The value, a line feed, and its interval or the reason why it has none."""
-    if estimate is None:
-        return numbers.ABSENT
-    below = numbers.interval(estimate, unit) or wording.name(estimate["reason"] or "no interval")
-    return f"{numbers.quantity(estimate['value'], unit)}\n{below}"
-
-
-def _sides(report: Mapping[str, Any]) -> list[list[str]]:
-    inside, outside = wording.find_slice(report, "in"), wording.find_slice(report, "out")
-    gap, benchmark = report["gap"], report["benchmark"]
+def sides_table(report: "Report") -> TextTable:
+    """In context beside out of context: every metric that a side has, the gap, chance, and how many rows."""
+    gap, benchmark = report.gap, report.benchmark
+    inside, outside = report.slice_of("in"), report.slice_of("out")
     rows = []
     for metric in _metrics(report):
-        unit = report["metrics"][metric]["unit"]
-        pair = [None if part is None else part["metrics"].get(metric) for part in (inside, outside)]
-        if any(one is not None for one in pair):
-            below = numbers.interval_points(gap) or wording.name(gap["reason"] or "no interval")
-            difference = f"{numbers.points(gap['value'])}\n{below}" if metric == gap["metric"] else numbers.ABSENT
-            rows.append([_head(report, metric), *(_cell(one, unit) for one in pair), difference])
-        if metric == benchmark["primary_metric"]:
-            chance = numbers.fraction(benchmark["chance"])
-            rows.append(["chance", chance, chance, numbers.ABSENT])
-    rows.append(["n", numbers.count(gap["n_in"]), wording.out_count(report), numbers.ABSENT])
-    return rows
+        pair = [None if part is None else part.metrics.get(metric) for part in (inside, outside)]
+        if any(estimate is not None for estimate in pair):
+            unit = report.description(metric).unit
+            difference = _cell(gap.estimate, signed=True) if metric == gap.metric else numbers.ABSENT
+            rows.append((_head(report, metric), *(_cell(estimate, unit) for estimate in pair), difference))
+        if metric == benchmark.primary_metric and not numbers.is_undefined(benchmark.chance):
+            chance = numbers.fraction(benchmark.chance)
+            rows.append(("chance", chance, chance, numbers.ABSENT))
+    rows.append(("n", numbers.count(gap.n_in), out_count(report), numbers.ABSENT))
+    titles = [wording.sentence_case(wording.side_title(benchmark, side)) for side in ("in", "out")]
+    return TextTable(heads=("Metric", *titles, "Gap, points"), rows=tuple(rows))
 
 
-def _slice_rows(report: Mapping[str, Any]) -> list[list[str]]:
-    metrics, rows = _metrics(report), []
-    for part in sorted(report["slices"], key=lambda part: theme.ROLES.index(part["role"])):
-        cells = [_cell(part["metrics"].get(metric), report["metrics"][metric]["unit"]) for metric in metrics]
-        rows.append([wording.slice_words(report, part), *cells, numbers.count(part["n"])])
-    primary, benchmark = report["benchmark"]["primary_metric"], report["benchmark"]
-    chance = [numbers.fraction(benchmark["chance"]) if m == primary else numbers.ABSENT for m in metrics]
-    return [*rows, ["chance", *chance, numbers.ABSENT]]
+def slices_table(report: "Report") -> TextTable:
+    """Every metric on every slice, and chance."""
+    metrics, benchmark = _metrics(report), report.benchmark
+    rows = []
+    for part in sorted(report.slices, key=lambda part: theme.ROLES.index(part.role)):
+        cells = [_cell(part.metrics.get(metric), report.description(metric).unit) for metric in metrics]
+        rows.append((wording.slice_words(benchmark, part), *cells, numbers.count(part.n)))
+    if benchmark.primary_metric in metrics and not numbers.is_undefined(benchmark.chance):
+        chance = {benchmark.primary_metric: numbers.fraction(benchmark.chance)}
+        rows.append(("chance", *(chance.get(metric, numbers.ABSENT) for metric in metrics), numbers.ABSENT))
+    heads = ("Slice", *(_head(report, metric) for metric in metrics), "n")
+    return TextTable(heads=heads, rows=tuple(rows))
 
 
-def _group_rows(report: Mapping[str, Any]) -> list[list[str]]:
-    rows = (report.get("groups") or {"rows": []})["rows"]
-    ordered = sorted(rows, key=lambda row: (row["role"] != "out", -(row["error_rate"]["value"] or 0.0)))
-    return [
-        [
-            wording.group_words(report, row),
-            theme.SIDES[row["role"]] if row["role"] else numbers.ABSENT,
-            *_cell(row["error_rate"], "fraction").split("\n"),
-            numbers.count(row["n"]),
-        ]
-        for row in ordered
+def groups_table(report: "Report") -> TextTable:
+    """The error of each group, those out of context first, most errors first; no rows without groups."""
+    rows = [
+        (
+            row.title,
+            wording.side_title(report.benchmark, row.side) if row.side else numbers.ABSENT,
+            *_cell(row.estimate).split("\n"),
+            numbers.count(row.n),
+        )
+        for row in group_rows(report)
     ]
+    heads = ("Group", "Side", "Error % ↓", "95% interval", "n")
+    return TextTable(heads=heads, rows=tuple(rows), left=frozenset({0, 1}))
 
 
-def _notes(report: Mapping[str, Any]) -> list[str]:
-    return [numbers.counts_in_text(wording.name(note, 400)) for note in report["notes"]]
+def detector_tables(report: "Report") -> list[TextTable]:
+    """A table for each pair of sets, then one for each probe of a pair; none for a report without detectors."""
+    tables = []
+    for pair in detector_words.detection_pairs(report):
+        tables.append(
+            TextTable(
+                title=pair.title(" / "),
+                sentences=(*detector_words.findings(pair.rows), detector_words.counts_words(pair.rows)),
+                heads=("Detector", *_DETECTION.values()),
+                rows=tuple((_name(row), *(_cell(row.metrics.get(key)) for key in _DETECTION)) for row in pair.rows),
+            )
+        )
+    for probed in detector_words.probe_pairs(report):
+        shown = [key for key in _PROBE if any(getattr(row, key) is not None for row in probed.rows)]
+        rows = [
+            (_name(row), *(_cell(getattr(row, key), signed=key in _SIGNED) for key in shown)) for row in probed.rows
+        ]
+        tables.append(
+            TextTable(
+                title=f"Zoom, {probed.title(' / ')}",
+                sentences=(detector_words.probe_words(probed.rows),),
+                heads=("Detector", *(_PROBE[key] for key in shown)),
+                rows=tuple(rows),
+            )
+        )
+    return tables
 
 
-def _sides_table(report: Mapping[str, Any]) -> Table:
-    table = _table(["", "In context", "Out of context", "Gap, points"])
-    for cells in _sides(report):
-        value = [Text.assemble(*_two_lines(cell)) for cell in cells[1:]]
-        table.add_row(Text(cells[0], style="bold" if "\n" in cells[1] else "dim"), *value)
-    return table
+def notes(report: "Report") -> list[str]:
+    """The caveats of the data, with their counts set as counts."""
+    return [numbers.counts_in_text(wording.name(note, 400)) for note in report.notes]
 
 
-def _groups_table(report: Mapping[str, Any]) -> Table:
-    table = _table(["Group", "Side", "Error % ↓", "95% interval", "n"])
-    for cells in _group_rows(report):
-        table.add_row(*(Text(cell) for cell in cells))
-    return table
+def _estimates(report: "Report") -> Iterator[tuple[str, str, Estimate]]:
+    """(slice, metric, estimate) of every number, in the order of report.json."""
+    for part in report.slices:
+        yield from ((part.name, metric, estimate) for metric, estimate in part.metrics.items())
+    yield "gap", report.gap.metric, report.gap.estimate
+    if report.matched_gap is not None:
+        yield f"gap matched on {report.matched_gap.column}", report.matched_gap.metric, report.matched_gap.estimate
+    for group in report.group_rows:
+        errors = {"accuracy": group.accuracy, "error_rate": group.error_rate, "nll": group.nll}
+        known = {metric: estimate for metric, estimate in errors.items() if estimate is not None}
+        yield from ((f"group {group.split}:{group.group}", metric, estimate) for metric, estimate in known.items())
+    for row in report.detection or ():
+        sets = f"detection {row.id_set} / {row.ood_set}"
+        yield from ((sets, f"{row.detector}/{metric}", estimate) for metric, estimate in row.metrics.items())
+    for probe in report.probes or ():
+        for key in _PROBE:
+            if getattr(probe, key) is not None:
+                yield f"{probe.probe} {probe.id_set} / {probe.ood_set}", f"{probe.detector}/{key}", getattr(probe, key)
 
 
-def _filled(table: Table, rows: Sequence[Sequence[str]]) -> Table:
-    for cells in rows:
-        table.add_row(*(Text.assemble(*_two_lines(cell)) for cell in cells))
-    return table
+def _metrics(report: "Report") -> list[str]:
+    """The metrics that a slice has, the primary one first."""
+    names = [metric for metric in report.metrics if any(metric in part.metrics for part in report.slices)]
+    return sorted(names, key=lambda metric: metric != report.benchmark.primary_metric)
 
 
-def _table(heads: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for i, title in enumerate(heads):
-        table.add_column(Text(title), justify="left" if i == 0 or title == "Side" else "right")
-    return table
+def _head(report: "Report", metric: str) -> str:
+    described = report.description(metric)
+    unit, arrow = numbers.unit_of(metric, described.unit), numbers.arrow(described.direction)
+    return " ".join(filter(None, (wording.name(described.title, 40), unit, arrow)))
 
 
-def _two_lines(cell: str) -> list[tuple[str, str]]:
-    value, _, below = cell.partition("\n")
-    return [(value, ""), *([(f"\n{below}", "dim")] if below else [])]
+def _cell(estimate: Estimate | None, unit: str = "fraction", *, signed: bool = False) -> str:
+    """The value, a line feed, and its interval or the reason why it has none; `signed` is a difference in points."""
+    if estimate is None:
+        return numbers.ABSENT
+    value = numbers.points(estimate) if signed else numbers.quantity(estimate, unit)
+    interval = numbers.interval_points(estimate) if signed else numbers.interval(estimate, unit)
+    return f"{value}\n{interval or wording.name(estimate.reason or 'no interval')}"
 
 
-def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, join: str) -> list[str]:
-    def cell(text: str) -> str:
-        value, _, below = map(markdown_text, text.partition("\n"))
-        return f"{value}{join}({below})" if below and join == " " else f"{value}{join}{below}" if below else value
+def _name(row: DetectionRow | ProbeRow) -> str:
+    return wording.name(row.detector, 60)
 
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *[[cell(text) for text in row] for row in rows]]
-    return [markdown_row(line) for line in lines]
+
+def _legend(report: "Report") -> str:
+    """What the columns of the detectors' tables are; "" for a report without detectors."""
+    if not report.detection:
+        return ""
+    lines = [
+        "New classes and failures: AUROC × 100.",
+        "FPR@95 %: out of distribution kept with 95% of what is in it.",
+        "Discarded %: right answers that go with 75% of what is out of distribution.",
+    ]
+    if report.probes:
+        lines.append("Before, after: mean share, in %, of the scores out of distribution below the pictures'.")
+    return " ".join(lines)

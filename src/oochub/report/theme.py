@@ -64,9 +64,6 @@ GOAL_MARKERS = MappingProxyType({"auroc_new_class": "s", "auroc_failure": "^"})
 GOAL_WORDS = MappingProxyType({"auroc_new_class": "new classes", "auroc_failure": "failures"})
 """The words beside these marks."""
 
-SIDES = MappingProxyType({"in": "in context", "out": "out of context"})
-"""The words beside the two colors."""
-
 ROLES = ("all", "in", "out", "hard_positive", "hard_negative", "split")
 """Order of the slices in every table and chart."""
 

@@ -1,16 +1,20 @@
 """The verdict on a report, in words: does the model rely on context, how much, on what, and how sure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from oochub.report import numbers, wording
-from oochub.report.group_drops import Drop, group_drops
-from oochub.report.theme import SIDES
+from oochub.report.findings import Drop, group_drops, out_count
+from oochub.report.records import Side, WorstValue
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
 
 Case = Literal["failed", "too_few", "relies", "slight", "no_effect", "reversed", "unclear"]
 
 _FEWEST = 50  # examples that the smallest out-of-context slice must hold
+_SIDES: tuple[Side, Side] = ("in", "out")
 
 
 class Fact(NamedTuple):
@@ -70,7 +74,7 @@ class Verdict:
         return self.case not in ("failed", "too_few", "unclear")
 
 
-def verdict(report: Mapping[str, Any]) -> Verdict:
+def verdict(report: "Report") -> Verdict:
     """Put the head numbers of a report into words; numbers in, text out.
 
     The gap is out of context minus in context on the benchmark's primary metric, negative = worse out of context.
@@ -87,31 +91,15 @@ def verdict(report: Mapping[str, Any]) -> Verdict:
     unclear   otherwise
     ========= =================================================================
 
-    Args:
-        report: A report of schema version 1.
+    The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
+    relies on it; else they say that it does worse on the second side, and not why.
 
-    Raises:
-        KeyError: A field of the schema is missing.
+    Args:
+        report: Any report; what it lacks is said, or left out.
     """
     case = _case(report)
-    gap, benchmark = report["gap"], report["benchmark"]
-    bounds = (numbers.points(gap["low"]), numbers.points(gap["high"]))
-    headline, rest = {
-        "failed": ("This model has not learned the task.", "Its gap says nothing."),
-        "too_few": ("Too few out-of-context examples to say.", ""),
-        "relies": ("This model relies on context.", ""),
-        "slight": ("This model is slightly worse out of context.", ""),
-        "no_effect": (
-            f"Any effect of context is smaller than {numbers.whole_points(benchmark['practical_gap'])} points.",
-            "",
-        ),
-        "reversed": ("This model does better out of context.", "Check labels and slices before believing it."),
-        "unclear": (
-            "No clear sign that this model relies on context.",
-            f"The data allow a gap between {bounds[0]} and {bounds[1]} points.",
-        ),
-    }[case]
     drops = group_drops(report)
+    headline, rest = _headline(report, case)
     return Verdict(
         case=case,
         headline=headline,
@@ -123,74 +111,108 @@ def verdict(report: Mapping[str, Any]) -> Verdict:
     )
 
 
-def _case(report: Mapping[str, Any]) -> Case:
-    benchmark, gap = report["benchmark"], report["gap"]
-    d = benchmark["practical_gap"]
-    inside = _primary(report, "in")
-    if inside is not None and not numbers.is_undefined(inside["low"]) and inside["low"] <= benchmark["chance"]:
+def _case(report: "Report") -> Case:
+    inside, gap, d = report.headline("in"), report.gap.estimate, report.benchmark.practical_gap
+    if inside is not None and inside.low <= report.benchmark.chance:
         return "failed"
-    g, low, high = gap["value"], gap["low"], gap["high"]
-    if any(numbers.is_undefined(number) for number in (g, low, high)) or gap["n_out_smallest"] < _FEWEST:
+    if any(map(numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < _FEWEST:
         return "too_few"
-    if high < 0:
-        return "relies" if g <= -d else "slight"
-    if low > -d and high < d:
+    if gap.high < 0:
+        return "relies" if gap <= -d else "slight"
+    if gap.low > -d and gap.high < d:
         return "no_effect"
-    return "reversed" if low > 0 and g >= d else "unclear"
+    return "reversed" if gap.low > 0 and gap >= d else "unclear"
 
 
-def _primary(report: Mapping[str, Any], role: str) -> Mapping[str, Any] | None:
-    part = wording.find_slice(report, role)
-    return None if part is None else part["metrics"].get(report["benchmark"]["primary_metric"])
+def _headline(report: "Report", case: Case) -> tuple[str, str]:
+    """The sentence that answers the question, and what must be said with it."""
+    benchmark, gap = report.benchmark, report.gap.estimate
+    cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
+    worse = f"relies on {cause}" if cause else f"does worse {outside}"
+    effect = f"effect of {cause}" if cause else "difference"
+    sentences = {
+        "failed": ("This model has not learned the task.", "Its gap says nothing."),
+        "too_few": (f"Too few {outside.replace(' ', '-')} examples to say.", ""),
+        "relies": (f"This model {worse}.", ""),
+        "slight": (f"This model is slightly worse {outside}.", ""),
+        "no_effect": (f"Any {effect} is smaller than {numbers.whole_points(benchmark.practical_gap)} points.", ""),
+        "reversed": (f"This model does better {outside}.", "Check labels and slices before believing it."),
+        "unclear": (
+            f"No clear sign that this model {worse}.",
+            f"The data allow a gap between {numbers.points(gap.low)} and {numbers.points(gap.high)} points.",
+        ),
+    }
+    return sentences[case]
 
 
-def _lead(report: Mapping[str, Any]) -> str:
-    metric = report["benchmark"]["primary_metric"]
-    title, values = wording.metric_title(report, metric), {}
-    for side in ("in", "out"):
-        estimate = _primary(report, side)
-        if estimate is not None and not numbers.is_undefined(estimate["value"]):
-            values[side] = float(estimate["value"])
-    if metric.startswith("worst_group"):
-        return _lead_of_worst_group(report)
+def _lead(report: "Report") -> str:
+    benchmark, metric = report.benchmark, report.benchmark.primary_metric
+    description, words = report.description(metric), report.benchmark.words
+    title = wording.name(description.title)
+    titles: dict[str, str] = {side: wording.side_title(benchmark, side) for side in _SIDES}
+    estimates = {side: report.headline(side) for side in _SIDES}
+    values = {side: value for side, value in estimates.items() if value is not None and not numbers.is_undefined(value)}
+    worst = _lead_of_worst_group(report) if metric.startswith("worst_group") else ""
+    if worst:
+        return worst
     if not values:
-        return f"{title} could not be measured on either side."
+        absent = all(value is None for value in estimates.values()) and metric not in report.metrics
+        return f"{title} {'was not evaluated' if absent else 'could not be measured'} on either side."
     if len(values) == 1:
         (side, value), other = *values.items(), "out" if "in" in values else "in"
-        return f"{title} is {numbers.fraction(value)} of 100 {SIDES[side]}; {SIDES[other]} it could not be measured."
+        amount = _of_100(value, description.unit)
+        return f"{title} is {amount} {titles[side]}; {titles[other]} it could not be measured."
+    if description.unit != "fraction":
+        amounts = [_of_100(values[side], description.unit) for side in _SIDES]
+        return f"{title} is {amounts[0]} {titles['in']} and {amounts[1]} {titles['out']}."
     inside, outside = numbers.times_in_100(values["in"], values["out"])
     if metric == "auc":
         return (
-            f"Shown one image with the object and one without, it picks the right one {inside} times in 100 when "
-            f"objects stand in their usual context, and {outside} times out of context."
+            f"Shown {wording.name(words.pair)}, it picks the right one {inside} times in 100 "
+            f"{wording.name(words.inside)}, and {outside} times {wording.name(words.outside)}."
         )
     if metric == "accuracy":
-        return f"It is right {inside} times in 100 on usual backgrounds and {outside} times on unusual ones."
-    return f"{title} is {inside} of 100 in context and {outside} out of context."
+        return (
+            f"It is right {inside} times in 100 {wording.name(words.inside)} and {outside} times "
+            f"{wording.name(words.outside)}."
+        )
+    return f"{title} is {inside} of 100 {titles['in']} and {outside} {titles['out']}."
 
 
-def _lead_of_worst_group(report: Mapping[str, Any]) -> str:
-    worst = report["worst_group"]["accuracy"]
-    average = (wording.find_slice(report, "all") or {"metrics": {}})["metrics"]["accuracy"]["value"]
-    low, mean = numbers.times_in_100(worst["value"], average)
+def _of_100(value: float, unit: str) -> str:
+    return f"{numbers.fraction(value)} of 100" if unit == "fraction" else f"{numbers.quantity(value, unit)} {unit}"
+
+
+def _lead_of_worst_group(report: "Report") -> str:
+    """Its accuracy beside the average; "" where one of them is missing."""
+    worst, every = (report.worst_group or {}).get("accuracy"), report.slice_of("all")
+    average = None if every is None else every.metrics.get("accuracy")
+    if worst is None or average is None or any(map(numbers.is_undefined, (worst.estimate, average))):
+        return ""
+    low, mean = numbers.times_in_100(worst.estimate, average)
     return f"Its worst group, {_worst_words(report, worst)}, is right {low} times in 100; the average is {mean}."
 
 
-def _how_much(report: Mapping[str, Any]) -> Fact:
-    gap, title = report["gap"], "How much"
-    metric = wording.in_sentence(wording.metric_title(report, report["benchmark"]["primary_metric"]))
-    if numbers.is_undefined(gap["value"]):
-        return Fact(title, numbers.UNDEFINED, f": {wording.clean(gap['reason'] or 'the gap could not be computed')}.")
-    interval = numbers.interval_points(gap)
-    inner = f"95% interval {interval}" if interval else f"no interval: {wording.clean(gap['reason'] or 'unknown')}"
-    where = f"{numbers.count(gap['n_in'])} examples in context against {wording.out_count(report)} out of context"
-    return Fact(title, f"{numbers.points(gap['value'])} points", f" of {metric} ({inner}), {where}.")
+def _how_much(report: "Report") -> Fact:
+    gap, title, benchmark = report.gap, "How much", report.benchmark
+    metric = wording.in_sentence(wording.name(report.description(benchmark.primary_metric).title))
+    reason = wording.clean(gap.estimate.reason or "unknown")
+    if numbers.is_undefined(gap.estimate):
+        reason = wording.clean(gap.estimate.reason or "the gap could not be computed")
+        return Fact(title, numbers.UNDEFINED, f": {reason}.")
+    interval = numbers.interval_points(gap.estimate)
+    inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
+    where = (
+        f"{numbers.count(gap.n_in)} examples {wording.side_title(benchmark, 'in')} against {out_count(report)} "
+        f"{wording.side_title(benchmark, 'out')}"
+    )
+    return Fact(title, f"{numbers.points(gap.estimate)} points", f" of {metric} ({inner}), {where}.")
 
 
-def _on_what(report: Mapping[str, Any], drops: Sequence[Drop]) -> Fact:
-    title, benchmark = "On what", report["benchmark"]
-    if benchmark["object"] is not None:
-        return _on_object(report)
+def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
+    title = "On what"
+    if report.benchmark.object is not None:
+        return _on_object(report, report.benchmark.object)
     if drops:
         clear = [drop for drop in drops if drop.is_clear and drop.value < 0][:3]
         if not clear:
@@ -198,58 +220,61 @@ def _on_what(report: Mapping[str, Any], drops: Sequence[Drop]) -> Fact:
         named = wording.listed([f"{drop.group} ({numbers.points(drop.value)})" for drop in clear])
         least = drops[-1]
         tail = f"; least for {least.group} ({numbers.points(least.value)})" if least not in clear else ""
-        return Fact(title, f"Most for {named}", f", in points of accuracy against the same class in context{tail}.")
-    worst = (report.get("worst_group") or {}).get("error_rate")
-    if worst is None or numbers.is_undefined(worst["value"]):
+        inside = wording.side_title(report.benchmark, "in")
+        return Fact(title, f"Most for {named}", f", in points of accuracy against the same class {inside}{tail}.")
+    worst = (report.worst_group or {}).get("error_rate")
+    if worst is None or numbers.is_undefined(worst.estimate):
         return Fact(title, "Groups were not measured.", "")
-    error = f"error {numbers.fraction(worst['value'])}% ({numbers.interval(worst) or 'no interval'})"
+    error = f"error {numbers.fraction(worst.estimate)}% ({numbers.interval(worst.estimate) or 'no interval'})"
     return Fact(title, f"Most errors for {_worst_words(report, worst)}", f": {error}.")
 
 
-def _worst_words(report: Mapping[str, Any], worst: Mapping[str, Any]) -> str:
-    rows = (report.get("groups") or {"rows": []})["rows"]
-    row = next((row for row in rows if row["group"] == worst["group"]), None)
-    return wording.words(worst["group"]) if row is None else wording.group_words(report, row)
+def _worst_words(report: "Report", worst: WorstValue) -> str:
+    row = next((row for row in report.group_rows if row.group == worst.group), None)
+    return wording.words(worst.group) if row is None else wording.group_words(report.benchmark, row)
 
 
-def _on_object(report: Mapping[str, Any]) -> Fact:
-    benchmark = report["benchmark"]
-    contexts = wording.listed([wording.words(context) for context in benchmark["contexts"]]) or "none declared"
+def _on_object(report: "Report", thing: str) -> Fact:
+    contexts = report.benchmark.contexts
+    usual = wording.listed([wording.words(context) for context in contexts]) or "none declared"
     errors = []
-    for role in ("hard_positive", "hard_negative"):
-        part = wording.find_slice(report, role)
-        estimate = part["metrics"].get("error_rate") if part is not None else None
-        if estimate is not None and benchmark["contexts"]:
-            pair = wording.pairing(benchmark, present=role == "hard_positive", role="out")
-            value = estimate["value"]
-            errors.append(f"{numbers.fraction(value)}{'' if numbers.is_undefined(value) else '%'} on {pair}")
+    for part in (report.slice_of("hard_positive"), report.slice_of("hard_negative")):
+        error = None if part is None else part.metrics.get("error_rate")
+        if part is not None and error is not None and contexts:
+            pair = wording.pairing(thing, contexts, present=part.role == "hard_positive", role="out")
+            errors.append(f"{numbers.fraction(error)}{'' if numbers.is_undefined(error) else '%'} on {pair}")
     detail = f": error {', '.join(errors)}." if errors else "."
-    return Fact("On what", f"{wording.words(benchmark['object'])} (usual context: {contexts})", detail)
+    return Fact("On what", f"{wording.words(thing)} (usual context: {usual})", detail)
 
 
-def _how_sure(report: Mapping[str, Any], case: Case, drops: Sequence[Drop]) -> Fact:
-    benchmark, gap = report["benchmark"], report["gap"]
-    if case == "failed":
-        inside = _primary(report, "in") or {}
-        answer = f"In context {numbers.interval(inside)}, chance is {numbers.whole_points(benchmark['chance'])}."
+def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
+    benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
+    if case == "failed" and inside is not None:
+        chance = numbers.whole_points(benchmark.chance)
+        answer = f"{_inside(report)} {numbers.interval(inside)}, chance is {chance}."
     elif case == "too_few":
-        smallest, reason = gap["n_out_smallest"], gap["reason"] or "the gap has no interval"
-        few = f"{numbers.count(smallest)} in the smallest out-of-context set, {_FEWEST} are needed."
+        smallest, reason = gap.n_out_smallest, gap.estimate.reason or "the gap has no interval"
+        outside = wording.side_title(benchmark, "out").replace(" ", "-")
+        few = f"{numbers.count(smallest)} in the smallest {outside} set, {_FEWEST} are needed."
         answer = few if smallest < _FEWEST else f"Undefined: {wording.clean(reason)}."
     elif case == "no_effect":
-        d = numbers.whole_points(benchmark["practical_gap"])
+        d = numbers.whole_points(benchmark.practical_gap)
         answer = f"The interval lies between \u2212{d} and +{d} points."
     else:
-        answer = f"The interval {'includes' if gap['low'] <= 0 <= gap['high'] else 'excludes'} zero."
+        answer = f"The interval {'includes' if gap.estimate.low <= 0 <= gap.estimate.high else 'excludes'} zero."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
     groups = f" Clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
-    seeds = numbers.seeds(report["model"]["seeds"])
-    return Fact("How sure", answer, f"{groups} {seeds[0].upper()}{seeds[1:]}.{_caveat(report)}")
+    covers = numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
+    return Fact("How sure", answer, f"{groups} {wording.sentence_case(covers)}.{_caveat(report)}")
 
 
-def _caveat(report: Mapping[str, Any]) -> str:
+def _inside(report: "Report") -> str:
+    return wording.sentence_case(wording.side_title(report.benchmark, "in"))
+
+
+def _caveat(report: "Report") -> str:
     """The first caveat that holds; one seed is said with the seeds."""
-    training = report["provenance"].get("training") or {}
-    if len(report["model"]["seeds"]) > 1 and "oracle" in str(training.get("selection", "")):
+    training = report.provenance.training
+    if len(report.model.seeds) > 1 and training is not None and "oracle" in (training.selection or ""):
         return " The model was chosen on test groups (oracle)."
     return ""

@@ -1,10 +1,10 @@
 """The names of a report as a reader sees them: cleaned, cut, and put together into fixed phrases without articles."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from oochub.report.numbers import count
+from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel
+from oochub.report.records import GroupRow, Side, Slice
 
 # C0 and C1 controls, bidi controls, line separators and lone surrogates: text that could redraw its surroundings
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -51,15 +51,6 @@ def listed(items: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(([", ".join(items[:-1])] if items[:-1] else []) + list(items[-1:]))
 
 
-def metric_title(report: Mapping[str, Any], metric: str) -> str:
-    """The printed name of a metric of the report.
-
-    >>> metric_title({"metrics": {"auc": {"title": "AUC"}}}, "auc")
-    'AUC'
-    """
-    return name(report["metrics"][metric]["title"])
-
-
 def in_sentence(title: str) -> str:
     """A title inside a sentence: its first letter small, unless the word is an abbreviation.
 
@@ -69,73 +60,63 @@ def in_sentence(title: str) -> str:
     return title[:1].lower() + title[1:] if title[1:2].islower() else title
 
 
-def group_words(report: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """A group in words: "car without road" where the benchmark has an object, else "labrador on desert".
-
-    >>> benchmark = {"object": "car", "contexts": ["road"], "context_column": "context_area"}
-    >>> row = {"group": "car/no_road", "label": "car", "context": "no_road", "role": "out"}
-    >>> group_words({"benchmark": benchmark}, row)
-    'car without road'
-    """
-    benchmark = report["benchmark"]
-    if benchmark["object"] is not None and benchmark["contexts"] and row["role"] is not None:
-        return pairing(benchmark, present=row["label"] == benchmark["object"], role=row["role"])
-    if not row.get("context"):
-        return words(row["group"])
-    between = " on " if benchmark["context_column"] == "background" else ", "
-    return f"{words(row['label'])}{between}{words(row['context'])}"
+def group_words(benchmark: EvaluatedBenchmark, row: GroupRow) -> str:
+    """A group in words: "car without road" where the benchmark has an object, else "labrador on desert"."""
+    if benchmark.object is not None and benchmark.contexts and row.role is not None:
+        return pairing(benchmark.object, benchmark.contexts, present=row.label == benchmark.object, role=row.role)
+    if not row.context:
+        return words(row.group)
+    return f"{words(row.label)}{f' {benchmark.words.place} ' if benchmark.words.place else ', '}{words(row.context)}"
 
 
-def pairing(benchmark: Mapping[str, Any], *, present: bool, role: str) -> str:
-    """One of the four pairings of an object with its context, in words.
+def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -> str:
+    """One of the four pairings of an object with its contexts, in words.
 
     Args:
-        benchmark: The benchmark part of a report, with its object and contexts.
+        thing: The object.
+        contexts: Its usual contexts.
         present: Whether the object is in the picture.
         role: "in" where object and context agree, "out" where one stands without the other.
 
-    >>> pairing({"object": "cup", "contexts": ["dining_table", "person"]}, present=False, role="out")
+    >>> pairing("cup", ["dining_table", "person"], present=False, role="out")
     'dining table or person without cup'
     """
-    thing = words(benchmark["object"])
-    context = listed([words(context) for context in benchmark["contexts"]], "or")
+    context = listed([words(context) for context in contexts], "or")
     if role == "in":
-        return f"{thing} with {context}" if present else f"neither {thing} nor {context}"
-    return f"{thing} without {context}" if present else f"{context} without {thing}"
+        return f"{words(thing)} with {context}" if present else f"neither {words(thing)} nor {context}"
+    return f"{words(thing)} without {context}" if present else f"{context} without {words(thing)}"
 
 
-def slice_words(report: Mapping[str, Any], part: Mapping[str, Any]) -> str:
-    """A slice in words.
+def slice_words(benchmark: EvaluatedBenchmark, part: Slice) -> str:
+    """A slice in words: "In context", "car without road (hard positives)", else its title."""
+    if part.role == "all":
+        return "All examples"
+    if part.role in ("in", "out"):
+        return sentence_case(side_title(benchmark, part.role))
+    if part.role in ("hard_positive", "hard_negative") and benchmark.object is not None and benchmark.contexts:
+        pair = pairing(benchmark.object, benchmark.contexts, present=part.role == "hard_positive", role="out")
+        return f"{pair} ({part.role.replace('_', ' ')}s)"
+    return name(part.title)
 
-    >>> slice_words({"benchmark": {"object": None, "contexts": []}}, {"role": "in", "title": "Validation"})
-    'In context'
+
+def side_title(benchmark: EvaluatedBenchmark, side: Side) -> str:
+    """What the benchmark calls a side in tables, legends and charts: "in context"."""
+    return name(benchmark.words.inside_title if side == "in" else benchmark.words.outside_title, _LONGEST_WORDS)
+
+
+def model_words(model: EvaluatedModel) -> str:
+    """What the model goes by: its id, else its objective.
+
+    >>> model_words(EvaluatedModel(objective="erm"))
+    'erm'
     """
-    benchmark, role = report["benchmark"], part["role"]
-    fixed = {"all": "All examples", "in": "In context", "out": "Out of context"}
-    if role in fixed:
-        return fixed[role]
-    if role in ("hard_positive", "hard_negative") and benchmark["object"] is not None and benchmark["contexts"]:
-        pair = pairing(benchmark, present=role == "hard_positive", role="out")
-        return f"{pair} ({role.replace('_', ' ')}s)"
-    return name(part["title"])
+    return name(model.id or model.objective or "a model")
 
 
-def find_slice(report: Mapping[str, Any], role: str) -> Mapping[str, Any] | None:
-    """The slice with the role, None where the report has none.
+def sentence_case(text: str) -> str:
+    """The text with its first letter large.
 
-    >>> find_slice({"slices": [{"role": "in", "n": 3}]}, "in")
-    {'role': 'in', 'n': 3}
+    >>> sentence_case("out of context")
+    'Out of context'
     """
-    return next((part for part in report["slices"] if part["role"] == role), None)
-
-
-def out_count(report: Mapping[str, Any]) -> str:
-    """How many examples are out of context: positives + negatives where the hard slices say so.
-
-    >>> out_count({"gap": {"n_out": 7}, "slices": []})
-    '7'
-    """
-    halves = [find_slice(report, role) for role in ("hard_positive", "hard_negative")]
-    if all(half is not None for half in halves):
-        return " + ".join(count(half["n"]) for half in halves if half is not None)
-    return count(report["gap"]["n_out"])
+    return text[:1].upper() + text[1:]

@@ -108,7 +108,7 @@ def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int 
     for name in (name for name in report if "/" in name or name == "gap"):
         one = report[name]
         found |= {name: one.value, f"{name}.low": one.low, f"{name}.high": one.high, f"{name}.n": one.n}
-    main = next(part["split"] for part in report.data["slices"] if part["role"] == "all")
+    main = next(part.split for part in report.slices if part.role == "all")
     for split in dict.fromkeys(predictions.split):
         if split != main:
             of_split = evaluate(_only(predictions, split))

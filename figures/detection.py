@@ -1,0 +1,84 @@
+"""Both AUROCs of every detector of a report with their intervals: new classes and failures, pair by pair of sets."""
+
+from typing import TYPE_CHECKING
+
+from oochub.errors import OochubError
+from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
+from oochub.report import numbers, theme, wording
+from oochub.report.detector_words import detection_pairs, goal_estimate
+from oochub.report.report import Report
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_OFFSET = 0.17  # of a row: new classes above its middle, failures below
+
+
+def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
+    """Draws both goals of each detector, pair by pair, best for new classes first.
+
+    Args:
+        report: A report with detectors.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: detectors downward below the title of their pair, AUROC times 100 to the right.
+
+    Raises:
+        OochubError: The report has no detectors.
+
+    Source: ImageNet-OOD, Section 4.3: new-class detection and failure detection.
+
+    >>> import oochub
+    >>> known = oochub.Predictions.from_arrays(logits=[[3.0, 0.0], [2.0, 0.0]], label=[0, 1], config="known")
+    >>> new = oochub.Predictions.from_arrays(logits=[[1.0, 0.0], [0.5, 0.0]], label=[-1, -1], config="new")
+    >>> [text.get_text() for text in detection(oochub.evaluate([known, new], detectors=["msp"])).texts]
+    ['known against new, n = 2 (1 wrong) and 2', '100.0', '100.0']
+    """
+    pairs = detection_pairs(report)
+    if not pairs:
+        raise OochubError(
+            "This report has no detectors. Evaluate with detectors=[...] (--detector), or plot another kind."
+        )
+    ax = axes(ax, 7.0, 1.2 + 0.42 * sum(len(pair.rows) + 1 for pair in pairs))
+    y, names = 0, {}
+    for pair in pairs:
+        first = pair.rows[0]
+        counts = f"n = {numbers.count(first.n_id)} ({numbers.count(first.n_incorrect)} wrong)"
+        title = f"{pair.title(' against ', 40)}, {counts} and {numbers.count(first.n_ood)}"
+        box = {"facecolor": theme.LIGHT["bg"], "edgecolor": "none", "pad": 1}
+        ax.annotate(title, (0, y), xycoords=("axes fraction", "data"), va="center", color=INK, weight="bold", bbox=box)
+        for row in pair.rows:
+            y += 1
+            names[y] = wording.name(row.detector, 40)
+            for goal, offset in zip(theme.GOALS, (-_OFFSET, _OFFSET), strict=True):
+                _mark(ax, goal_estimate(row, goal), y + offset, goal)
+        y += 1
+    ax.set_yticks(list(names), list(names.values()))
+    ax.set_ylim(y - 0.4, -0.6)
+    ax.axvline(50, color=INK2, linewidth=1, linestyle=":", zorder=1)
+    ax.grid(axis="x", color=GRID, linewidth=1)
+    ax.margins(x=0.1)
+    ax.set_xlabel("AUROC × 100 ↑ (higher is better), with 95% interval; 50 is chance")
+    for goal, color in theme.GOALS.items():
+        marker, label = theme.GOAL_MARKERS[goal], theme.GOAL_WORDS[goal]
+        ax.plot([], [], color=theme.LIGHT[color], marker=marker, linestyle="", label=label)
+    legend(ax, ncols=2)
+    bare(ax, keep=("bottom",))
+    return ax
+
+
+def _mark(ax: "Axes", estimate: Estimate, y: float, goal: str) -> None:
+    color = theme.LIGHT[theme.GOALS[goal]]
+    if numbers.is_undefined(estimate):
+        reason = wording.name(estimate.reason or "no value")
+        ax.annotate(f"n/a, {reason}", (50, y), (4, 0), textcoords="offset points", va="center", color=INK2)
+        return
+    high = value = 100 * estimate
+    if numbers.has_interval(estimate):
+        high = 100 * estimate.high
+        ax.plot([100 * estimate.low, high], [y, y], color=color, linewidth=2, zorder=2)
+    ax.plot([value], [y], marker=theme.GOAL_MARKERS[goal], markersize=6, color=color, linestyle="", zorder=3)
+    text = numbers.fraction(estimate)
+    ax.annotate(text, (high, y), (6, 0), textcoords="offset points", va="center", color=INK, fontsize="small")

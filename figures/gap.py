@@ -1,0 +1,73 @@
+"""The primary metric in and out of context on one axis, with the gap between them: the head of a report's page."""
+
+from typing import TYPE_CHECKING
+
+from oochub.figures._report_rows import draw_point, metric_label
+from oochub.figures._style import INK, INK2, axes, bare
+from oochub.report import numbers, theme
+from oochub.report.charts import gap_chart
+from oochub.report.findings import out_count
+from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
+    r"""Draws both sides with their intervals, chance, and the gap; both marks are hollow where it is not settled.
+
+    A side that was not evaluated has no mark; the gap stands beside the axis then.
+
+    Args:
+        report: Any report.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: the primary metric, times 100, to the right.
+
+    Raises:
+        OochubError: matplotlib is missing.
+
+    Source: the chart at the head of a report's page.
+
+    >>> import oochub
+    >>> predictions = oochub.Predictions.from_arrays(
+    ...     logits=[[0.0, score] for score in (-2.0, 3.0, -1.0, 2.0, 0.5, 1.0, 1.5, 2.0)], label=[0, 1] * 4,
+    ...     challenge=["easy"] * 4 + ["hard_negative", "hard_positive"] * 2, group=["sea", "land"] * 4,
+    ... )
+    >>> [text.get_text().partition("\n")[0] for text in gap(oochub.evaluate(predictions, metrics=["auc"])).texts]
+    ['−25.0 points', 'in context', 'out of context', 'chance']
+    """
+    chart, benchmark = gap_chart(report), report.benchmark
+    ax = axes(ax, 7.0, 2.6)
+    known = chart.sides
+    label = f"{numbers.points(chart.gap)} points\n{numbers.interval_points(chart.gap)}"
+    if len(known) == 2:
+        ends = [100 * estimate for estimate in known.values()]
+        ax.plot(ends, [0, 0], color=theme.LIGHT["rule"], linewidth=7, solid_capstyle="butt", zorder=1)
+        at = (sum(ends) / 2, 0)
+        ax.annotate(label, at, (0, 14), textcoords="offset points", ha="center", va="bottom", color=INK)
+    else:
+        ax.annotate(f"gap {label}", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", color=INK)
+    left = min(known, key=lambda side: known[side], default=None)
+    for side, estimate in known.items():
+        draw_point(ax, 0, estimate, side, size=12, hollow=not chart.is_settled)
+        text = f"{chart.titles[side]}\n{numbers.fraction(estimate)}\n{numbers.interval(estimate)}"
+        align = "right" if side == left else "left"
+        at = (100 * estimate, 0)
+        ax.annotate(text, at, (0, -14), textcoords="offset points", ha=align, va="top", color=INK)
+    words = "perfect is 100"
+    lows = [estimate.low if numbers.has_interval(estimate) else estimate.value for estimate in known.values()]
+    if not numbers.is_undefined(chart.chance):
+        ax.axvline(100 * chart.chance, color=INK2, linewidth=1, linestyle=":")
+        ax.annotate("chance", (100 * chart.chance, 1), (3, -2), textcoords="offset points", va="top", color=INK2)
+        words = f"chance is {numbers.whole_points(chart.chance)}, {words}"
+        lows.append(chart.chance)
+    ax.set_title(chart.sentence, loc="left", color=INK, fontsize="medium", fontweight="bold", wrap=True)
+    ax.set_xlim(100 * min(lows, default=0.0) - 3, 103)
+    ax.set_ylim(-1, 1)
+    ax.set_yticks([])
+    n = f"n = {numbers.count(report.gap.n_in)} {chart.titles['in']}, {out_count(report)} {chart.titles['out']}"
+    ax.set_xlabel(f"{metric_label(report, benchmark.primary_metric)}; {words}\n{n}")
+    bare(ax, keep=("bottom",))
+    return ax

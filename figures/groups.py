@@ -1,0 +1,46 @@
+"""The error of every group of a report with its interval, by the side of the comparison that it is on."""
+
+from typing import TYPE_CHECKING
+
+from oochub.errors import OochubError
+from oochub.figures._report_rows import LISTED_GROUPS, draw_rows, side_titles
+from oochub.figures._style import axes
+from oochub.report.charts import group_rows
+from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def groups(report: Report, *, ax: "Axes | None" = None) -> "Axes":
+    """Draws a bar for the error of each group, at most 20: those out of context first, most errors first.
+
+    Args:
+        report: A report with groups.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: groups downward, the error in % to the right.
+
+    Raises:
+        OochubError: The report has no groups.
+
+    Source: the bars of the groups on a report's page.
+
+    >>> import oochub
+    >>> predictions = oochub.Predictions.from_arrays(
+    ...     logits=[[0.0, score] for score in (-2.0, 3.0, -1.0, 2.0, 0.5, 1.0, 1.5, 2.0)], label=[0, 1] * 4,
+    ...     challenge=["easy"] * 4 + ["hard_negative", "hard_positive"] * 2, group=["sea", "land"] * 4,
+    ... )
+    >>> [tick.get_text() for tick in groups(oochub.evaluate(predictions, metrics=["auc"])).get_yticklabels()]
+    ['sea (n = 2)', 'land (n = 2)', 'land (n = 2)', 'sea (n = 2)']
+    """
+    rows = group_rows(report)[:LISTED_GROUPS]
+    if not rows:
+        raise OochubError(
+            "This report has no groups. Evaluate predictions with a `group` column, or plot another kind."
+        )
+    ax = axes(ax, 7.0, 1.2 + 0.4 * len(rows))
+    draw_rows(ax, rows, side_titles(report), bars=True)
+    ax.set_xlabel("Error % ↓ (lower is better), with 95% interval")
+    return ax

@@ -1,0 +1,170 @@
+"""What a report says of its numbers only where an interval or a test carries it: falls, headings, the matched gap."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from oochub.report import numbers, wording
+from oochub.report.records import GroupRow
+from oochub.stats.estimate import Estimate
+from oochub.stats.holm import holm
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
+
+
+class Drop(NamedTuple):
+    """One group out of context.
+
+    Attributes:
+        group: The group in words.
+        value: Its accuracy less that of the same class in context, in [-1, 1]; negative = worse out of context.
+        is_clear: Whether the two accuracies differ at 5% after Holm's correction over the groups.
+    """
+
+    group: str
+    value: float
+    is_clear: bool
+
+
+def group_drops(report: "Report") -> list[Drop]:
+    """Compare every group out of context with all groups of its class in context, largest drop first.
+
+    The test is the chi-square test of two proportions with Yates' correction; Holm (1979) orders the p-values.
+
+    Args:
+        report: Any report. One with an object has a single task, and no drops.
+
+    Returns:
+        The drops; empty where no class stands on both sides.
+    """
+    if report.benchmark.object is not None:
+        return []
+    rows = [row for row in report.group_rows if row.accuracy is not None and not numbers.is_undefined(row.accuracy)]
+    pairs = []
+    for row in (row for row in rows if row.role == "out"):
+        same = [other for other in rows if other.role == "in" and other.label == row.label]
+        if same:
+            pairs.append((wording.group_words(report.benchmark, row), *_compare(row, same)))
+    clear = holm([p for _, _, p in pairs])
+    drops = [Drop(group, value, is_clear) for (group, value, _), is_clear in zip(pairs, clear, strict=True)]
+    return sorted(drops, key=lambda drop: drop.value)
+
+
+def _compare(row: GroupRow, same: Sequence[GroupRow]) -> tuple[float, float]:
+    n, m = row.n, sum(other.n for other in same)
+    right, right_inside = n * (row.accuracy or 0.0), sum(other.n * (other.accuracy or 0.0) for other in same)
+    pooled = (right + right_inside) / (n + m)
+    difference = right / n - right_inside / m
+    if pooled in (0.0, 1.0):
+        return difference, 1.0
+    corrected = max(abs(difference) - (1 / n + 1 / m) / 2, 0.0)
+    # one degree of freedom: the upper tail of chi-square is erfc of the root of half the statistic
+    return difference, math.erfc(corrected / math.sqrt(2 * pooled * (1 - pooled) * (1 / n + 1 / m)))
+
+
+class Headings(NamedTuple):
+    """The heading of each section; the neutral name where no finding is clear."""
+
+    slices: str
+    groups: str
+    confidence: str
+
+
+def headings(report: "Report") -> Headings:
+    """Choose each heading of the page from closed templates.
+
+    slices: "Missing context hurts more than misleading context" when the rise of the error from both to object alone
+    exceeds that from neither to context alone, with its interval, and is itself above zero; or the reverse.
+    groups: every unseen pair above every seen one, else the one worst group, when no intervals touch.
+    confidence: "Out of context it is too sure of itself" when confidence - accuracy is above 0 with its interval.
+
+    Intervals of differences of disjoint groups are made from the groups' own (MOVER: Zou and Donner 2008, Section 2).
+    """
+    errors = [
+        (row, row.error_rate)
+        for row in report.group_rows
+        if row.error_rate is not None and not numbers.is_undefined(row.error_rate)
+    ]
+    errors = [(row, error) for row, error in errors if numbers.has_interval(error)]
+    return Headings(_slices_heading(report, errors), _groups_heading(report, errors), _confidence_heading(report))
+
+
+def _slices_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
+    thing = report.benchmark.object
+    cells = {(row.label == thing, row.role): error for row, error in errors}
+    if thing is None or len(errors) != 4 or set(cells) != {(p, r) for p in (True, False) for r in ("in", "out")}:
+        return "Slices"
+    missing = [(1, cells[True, "out"]), (-1, cells[True, "in"])]
+    misleading = [(1, cells[False, "out"]), (-1, cells[False, "in"])]
+    low, high = _difference(missing + [(-sign, estimate) for sign, estimate in misleading])
+    if low > 0 and _difference(missing)[0] > 0:
+        return "Missing context hurts more than misleading context"
+    if high < 0 and _difference(misleading)[0] > 0:
+        return "Misleading context hurts more than missing context"
+    return "Slices"
+
+
+def _difference(terms: Sequence[tuple[int, Estimate]]) -> tuple[float, float]:
+    total = sum(sign * e for sign, e in terms)
+    down = [e - e.low if sign > 0 else e.high - e for sign, e in terms]
+    up = [e.high - e if sign > 0 else e - e.low for sign, e in terms]
+    return total - math.hypot(*down), total + math.hypot(*up)
+
+
+def _groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
+    unseen = [error for row, error in errors if row.trained is False]
+    seen = [error for row, error in errors if row.trained is True]
+    if unseen and seen and min(e.low for e in unseen) > max(e.high for e in seen):
+        return "Every pair that training never showed errs more than every pair that it did"
+    ranked = sorted(errors, key=lambda pair: pair[1], reverse=True)
+    if len(ranked) > 1 and ranked[0][1].low > max(error.high for _, error in ranked[1:]):
+        return f"Most errors: {wording.group_words(report.benchmark, ranked[0][0])}"
+    return "Groups"
+
+
+def _confidence_heading(report: "Report") -> str:
+    out = (report.calibration or {}).get("out")
+    if out is None or not out.overconfidence.low > 0:
+        return "Confidence"
+    return f"{wording.sentence_case(wording.side_title(report.benchmark, 'out'))} it is too sure of itself"
+
+
+def matched_words(report: "Report") -> str:
+    """The matched gap of a report beside the raw one, in one sentence; "" where none was asked for."""
+    matched, raw = report.matched_gap, report.gap.estimate
+    if matched is None:
+        return ""
+    value, where = matched.estimate, f"at equal {match_title(report)}"
+    reason = wording.clean(value.reason or "no interval")
+    if numbers.is_undefined(value):
+        return f"{wording.sentence_case(where)} the gap could not be measured: {reason}."
+    interval = numbers.interval_points(value)
+    inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
+    if not numbers.is_undefined(raw) and raw * value >= 0 and abs(value) <= abs(raw):
+        sentence = f"Of the gap of {numbers.points(raw)} points, {numbers.points(value)} remain {where} ({inner})."
+    else:
+        sentence = f"The gap of {numbers.points(raw)} points becomes {numbers.points(value)} {where} ({inner})."
+    if matched.share_out < 1:
+        outside = wording.side_title(report.benchmark, "out").replace(" ", "-")
+        counterpart = f"a counterpart {wording.side_title(report.benchmark, 'in')}"
+        sentence += (
+            f" It covers the {numbers.fraction(matched.share_out)}% of the {outside} examples that have {counterpart}."
+        )
+    return sentence
+
+
+def match_title(report: "Report") -> str:
+    """What the matched gap is matched on, in words: "object size" for the area of an object; "" without such a gap."""
+    if report.matched_gap is None:
+        return ""
+    column = report.matched_gap.column
+    return "object size" if column == "area" and report.benchmark.object is not None else wording.words(column)
+
+
+def out_count(report: "Report") -> str:
+    """How many examples are out of context: positives + negatives where the hard slices say so."""
+    positive, negative = report.slice_of("hard_positive"), report.slice_of("hard_negative")
+    if positive is not None and negative is not None:
+        return f"{numbers.count(positive.n)} + {numbers.count(negative.n)}"
+    return numbers.count(report.gap.n_out)

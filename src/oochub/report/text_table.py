@@ -1,0 +1,223 @@
+"""A table, written once: for the terminal, in Markdown and LaTeX, and its numbers as a data frame."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from oochub.report import numbers, wording
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+_LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {character: f"\\{character}" for character in "&%$#_"}
+_LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00d7": r"$\times$", "\u2212": "$-$", "\u2013": "--"}
+_LATEX |= {"\u202f": r"\,", "…": r"\ldots{}", "±": r"$\pm$"}
+_MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|#"} | {"<": "&lt;", ">": "&gt;", "\n": " "}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTable:
+    r"""Heads and cells as a reader sees them; names in them are plain text and escaped where they are written.
+
+    A cell may have a second line, after a line feed: an interval, or the reason why there is none.
+
+    Attributes:
+        heads: Of the columns; a line feed breaks one that is long.
+        rows: Their cells.
+        title: What the table shows; "" where its surroundings say it.
+        sentences: What is said of it before it.
+        bold: (row, column) of the cells that are set bold.
+        left: The columns that stand to the left in a terminal; in Markdown and LaTeX it is the first.
+        reported: How many of the last columns are a paper's numbers; in LaTeX the two kinds get heads of their own.
+        rule: The row before which LaTeX draws a rule; None for none.
+        records: The table's numbers at full precision, one to a row of the data frame.
+
+    >>> table = TextTable(heads=("Slice", "AUC"), rows=(("hard", "81.1\n80.4 to 81.8"),), bold=frozenset({(0, 1)}))
+    >>> print(table.to_markdown())
+    | Slice | AUC |
+    | --- | ---: |
+    | hard | **81.1<br>80.4 to 81.8** |
+    >>> print(table.to_latex("Hard rows.").partition("midrule\n")[2].partition("\\bottomrule")[0].rstrip())
+    hard & \textbf{81.1} \\
+     & {\footnotesize 80.4 to 81.8} \\
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    sentences: tuple[str, ...] = ()
+    bold: frozenset[tuple[int, int]] = frozenset()
+    left: frozenset[int] = frozenset({0})
+    reported: int = 0
+    rule: int | None = None
+    records: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def of_frame(cls, frame: "pd.DataFrame") -> "TextTable":
+        """A data frame: fractions with three decimals, whole numbers as counts, undefined as "n/a".
+
+        >>> import pandas as pd
+        >>> TextTable.of_frame(pd.DataFrame({"value": [0.5, None]})).rows
+        (('0.500',), ('n/a',))
+        """
+        return cls(
+            heads=tuple(map(str, frame.columns)),
+            rows=tuple(tuple(map(_text_of, row)) for row in frame.itertuples(index=False)),
+            left=frozenset(k for k, name in enumerate(frame.columns) if frame[name].dtype == object),
+        )
+
+    def to_terminal(self, width: int | None = None) -> "list[Table]":
+        """The table for a terminal, as renderables of rich, in which names are plain text.
+
+        Args:
+            width: Characters in a line; a table wider than it becomes several, column after column. None is one table.
+        """
+        every = list(range(1, len(self.heads)))
+        return [self._grid(columns, split=width is not None) for columns in (self._parts(width) if width else [every])]
+
+    def to_markdown(self, below: str = "<br>{}") -> str:
+        """The table in Markdown, without title and sentences.
+
+        Args:
+            below: How the second line of a cell follows the first.
+        """
+        rules = ["---" if k == 0 else "---:" for k in range(len(self.heads))]
+        lines = [[markdown_text(head) for head in self.heads], rules]
+        for i, row in enumerate(self.rows):
+            cells = [_joined(text, below) for text in row]
+            lines.append([f"**{cell}**" if (i, k) in self.bold else cell for k, cell in enumerate(cells)])
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def to_latex(self, caption: str, *, small: bool = False) -> str:
+        r"""The table in LaTeX, in the style of booktabs; second lines stand in small type below the first.
+
+        Args:
+            caption: Plain text.
+            small: Small type and little room between the columns, for a table of many.
+
+        Returns:
+            A `table` environment that ends in a line feed; it needs `\usepackage{booktabs}`.
+        """
+        lines = [r"\begin{table}", r"\centering", *([r"\small", r"\setlength{\tabcolsep}{4pt}"] if small else [])]
+        lines += [
+            rf"\begin{{tabular}}{{l{'r' * (len(self.heads) - 1)}}}",
+            r"\toprule",
+            *self._latex_heads(),
+            r"\midrule",
+        ]
+        for i, row in enumerate(self.rows):
+            lines += [r"\midrule"] if i == self.rule else []
+            values = [latex_text(text.partition("\n")[0]) for text in row]
+            lines.append(_latex_row([rf"\textbf{{{v}}}" if (i, k) in self.bold else v for k, v in enumerate(values)]))
+            below = [latex_text(text.partition("\n")[2]) for text in row]
+            if any(below):
+                lines.append(_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in below]))
+        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(caption)}}}", r"\end{table}"]
+        return "\n".join(lines) + "\n"
+
+    def to_frame(self, columns: list[str] | None = None) -> "pd.DataFrame":
+        r"""The table's numbers, one to a row, at full precision.
+
+        Args:
+            columns: The columns and their order; None takes those of the records.
+
+        >>> table = TextTable(heads=("AUC",), rows=(("81.1",),), records=({"metric": "auc", "value": 0.811},))
+        >>> table.to_frame().to_csv(index=False)
+        'metric,value\nauc,0.811\n'
+        """
+        import pandas as pd
+
+        return pd.DataFrame(list(self.records), columns=columns)
+
+    def _latex_heads(self) -> Iterator[str]:
+        measured, last = len(self.heads) - self.reported, len(self.heads)
+        if self.reported:
+            spans = {"measured": measured - 1, "reported": self.reported}
+            yield _latex_row(["", *(rf"\multicolumn{{{span}}}{{c}}{{{name}}}" for name, span in spans.items())])
+            yield rf"\cmidrule(lr){{2-{measured}}} \cmidrule(lr){{{measured + 1}-{last}}}"
+        heads = [
+            head.removesuffix("(reported)").rstrip() if k >= measured else head for k, head in enumerate(self.heads)
+        ]
+        lines = [head.split("\n") for head in heads]
+        for number in range(max(map(len, lines))):
+            yield _latex_row([latex_text(head[number]) if number < len(head) else "" for head in lines])
+
+    def _parts(self, width: int) -> Iterator[list[int]]:
+        """The numbers of the columns that fit beside each other, without the first."""
+        first = max(len(text) for text in (self.heads[0], *(row[0] for row in self.rows)))
+        part: list[int] = []
+        room = width - first
+        for k in range(1, len(self.heads)):
+            needed = self._width(k) + 2
+            if part and needed > room:
+                yield part
+                part, room = [], width - first
+            part.append(k)
+            room -= needed
+        yield part
+
+    def _width(self, column: int) -> int:
+        """The longest line of a cell, or word of the head; a head with line feeds breaks nowhere else."""
+        head = self.heads[column]
+        lines = [line for row in self.rows for line in row[column].split("\n")]
+        return max(map(len, [*(head.split("\n") if "\n" in head else head.split()), *lines]), default=1)
+
+    def _grid(self, columns: Sequence[int], *, split: bool) -> "Table":
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for k in (0, *columns):
+            grid.add_column(
+                Text(self.heads[k]),
+                justify="left" if k in self.left else "right",
+                no_wrap=split and k == 0,
+                min_width=self._width(k) if split else None,
+            )
+        has_intervals = any("\n" in cell for row in self.rows for cell in row)
+        for i, row in enumerate(self.rows):
+            style = ("bold" if any("\n" in cell for cell in row) else "dim") if has_intervals else ""
+            cells = [Text(row[0], style)]
+            for k in columns:
+                value, _, below = row[k].partition("\n")
+                cell = Text(value, "bold" if (i, k) in self.bold else "", no_wrap=split)
+                cells.append(cell.append(f"\n{below}", "dim") if below else cell)
+            grid.add_row(*cells)
+        return grid
+
+
+def markdown_text(text: str) -> str:
+    r"""Plain text for Markdown, on one line.
+
+    >>> print(markdown_text("a|b <i> [x](y)"))
+    a\|b &lt;i&gt; \[x\](y)
+    """
+    return "".join(_MARKDOWN.get(character, character) for character in text)
+
+
+def latex_text(text: str) -> str:
+    r"""Plain text for LaTeX, on one line; needs no package.
+
+    >>> print(latex_text("50% of ce_car"))
+    50\% of ce\_car
+    """
+    return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return f"{' & '.join(cells)} \\\\"
+
+
+def _joined(text: str, below: str) -> str:
+    value, _, second = text.partition("\n")
+    return f"{markdown_text(value)}{below.format(markdown_text(second)) if second else ''}"
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, str):
+        return wording.name(value)
+    if isinstance(value, int):
+        return numbers.count(value)
+    return "n/a" if numbers.is_undefined(value) else f"{value:.3f}".replace("-", "−")
