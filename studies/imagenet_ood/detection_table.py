@@ -1,13 +1,12 @@
 """A table of a study, and how it is written: for the terminal, in Markdown and LaTeX, with how to read a cell."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from oochub.report.markup import latex_opening, latex_row, latex_text, markdown_row, markdown_text
+from typing import TYPE_CHECKING, Any
 
 from oochub.report import numbers
 from oochub.report.comparison_table import Cell
+from oochub.report.text_table import TextTable, markdown_text
 from oochub.studies.imagenet_ood.table_cells import Entry
 
 if TYPE_CHECKING:
@@ -127,31 +126,16 @@ def to_markdown(table: DetectionTable) -> str:
     """A table in Markdown; ends in a line feed."""
     lines = [f"## {markdown_text(_title(table))}", ""]
     for block in table.blocks:
-        heads = [block.head, *block.columns]
-        rows = [[markdown_text(head) for head in heads], ["---", *["---:"] * len(block.columns)]]
-        rows += [[markdown_text(label), *(_markdown(one) for one in row)] for label, row in block.rows]
-        lines += [f"**{markdown_text(block.title)}**", "", *map(markdown_row, rows), ""]
+        lines += [f"**{markdown_text(block.title)}**", "", _text_table(block).to_markdown(below=" {}"), ""]
     lines += [f"{markdown_text(line)}\n" for line in (table.caption, *_notes(table))]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def to_latex(table: DetectionTable) -> str:
     r"""A `table` environment for each grid of a table; they need `\usepackage{booktabs}`."""
-    made = []
-    for block in table.blocks:
-        own = sum(not column.endswith("(reported)") for column in block.columns)
-        theirs = len(block.columns) - own
-        lines = latex_opening(own, theirs)
-        halves = [column.removesuffix(" (reported)").partition(" / ")[::2] for column in block.columns]
-        lines.append(latex_row([latex_text(block.head), *(latex_text(first) for first, _ in halves)]))
-        if any(second for _, second in halves):
-            lines.append(latex_row(["", *(latex_text(second) for _, second in halves)]))
-        lines.append(r"\midrule")
-        lines += [latex_row([latex_text(label), *(_latex(one) for one in row)]) for label, row in block.rows]
-        words = " ".join([f"{_title(table)}: {block.title}.", table.caption, *_notes(table)])
-        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(words)}}}", r"\end{table}"]
-        made.append("\n".join(lines) + "\n")
-    return "\n".join(made)
+    captions = [" ".join([f"{_title(table)}: {block.title}.", table.caption, *_notes(table)]) for block in table.blocks]
+    grids = [_text_table(block, on_one_line=True) for block in table.blocks]
+    return "\n".join(grid.to_latex(text, small=True) for grid, text in zip(grids, captions, strict=True))
 
 
 def terminal(table: DetectionTable, *, width: int = 100) -> "Group":
@@ -162,38 +146,30 @@ def terminal(table: DetectionTable, *, width: int = 100) -> "Group":
         width: Characters in a line.
     """
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    parts: list[Text | Table] = [Text(_title(table), style="bold")]
+    parts: list[Any] = [Text(_title(table), style="bold")]
     for block in table.blocks:
-        parts.append(Text(f"\n{block.title}"))
-        for columns in _parts_of(block, width):
-            grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-            grid.add_column(Text(block.head), no_wrap=True)
-            for k in columns:
-                grid.add_column(Text(_lines(block.columns[k])), justify="right", no_wrap=True)
-            for label, row in block.rows:
-                shown = [row[k] for k in columns]
-                grid.add_row(Text(label), *(Text(_below(one), "bold" if one and one.bold else "") for one in shown))
-            parts.append(grid)
+        parts += [Text(f"\n{block.title}"), *_text_table(block).to_terminal(width)]
     return Group(*parts, Text(), *(Text(line) for line in (table.caption, *_notes(table))), Text())
 
 
-def _parts_of(block: ModelBlock, width: int) -> Iterator[list[int]]:
-    """The numbers of the columns that fit beside each other."""
-    first = max(len(label) for label in (block.head, *(label for label, _ in block.rows)))
-    part: list[int] = []
-    room = width - first
-    for k, head in enumerate(block.columns):
-        texts = (_lines(head), *(_below(row[k]) for _, row in block.rows))
-        needed = 2 + max(len(line) for text in texts for line in text.split("\n"))
-        if part and needed > room:
-            yield part
-            part, room = [], width - first
-        part.append(k)
-        room -= needed
-    yield part
+def _text_table(block: ModelBlock, *, on_one_line: bool = False) -> TextTable:
+    """The grid as text: with intervals below the values, or for LaTeX each cell on one line."""
+    heads = [column.replace(" / ", "\n") if on_one_line else _lines(column) for column in block.columns]
+    cells = _plain if on_one_line else _below
+    bold = {
+        (i, k)
+        for i, (_, entries) in enumerate(block.rows)
+        for k, entry in enumerate(entries, start=1)
+        if entry is not None and entry.bold
+    }
+    return TextTable(
+        heads=(block.head, *heads),
+        rows=tuple((label, *map(cells, entries)) for label, entries in block.rows),
+        bold=frozenset(bold),
+        reported=sum(column.endswith("(reported)") for column in block.columns),
+    )
 
 
 def _lines(head: str) -> str:
@@ -222,13 +198,3 @@ def _plain(entry: Entry | None, join: str = " ") -> str:
 def _below(entry: Entry | None) -> str:
     """A mean and its spread stay on one line; an interval goes below its value."""
     return _plain(entry, " " if entry is None or entry.cell.seeds > 1 else "\n")
-
-
-def _markdown(entry: Entry | None) -> str:
-    text = markdown_text(_plain(entry))
-    return f"**{text}**" if entry and entry.bold else text
-
-
-def _latex(entry: Entry | None) -> str:
-    text = latex_text(_plain(entry))
-    return rf"\textbf{{{text}}}" if entry and entry.bold else text
