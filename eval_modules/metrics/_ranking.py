@@ -9,9 +9,9 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_score
+from oochub.stats.bootstrap import bootstrap, with_width
 from oochub.stats.delong import delong
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.estimation import bootstrap
 from oochub.stats.proportion import wilson
 from oochub.stats.ranking import kinds, rows_needed, share_taken
 
@@ -110,11 +110,7 @@ def area_estimate(area: Callable[..., float], masks: Masks, score: Any, sampling
     undefined = _undefined(masks)
     if undefined is not None:
         return undefined
-    made = _bootstrap(area, masks, score, sampling)
-    if made.low < made.high or math.isnan(made.low):
-        return made
-    reason = f"{made.value:g} in every resample: the bootstrap has no width, and says nothing of more rows"
-    return Estimate(made.value, n=made.n, method=made.method, reason=reason)
+    return with_width(_bootstrap(area, masks, score, sampling))
 
 
 def share_estimate(

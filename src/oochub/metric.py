@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 
+Unit = Literal["fraction", "correlation", "nats", "label", "label squared"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class MetricFacts:
@@ -23,7 +25,8 @@ class MetricFacts:
         direction: Whether "higher" or "lower" is better; "none" where neither is.
         minimum: The smallest possible value.
         maximum: The largest possible value, or None.
-        unit: "fraction" (of 1) or "nats".
+        unit: "fraction" (of 1, shown as hundredths), "correlation" (of 1, of either sign, shown as it is), "nats",
+            "label" (what the label is measured in) or "label squared".
         ranking: Whether only the order of the scores counts: a monotone rescaling changes nothing.
         outputs: The kinds of output that it scores, of `oochub.names("output")`.
         keys: Where the result is a dict: the facts of each number in it by its key, the headline first.
@@ -35,7 +38,7 @@ class MetricFacts:
     direction: Literal["higher", "lower", "none"]
     minimum: float = 0.0
     maximum: float | None = 1.0
-    unit: Literal["fraction", "nats"] = "fraction"
+    unit: Unit = "fraction"
     ranking: bool = False
     outputs: tuple[str, ...] = ("classes",)
     keys: Mapping[str, "MetricFacts"] = field(default_factory=dict)
@@ -74,6 +77,8 @@ _TYPES = {
     "is_ood": "bool",
     "correct": "bool",
 }
+_TYPES_OF_NUMBERS = {"label": "float64", "prediction": "float64"}
+_PER_LABEL = ("label", "prediction", "score", "probability")  # of several labels these are lists of k numbers
 
 
 class _JoinsEvaluate(type):
@@ -134,7 +139,9 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def _info(self) -> Any:
         import evaluate
 
-        features, file = _features(self.state), sys.modules[type(self).__module__]
+        file = sys.modules[type(self).__module__]
+        facts = vars(file).get("FACTS", MetricFacts(title=file.__name__, direction="none"))
+        features = _features(self.state, facts.outputs)
         self.citation = self.citation or paragraph(file.__doc__, "Source")
         return evaluate.MetricInfo(
             description=file.__doc__,
@@ -205,20 +212,26 @@ def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[dict[str, str], t
     return of_arrays, tuple(set(names) & set(options))
 
 
-def _features(state: type[Any]) -> Any:
-    """The types of the arrays; a probability is of class 1 or of each class, which are two alternatives."""
+def _features(state: type[Any], outputs: tuple[str, ...]) -> Any:
+    """The types of the arrays: one alternative for each kind of output, and two for a probability of classes."""
     from datasets import Features, List, Value
 
-    unknown = [name for name in _parameters(state.update) if name not in _TYPES]
+    arrays = _parameters(state.update)
+    unknown = [name for name in arrays if name not in _TYPES]
     if unknown:
         raise OochubError(
             f"Arrays of a metric are {', '.join(_TYPES)}; {state.__name__} takes {', '.join(unknown)}. Name it as one "
             "of these, or write `_info` in the metric's class."
         )
-    types = {name: Value(_TYPES[name]) for name in _parameters(state.update)}
-    if "probability" not in types:
-        return Features(types)
-    return [Features(types), Features({**types, "probability": List(types["probability"])})]
+    alternatives = []
+    for kind in outputs:
+        named = _TYPES if kind == "classes" else {**_TYPES, **_TYPES_OF_NUMBERS}
+        types = {name: Value(named[name]) for name in arrays}
+        lists = {name: List(types[name]) for name in _PER_LABEL if name in types}
+        alternatives.append(Features({**types, **lists} if kind == "labels" else types))
+        if kind == "classes" and "probability" in types:
+            alternatives.append(Features({**types, "probability": lists["probability"]}))
+    return alternatives if len(alternatives) > 1 else alternatives[0]
 
 
 def _compared_array(state: type[Any]) -> str:

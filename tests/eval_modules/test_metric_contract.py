@@ -5,14 +5,14 @@ Each rule was seen to fail on a planted fault; `test_rules_catch_planted_faults`
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
-from metric_subjects import FOLDER, NAMES, Subject, random_columns, same, subject
+from metric_subjects import CASES, FOLDER, NAMES, Columns, Subject, same, subject
 from sklearn.metrics import roc_auc_score
 
 from oochub.errors import OochubError
@@ -28,7 +28,7 @@ def numbers(metric: Subject, result: dict[str, Any]) -> list[tuple[float, Metric
 def rule_order(metric: Subject) -> None:
     """The order of the rows does not matter."""
     for seed in range(5):
-        columns = random_columns(metric.arrays, 60, seed)
+        columns = metric.columns(60, seed)
         order = np.random.default_rng(seed).permutation(60)
         same(metric(columns), metric({name: column[order] for name, column in columns.items()}))
 
@@ -36,16 +36,16 @@ def rule_order(metric: Subject) -> None:
 def rule_bounds(metric: Subject) -> None:
     """Every number lies within the bounds that FACTS gives."""
     for n, seed in [(2, 0), (3, 1), (10, 2), (200, 3), (5000, 4)]:
-        for value, facts in numbers(metric, metric(random_columns(metric.arrays, n, seed))):
+        for value, facts in numbers(metric, metric(metric.columns(n, seed))):
             above = facts.maximum is not None and value > facts.maximum
             assert not (value < facts.minimum or above), f"{facts.title} is {value}"
 
 
 def rule_nan(metric: Subject) -> None:
-    """NaN in any array is an OochubError."""
+    """NaN in any array is an OochubError, but for one of several labels, of which it says that nobody knows."""
     for name in metric.arrays:
-        columns = random_columns(metric.arrays, 20, 0)
-        if columns[name].dtype.kind not in "US":
+        columns = metric.columns(20, 0)
+        if columns[name].dtype.kind not in "US" and (metric.kind, name) != ("labels", "label"):
             columns[name] = columns[name].astype(float)
             columns[name].reshape(20, -1)[7, 0] = np.nan
             with pytest.raises(OochubError):
@@ -55,7 +55,7 @@ def rule_nan(metric: Subject) -> None:
 def rule_empty(metric: Subject) -> None:
     """No rows are an OochubError, of the function and of the state."""
     with pytest.raises(OochubError):
-        metric({name: column[:0] for name, column in random_columns(metric.arrays, 4, 0).items()})
+        metric({name: column[:0] for name, column in metric.columns(4, 0).items()})
     with pytest.raises(OochubError):
         metric.state().compute()
 
@@ -63,28 +63,39 @@ def rule_empty(metric: Subject) -> None:
 def rule_lengths(metric: Subject) -> None:
     """Arrays of different lengths are an OochubError."""
     for name in metric.arrays:
-        columns = random_columns(metric.arrays, 20, 0)
+        columns = metric.columns(20, 0)
         columns[name] = columns[name][:-1]
         with pytest.raises(OochubError):
             metric(columns)
 
 
-def rule_one_class(metric: Subject) -> None:
-    """What ranks two classes has no value on one; what averages rows keeps within its bounds."""
-    columns = random_columns(metric.arrays, 40, 0)
+def of_one_truth(metric: Subject) -> Iterator[Columns]:
+    """Columns whose rows are all of one class, or have equal labels."""
+    columns = metric.columns(40, 0)
+    if metric.kind != "classes":
+        for value in (0.0, 1.0):
+            yield columns | {"label": np.full_like(columns["label"], value)}
+        return
     truth = columns["label"] if "label" in columns else np.where(columns["is_ood"], 2, columns.get("correct", 0))
-    for rows in (truth == kind for kind in np.unique(truth)):
+    for rows in (truth == value for value in np.unique(truth)):
+        yield {name: column[rows] for name, column in columns.items()}
+
+
+def rule_one_class(metric: Subject) -> None:
+    """What ranks or correlates has no value where all rows are alike; what averages rows keeps within its bounds."""
+    for columns in of_one_truth(metric):
         try:
-            results = numbers(metric, metric({name: column[rows] for name, column in columns.items()}))
+            results = numbers(metric, metric(columns))
         except OochubError:
             continue
         for value, facts in results:
-            assert math.isnan(value) if metric.facts.ranking else value >= facts.minimum
+            undefined = metric.facts.ranking or facts.unit == "correlation"
+            assert math.isnan(value) if undefined else value >= facts.minimum
 
 
 def rule_deterministic(metric: Subject) -> None:
     """The same arrays give the same number, and stay as they were."""
-    columns = random_columns(metric.arrays, 100, 0)
+    columns = metric.columns(100, 0)
     before = {name: column.copy() for name, column in columns.items()}
     same(metric(columns), metric(columns), tolerance=0)
     for name, column in columns.items():
@@ -96,16 +107,27 @@ def rule_rescaling(metric: Subject) -> None:
     if not metric.facts.ranking:
         return
     for seed in range(5):
-        columns = random_columns(metric.arrays, 200, seed)
+        columns = metric.columns(200, seed)
         for rescale in (lambda s: 2 * s - 5, np.exp, lambda s: s**3, lambda s: s.astype(np.float32)):
             same(metric(columns), metric(columns | {"score": rescale(columns["score"])}), tolerance=0)
+
+
+def rule_unit(metric: Subject) -> None:
+    """Of numbers on another scale, what is in units of the label follows them, and nothing else does."""
+    if metric.kind != "number":
+        return
+    columns = metric.columns(200, 0)
+    larger = columns | {name: 4 * columns[name] for name in ("label", "prediction")}
+    for (value, facts), (scaled, _) in zip(*(numbers(metric, metric(each)) for each in (columns, larger)), strict=True):
+        power = {"label": 1, "label squared": 2}.get(facts.unit, 0)
+        assert scaled == pytest.approx(4**power * value, rel=1e-12), f"{facts.title} in {facts.unit}"
 
 
 def rule_state(metric: Subject) -> None:
     """States of any parts of the rows, merged in any order, give the number of all rows."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        columns = random_columns(metric.arrays, 300, seed)
+        columns = metric.columns(300, seed)
         cuts = np.sort(rng.choice(np.arange(1, 300), 6, replace=False))
         states = []
         for rows in np.split(np.arange(300), cuts):
@@ -123,7 +145,7 @@ def rule_state(metric: Subject) -> None:
 
 def rule_interval(metric: Subject) -> None:
     """The interval holds the value, has a width, and says its rows and its method."""
-    columns = random_columns(metric.arrays, 300, 0)
+    columns = metric.columns(300, 0)
     intervals = metric.interval(columns)
     result = metric(columns)
     for key, interval in (intervals if isinstance(intervals, dict) else {metric.name: intervals}).items():
@@ -143,19 +165,20 @@ RULES = [
     rule_one_class,
     rule_deterministic,
     rule_rescaling,
+    rule_unit,
     rule_state,
     rule_interval,
 ]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-@pytest.mark.parametrize("name", NAMES)
-def test_rule(name: str, rule: Callable[[Subject], None]) -> None:
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_rule(name: str, kind: str, rule: Callable[[Subject], None]) -> None:
     try:
-        rule(subject(name))
+        rule(subject(name, kind))
     except (AssertionError, pytest.fail.Exception) as failure:
         file = f"eval_modules/metrics/{name}/{name}.py"
-        pytest.fail(f"{file} breaks a rule of every metric: {inspect.getdoc(rule)}\n{failure}")
+        pytest.fail(f"{file} breaks a rule of every metric of {kind}: {inspect.getdoc(rule)}\n{failure}")
 
 
 def test_some_metrics_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +187,7 @@ def test_some_metrics_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
     for name in NAMES:
         assert (FOLDER / name / f"{name}.py").is_file(), f"{name} has no {name}.py"
     with capsys.disabled():
-        print(f"\ncontract of metrics: {len(RULES)} rules x {len(NAMES)} metrics")  # noqa: T201
+        print(f"\ncontract of metrics: {len(RULES)} rules x {len(CASES)} metrics and kinds of output")  # noqa: T201
 
 
 class _BatchMeanState:
@@ -204,6 +227,7 @@ def _planted(value: float, low: float, high: float) -> Estimate:
 
 _AUC = import_module("oochub.eval_modules.metrics.auc.auc").auc
 _GENERATOR = np.random.default_rng(0)
+_IN_UNITS = replace(subject("pearson").facts, unit="label")
 FAULTS: list[tuple[Callable[[Subject], None], str, dict[str, Any]]] = [
     (rule_order, "the first row alone", {"function": lambda label, score: float(score[0])}),
     (rule_bounds, "twice the AUC", {"function": lambda label, score: 2 * _AUC(label, score)}),
@@ -214,6 +238,7 @@ FAULTS: list[tuple[Callable[[Subject], None], str, dict[str, Any]]] = [
     (rule_deterministic, "random", {"function": lambda label, score: float(_GENERATOR.random())}),
     (rule_deterministic, "sorts the caller's array", {"function": _sorting_in_place}),
     (rule_rescaling, "a mean of scores", {"function": lambda label, score: float(np.mean(score[label == 1]))}),
+    (rule_unit, "said to be in units of the label", {"name": "pearson", "facts": _IN_UNITS}),
     (rule_state, "mean of the batches' AUCs", {"state": _BatchMeanState}),
     (rule_interval, "of other rows", {"interval": lambda columns: _planted(0.5, 0.4, 0.6)}),
     (rule_interval, "no width", {"interval": lambda columns: _planted(*[_AUC(**columns)] * 3)}),
@@ -222,7 +247,7 @@ FAULTS: list[tuple[Callable[[Subject], None], str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("rule", "fault", "planted"), FAULTS, ids=[f"{rule.__name__}-{f}" for rule, f, _ in FAULTS])
 def test_rules_catch_planted_faults(rule: Callable[[Subject], None], fault: str, planted: dict[str, Any]) -> None:
-    sound = subject("auc")
+    sound = subject(planted.get("name", "auc"))
     rule(sound)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
         rule(replace(sound, **planted))

@@ -1,5 +1,6 @@
 """A metric's folder as a module of `evaluate`, and its README."""
 
+import contextlib
 import doctest
 import re
 import subprocess
@@ -9,8 +10,10 @@ from typing import Any
 
 import evaluate
 import numpy as np
+import pyarrow as pa
 import pytest
-from metric_subjects import FOLDER, NAMES, random_columns, same, subject
+from datasets import Dataset
+from metric_subjects import CASES, FOLDER, NAMES, same, subject
 
 import oochub
 from oochub.dataset_cards.metric_card import metric_card
@@ -18,17 +21,17 @@ from oochub.errors import OochubError
 from oochub.metric import MetricShell, paragraph
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_evaluate_loads_the_folder(name: str) -> None:
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_evaluate_loads_the_folder(name: str, kind: str) -> None:
     """evaluate.load gives the function's numbers, in one call and in batches, and keeps no rows of an error.
 
     Faults planted: `compute` without its `finally` left two rows behind; a shell whose state was that of the
     error rate gave another number.
     """
-    metric, shell = subject(name), evaluate.load(str(FOLDER / name))
+    metric, shell = subject(name, kind), evaluate.load(str(FOLDER / name))
     assert isinstance(shell, evaluate.Metric) and shell.name == name
     assert shell.info.citation == shell.citation == paragraph(shell.description, "Source") != ""
-    columns = random_columns(metric.arrays, 50, 0)
+    columns = metric.columns(50, 0)
     expected = metric(columns)
     same(shell.compute(**columns), expected)
     for rows in np.array_split(np.arange(50), 4):
@@ -42,6 +45,26 @@ def test_evaluate_loads_the_folder(name: str) -> None:
         shell.compute(**{array: column[:0] for array, column in columns.items()})
     assert len(shell) == 0
     same(shell.compute(**columns), expected)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_the_types_that_evaluate_shows_hold_the_arrays(name: str, kind: str) -> None:
+    """One of the alternatives in `features` stores each array and gives it back.
+
+    Faults planted: int64 for the label of every kind, which is no type of -39.5; a list for no array.
+    """
+    columns = {array: column.tolist() for array, column in subject(name, kind).columns(50, 0).items()}
+    features = evaluate.load(str(FOLDER / name)).info.features
+    kept = []
+    for each in features if isinstance(features, list) else [features]:
+        with contextlib.suppress(pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+            stored = Dataset.from_dict(columns, features=each).with_format("numpy")[:]
+            kept.append({array: np.asarray(column).tolist() for array, column in stored.items()})
+    texts = [str({array: each[array] for array in columns}) for each in kept]  # nan is not equal to itself
+    assert (
+        str({array: column if array != "group" else list(map(str, column)) for array, column in columns.items()})
+        in texts
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,10 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True)
 class Subject:
-    """A metric under test: its function, and what its file says beside it."""
+    """A metric under test: its function, what its file says beside it, and the kind of output that it is tried on."""
 
     name: str
+    kind: str
     function: Callable[..., Any]
     facts: MetricFacts
     state: Callable[..., Any]
@@ -35,8 +36,15 @@ class Subject:
         result = self.function(**columns)
         return result if isinstance(result, dict) else {self.name: result}
 
+    def columns(self, n: int, seed: int) -> Columns:
+        """Random arrays of `n` rows, as this kind of output gives them to its metrics."""
+        columns = _COLUMNS[self.kind](n, np.random.default_rng(seed))
+        unknown = sorted(set(self.arrays) - set(columns))
+        assert not unknown, f"the columns of {self.kind} have no {unknown}: add them, for the rules need columns"
+        return {name: columns[name] for name in self.arrays}
 
-def subject(name: str) -> Subject:
+
+def subject(name: str, kind: str | None = None) -> Subject:
     module = import_module(f"oochub.eval_modules.metrics.{name}.{name}")
     function = getattr(module, name)
     classes = [
@@ -46,16 +54,16 @@ def subject(name: str) -> Subject:
     assert len(shells) == 1, f"{name}.py must define one class of MetricShell, got {shells}"
     state = shells[0].state
     arrays = tuple(array for array in inspect.signature(state.update).parameters if array != "self")
-    return Subject(name, function, module.FACTS, state, arrays, lambda columns: estimate(function, columns))
+    kind = kind or module.FACTS.outputs[0]
+    return Subject(name, kind, function, module.FACTS, state, arrays, lambda columns: estimate(function, columns))
 
 
-def random_columns(arrays: tuple[str, ...], n: int, seed: int) -> Columns:
+def _classes(n: int, rng: np.random.Generator) -> Columns:
     """Columns that agree with each other; scores in eighths, so that there are ties."""
-    rng = np.random.default_rng(seed)
     label = rng.permutation(np.arange(n) % 2)
     probability = rng.integers(0, 65, n) / 64
     sign = np.where(label == 1, "hard_positive", "hard_negative")
-    columns: Columns = {
+    return {
         "label": label,
         "prediction": rng.integers(0, 2, n),
         "score": np.round(rng.normal(label, 1.5, n) * 8) / 8,
@@ -65,9 +73,30 @@ def random_columns(arrays: tuple[str, ...], n: int, seed: int) -> Columns:
         "is_ood": label.astype(bool),
         "correct": rng.random(n) < 0.7,
     }
-    unknown = sorted(set(arrays) - set(columns))
-    assert not unknown, f"random_columns has no {unknown}: add them to it, for the rules need columns"
-    return {name: columns[name] for name in arrays}
+
+
+def _labels(n: int, rng: np.random.Generator) -> Columns:
+    """Three labels a row, a fifth of them unknown; scores in eighths."""
+    label = rng.integers(0, 2, (n, 3)).astype(np.float64)
+    score = np.round(rng.normal(label, 1.5) * 8) / 8
+    label[rng.random((n, 3)) < 0.2] = np.nan
+    return {
+        "label": label,
+        "score": score,
+        "probability": 1 / (1 + np.exp(-score)),
+        "prediction": (score > 0).astype(np.int64),
+        "group": rng.integers(0, 4, n),
+    }
+
+
+def _number(n: int, rng: np.random.Generator) -> Columns:
+    """Numbers of both signs far from 0, that the predictions follow; in eighths."""
+    label = np.round(rng.normal(-40, 5, n) * 8) / 8
+    return {"label": label, "prediction": label + rng.integers(-9, 20, n) / 8, "group": rng.integers(0, 4, n)}
+
+
+_COLUMNS = {"classes": _classes, "labels": _labels, "number": _number}
+CASES = [(name, kind) for name in NAMES for kind in subject(name).facts.outputs]
 
 
 def same(first: dict[str, Any], second: dict[str, Any], tolerance: float = 1e-12) -> None:

@@ -12,6 +12,11 @@ UNDEFINED = "n/a"
 ABSENT = "\u2013"
 _MINUS = "\u2212"
 _THIN = "\u202f"
+_UNITS = {
+    "correlation": "\u22121 to 1",
+    "label": "in units of the label",
+    "label squared": "in squared units of the label",
+}
 
 
 class Bounded(Protocol):
@@ -62,13 +67,28 @@ def loss(value: float | None) -> str:
     return UNDEFINED if value is None or is_undefined(value) else f"{float(value):.3f}".replace("-", _MINUS)
 
 
-def quantity(value: float | None, unit: str) -> str:
-    """A value of a metric with the given unit, "fraction" or "nats".
+def significant(value: float | None) -> str:
+    """A number of any size with three significant decimals, whole above 100; powers of ten far from 1.
 
-    >>> quantity(0.5, "fraction"), quantity(0.5, "nats")
-    ('50.0', '0.500')
+    >>> significant(0.05118), significant(-23.456), significant(1234.5), significant(2.5e-9), significant(0.0)
+    ('0.0512', '−23.5', '1234', '2.50e−09', '0.00')
     """
-    return fraction(value) if unit == "fraction" else loss(value)
+    if value is None or is_undefined(value):
+        return UNDEFINED
+    size = math.floor(math.log10(abs(value))) if value else 0
+    text = f"{value:.{max(2 - size, 0)}f}" if -5 < size < 7 else f"{value:.2e}"
+    return text.replace("-", _MINUS)
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value of a metric in the unit of its FACTS.
+
+    >>> quantity(0.5, "fraction"), quantity(0.5, "nats"), quantity(-0.5, "correlation"), quantity(0.5, "label")
+    ('50.0', '0.500', '−0.500', '0.500')
+    """
+    if unit == "fraction":
+        return fraction(value)
+    return significant(value) if unit.startswith("label") else loss(value)
 
 
 def has_interval(estimate: Bounded) -> bool:
@@ -164,9 +184,11 @@ def unit_of(metric: str, unit: str) -> str:
 
     >>> unit_of("auc", "fraction"), unit_of("error_rate", "fraction"), unit_of("nll", "nats")
     ('× 100', '%', 'nats')
+    >>> unit_of("pearson", "correlation"), unit_of("mean_absolute_error", "label")
+    ('−1 to 1', 'in units of the label')
     """
     if unit != "fraction":
-        return unit
+        return _UNITS.get(unit, unit)
     return "%" if re.search(r"(accuracy|error_rate|ece|fpr\d*)$", metric) else "\u00d7 100"
 
 

@@ -24,6 +24,8 @@ def bootstrap(
     metric: Callable[..., float],
     columns: Mapping[str, Any],
     sampling: Sampling = Sampling(),  # noqa: B008 frozen
+    *,
+    basic_within: tuple[float, float] | None = None,
 ) -> Estimate:
     """A metric with its percentile bootstrap interval.
 
@@ -34,6 +36,9 @@ def bootstrap(
         metric: Function of the columns, by keyword, that returns a float.
         columns: Arrays (n, ...) by the names of the metric's arguments.
         sampling: Clusters, number of resamples, seed and level.
+        basic_within: The smallest and the largest possible value, for a metric that is biased and more so on
+            resamples: the interval is then the basic bootstrap's, 2 value - quantile (Davison and Hinkley 1997,
+            Bootstrap Methods and their Application, Section 5.2), which takes the bias off.
 
     Returns:
         The metric on the columns themselves, with n rows.
@@ -46,7 +51,7 @@ def bootstrap(
     """
     value = float(metric(**{name: column for name, column in columns.items() if column is not None}))
     n = check_same_length(**columns)
-    return _interval(value, replicates(metric, columns, sampling), n, sampling)
+    return _interval(value, replicates(metric, columns, sampling), n, sampling, basic_within)
 
 
 def replicates(
@@ -76,7 +81,12 @@ def replicates(
     return np.array(drawn, dtype=np.float64)
 
 
-def mean_estimate(values: Any, sampling: Sampling = Sampling()) -> Estimate:  # noqa: B008 frozen
+def mean_estimate(
+    values: Any,
+    sampling: Sampling = Sampling(),  # noqa: B008 frozen
+    *,
+    are_shares: bool = True,
+) -> Estimate:
     """A mean of one value per row with its percentile bootstrap interval, without a Python loop.
 
     With independent rows and values 0 and 1 the bootstrap is a binomial draw. Where fewer than ten rows are
@@ -85,6 +95,8 @@ def mean_estimate(values: Any, sampling: Sampling = Sampling()) -> Estimate:  # 
     Args:
         values: One number per row (n,), without NaN.
         sampling: Clusters, number of resamples, seed and level.
+        are_shares: Whether values of 0 and 1 alone can be no others, so that Wilson's interval holds; an error in
+            units of the label may be larger in the next row.
 
     Returns:
         The mean of all rows.
@@ -101,7 +113,7 @@ def mean_estimate(values: Any, sampling: Sampling = Sampling()) -> Estimate:  # 
     if sampling.cluster is not None:
         sums, sizes = np.bincount(sampling.cluster, values), np.bincount(sampling.cluster)
         drawn = _resampled_ratio(sums, sizes, generator, sampling.resamples)
-    elif np.isin(values, (0, 1)).all():
+    elif are_shares and np.isin(values, (0, 1)).all():
         ones = int(values.sum())
         if min(ones, n - ones) < _FEW:
             return wilson(ones, n, confidence=sampling.confidence)
@@ -109,6 +121,18 @@ def mean_estimate(values: Any, sampling: Sampling = Sampling()) -> Estimate:  # 
     else:
         drawn = _resampled_mean(values, generator, sampling.resamples)
     return _interval(float(values.mean()), drawn, n, sampling)
+
+
+def with_width(estimate: Estimate) -> Estimate:
+    """The estimate, without its interval where all resamples gave one number: that says nothing of more rows.
+
+    >>> with_width(Estimate(0.5, low=0.5, high=0.5, n=3, method="bootstrap")).reason
+    '0.5 in every resample: the bootstrap has no width, and says nothing of more rows'
+    """
+    if not math.isclose(estimate.low, estimate.high, rel_tol=1e-12):  # rounding alone differs by less
+        return estimate
+    reason = f"{estimate.value:g} in every resample: the bootstrap has no width, and says nothing of more rows"
+    return Estimate(estimate.value, n=estimate.n, method=estimate.method, reason=reason)
 
 
 def _resampled_rows(n: int, sampling: Sampling) -> Iterator[Array]:
@@ -147,8 +171,11 @@ def _resampled_ratio(sums: Array, sizes: Array, generator: np.random.Generator, 
     return drawn
 
 
-def _interval(value: float, drawn: Array, n: int, sampling: Sampling) -> Estimate:
-    method = f"percentile bootstrap of {sampling.unit}, {len(drawn)} resamples"
+def _interval(
+    value: float, drawn: Array, n: int, sampling: Sampling, basic_within: tuple[float, float] | None = None
+) -> Estimate:
+    form = "percentile" if basic_within is None else "basic"
+    method = f"{form} bootstrap of {sampling.unit}, {len(drawn)} resamples"
     if math.isnan(value):
         return Estimate(value, n=n, method=method, reason="the metric is undefined on these rows")
     kept = drawn[~np.isnan(drawn)]
@@ -163,4 +190,7 @@ def _interval(value: float, drawn: Array, n: int, sampling: Sampling) -> Estimat
         method = f"t interval, bootstrap of {sampling.unit}, {len(drawn)} resamples"
         return Estimate(value, low=value - half, high=value + half, n=n, method=method, reason=reason)
     low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
+    if basic_within is not None:
+        # Where nearly all resamples lie on one side of the value, it is an end itself.
+        low, high = np.clip((min(2 * value - high, value), max(2 * value - low, value)), *basic_within)
     return Estimate(value, low=low, high=high, n=n, method=method, reason=reason)

@@ -1,0 +1,78 @@
+"""Mean absolute error: how far the predicted number is from the true one, on the mean of the rows.
+
+    MAE = 1/n sum_i |prediction_i - label_i|
+
+Interval: a percentile bootstrap; errors that are all alike have none, for every resample is the same.
+
+Limitations: It is in units of the label, so that errors of two labels, or of two scales of one, do not compare. The
+median of what may come makes it smallest: of many small labels and few large ones it rewards small answers.
+
+Source: Gneiting 2011, "Making and Evaluating Point Forecasts", Journal of the American Statistical Association
+106:746-762 (absolute error and the median).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from oochub.metric import MeanState, MetricFacts, MetricShell
+from oochub.stats.array_checks import Array, check_numbers
+from oochub.stats.bootstrap import mean_estimate, with_width
+from oochub.stats.estimate import Estimate, Sampling
+
+
+def mean_absolute_error(label: Any, prediction: Any) -> float:
+    """Mean distance of predicted numbers from the true ones.
+
+    Args:
+        label: The true number of each row (n,), any finite float; leave out rows without one.
+        prediction: The predicted number of each row (n,), any finite float.
+
+    Returns:
+        In units of the label, 0 or larger, lower is better.
+
+    Raises:
+        OochubError: No rows, different lengths, NaN or infinite numbers.
+
+    >>> mean_absolute_error(label=[-1, 2, 0.5], prediction=[0, 2, -1.5])
+    1.0
+    """
+    return float(_errors(label, prediction).mean())
+
+
+def _errors(label: Any, prediction: Any) -> Array:
+    label, prediction = check_numbers(label=label, prediction=prediction)
+    errors: Array = np.abs(prediction - label)
+    return errors
+
+
+class _MeanAbsoluteErrorState(MeanState):
+    def update(self, *, label: Any, prediction: Any) -> None:
+        self._take(_errors(label, prediction))
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    return with_width(mean_estimate(_errors(**columns), sampling, are_shares=False))
+
+
+FACTS = MetricFacts(
+    title="Mean absolute error",
+    direction="lower",
+    maximum=None,
+    unit="label",
+    outputs=("number",),
+    interval=_interval,
+)
+
+
+class MeanAbsoluteError(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "mean_absolute_error"))
+    >>> module.compute(references=[-1, 2, 0.5], predictions=[0, 2, -1.5])
+    {'mean_absolute_error': 1.0}
+    """
+
+    state = _MeanAbsoluteErrorState

@@ -1,0 +1,1 @@
+"""Mean average precision: of rows with several labels, the mean of each label's average precision."""

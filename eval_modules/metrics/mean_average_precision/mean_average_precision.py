@@ -1,0 +1,154 @@
+"""Mean average precision: of rows with several labels, the mean of each label's average precision.
+
+    mAP = 1/|K| sum_(k in K) AP_k,    AP_k = 1/n_k sum_(i positive) (positives from s_i up) / (rows from s_i up)
+
+AP_k ranks the rows whose label k is known by their score s of it, n_k of them positive; rows of equal score are taken
+together. K are the labels with at least one known positive and one known negative row: the others say nothing of a
+ranking and are left out, as in the evaluator of the Open Graph Benchmark.
+
+Interval: the basic bootstrap of rows, 2 mAP less the quantiles of the resamples. Average precision of few rows is too
+high, and more so of resamples: of 10 labels held by 2% of 1,000 rows it covers 0.93, the percentile bootstrap 0.41.
+
+Limitations: Every label counts once, the rare ones too, and chance is the share of positives of each: values of
+different labels, or of different rows, do not compare. Of few positives a label's average precision is biased upwards.
+
+Source: Hu et al. 2020, "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS (ogbg-molpcba), and its
+evaluator; WILDS, Section 4.1 (OGB-MolPCBA).
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oochub.errors import OochubError
+from oochub.metric import MetricFacts, MetricShell
+from oochub.stats.array_checks import Array, check_labels
+from oochub.stats.bootstrap import bootstrap, with_width
+from oochub.stats.estimate import Estimate, Sampling
+
+
+def mean_average_precision(label: Any, score: Any) -> float:
+    """Mean over the labels of the average precision of finding the rows where a label holds, from high scores down.
+
+    Args:
+        label: 1 where a label holds, 0 where not, nan where nobody knows (n, k).
+        score: Any real number (n, k), higher = the label holds more likely; infinities are fine.
+
+    Returns:
+        A fraction in [0, 1], higher is better. nan if no label has both a known positive and a known negative row.
+
+    Raises:
+        OochubError: No rows, no labels, different shapes, labels other than 1, 0 and nan, NaN scores.
+
+    >>> nan = float("nan")
+    >>> label = [[1, 1, 1], [0, nan, 1], [1, 0, nan]]  # the third label has no negative row
+    >>> score = [[0.9, 0.2, 0.3], [0.5, 0.8, 0.1], [0.1, 0.4, 0.6]]
+    >>> round(mean_average_precision(label=label, score=score), 4)  # of (1 + 2/3) / 2 and 1/2
+    0.6667
+    """
+    label, score = check_labels(label, score)
+    return _mean(_rankings(label, score), np.ones(len(label), np.int64))
+
+
+class _Ranking(NamedTuple):
+    """The rows of one label from the highest score down.
+
+    Attributes:
+        rows: Numbers of the known rows (m,).
+        positive: Numbers of the positive rows (p,).
+        last: For each positive, the place in `rows` of the last row of its score (p,).
+        last_positive: The same in `positive` (p,).
+    """
+
+    rows: Array
+    positive: Array
+    last: Array
+    last_positive: Array
+
+
+def _rankings(label: Array, score: Array) -> list[_Ranking]:
+    """Of the labels with a known positive and a known negative row."""
+    rankings = []
+    for of_label, of_score in zip(label.T, score.T, strict=True):
+        rows = np.flatnonzero(~np.isnan(of_label))
+        rows = rows[np.argsort(of_score[rows], kind="stable")[::-1]]
+        positives = np.flatnonzero(of_label[rows] == 1)
+        if not 0 < len(positives) < len(rows):
+            continue
+        ordered = of_score[rows]
+        ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))  # of rows of equal score
+        end = np.searchsorted(ends, positives)
+        rankings.append(_Ranking(rows, rows[positives], ends[end], np.searchsorted(end, end, side="right") - 1))
+    return rankings
+
+
+def _mean(rankings: list[_Ranking], times: Array) -> float:
+    """The metric where row i is there `times[i]` times (n,): of the rows themselves, or of a resample."""
+    areas = []
+    for ranking in rankings:
+        taken, right = np.cumsum(times[ranking.rows]), np.cumsum(times[ranking.positive])
+        if 0 < right[-1] < taken[-1]:
+            precision = right[ranking.last_positive] / np.maximum(taken[ranking.last], 1)
+            areas.append(float(times[ranking.positive] @ precision) / float(right[-1]))
+    return math.fsum(areas) / len(areas) if areas else math.nan
+
+
+class _MeanAveragePrecisionState:
+    """All rows seen: a ranking needs their order."""
+
+    def __init__(self) -> None:
+        self._batches: list[tuple[Array, Array]] = []
+
+    def update(self, *, label: Any, score: Any) -> None:
+        label, score = check_labels(label, score)
+        self._take([(label.copy(), score.copy())])
+
+    def merge(self, other: "_MeanAveragePrecisionState") -> None:
+        self._take(other._batches)
+
+    def compute(self) -> float:
+        if not self._batches:
+            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+        label, score = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
+        return mean_average_precision(label, score)
+
+    def _take(self, batches: list[tuple[Array, Array]]) -> None:
+        widths = sorted({label.shape[1] for label, _ in [*self._batches, *batches]})
+        if len(widths) > 1:
+            raise OochubError(f"All batches must have the same k labels a row, got {' and '.join(map(str, widths))}.")
+        self._batches += batches
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    label, score = check_labels(**columns)
+    rankings, n = _rankings(label, score), len(label)
+    if not rankings:
+        return Estimate(math.nan, n=n, method="none", reason="no label has a known positive and a known negative row")
+
+    def of_resample(row: Array) -> float:
+        return _mean(rankings, np.bincount(row, minlength=n))  # sorted once, not in every resample
+
+    return with_width(bootstrap(of_resample, {"row": np.arange(n)}, sampling, basic_within=(0.0, 1.0)))
+
+
+FACTS = MetricFacts(
+    title="Mean average precision",
+    direction="higher",
+    ranking=True,
+    outputs=("labels",),
+    interval=_interval,
+)
+
+
+class MeanAveragePrecision(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "mean_average_precision"))
+    >>> module.compute(references=[[1, 0], [0, 1]], predictions=[[0.9, 0.3], [0.2, 0.1]])
+    {'mean_average_precision': 0.75}
+    """
+
+    state = _MeanAveragePrecisionState

@@ -1,0 +1,148 @@
+"""Mean average precision against scikit-learn, label by label as OGB's evaluator does, and a hand-worked case."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from oochub.errors import OochubError
+from oochub.eval_modules.metrics.mean_average_precision.mean_average_precision import (
+    _MeanAveragePrecisionState,
+    mean_average_precision,
+)
+from oochub.stats.estimation import estimate
+
+nan = math.nan
+
+
+def columns(n: int, k: int, seed: int, *, digits: int = 1, share: float = 0.3) -> dict[str, np.ndarray]:
+    """Rows with unknown labels and, of few digits, with ties."""
+    rng = np.random.default_rng(seed)
+    label = (rng.random((n, k)) < share).astype(float)
+    score = np.round(rng.normal(label), digits)
+    label[rng.random((n, k)) < 0.25] = nan
+    return {"label": label, "score": score}
+
+
+def ogb(label: np.ndarray, score: np.ndarray) -> float:
+    """The rule of ogb/graphproppred/evaluate.py: labels with a 1 and a 0, on their labeled rows."""
+    values = []
+    for j in range(label.shape[1]):
+        if (label[:, j] == 1).any() and (label[:, j] == 0).any():
+            known = ~np.isnan(label[:, j])
+            values.append(average_precision_score(label[known, j], score[known, j]))
+    return sum(values) / len(values) if values else nan
+
+
+def test_by_hand() -> None:
+    """The mean of 5/6 and 1/2.
+
+    The first label has its positives first and third, (1 + 2/3) / 2; of the second the unknown row is left out and the
+    positive one is second of two; the third has no negative row and does not count.
+
+    Planted faults: nan read as 0; the third label counted as 1.
+    """
+    label = [[1, 1, 1], [0, nan, 1], [1, 0, nan]]
+    score = [[0.9, 0.2, 0.3], [0.5, 0.8, 0.1], [0.1, 0.4, 0.6]]
+    assert mean_average_precision(label=label, score=score) == pytest.approx((5 / 6 + 1 / 2) / 2, rel=1e-15)
+
+
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_equals_scikit_learn(digits: int) -> None:
+    """Planted faults: of equal scores the first row alone counted as taken; the mean over all labels."""
+    for seed in range(10):
+        given = columns(80, 6, seed, digits=digits, share=0.04 if seed % 2 else 0.4)
+        assert mean_average_precision(**given) == pytest.approx(ogb(**given), abs=1e-13)
+
+
+def test_equal_scores_have_the_share_of_positives() -> None:
+    """3 of 4 known rows hold; infinities tie as well. Planted fault: differences of scores, which are nan of inf."""
+    label = np.array([[1], [1], [0], [1], [nan]])
+    for score in (0.0, np.inf, -np.inf):
+        assert mean_average_precision(label, np.full((5, 1), score)) == 3 / 4
+
+
+def test_undefined_is_nan_with_a_reason() -> None:
+    label = np.array([[1, 0, nan], [1, 0, nan], [nan, 0, 1]])
+    assert math.isnan(mean_average_precision(label, np.zeros((3, 3))))
+    number = estimate(mean_average_precision, {"label": label, "score": np.zeros((3, 3))})
+    assert math.isnan(number) and number.reason == "no label has a known positive and a known negative row"
+
+
+@pytest.mark.parametrize("cluster", [None, np.arange(40) // 2])
+def test_interval_is_the_basic_bootstrap_of_rows(cluster: np.ndarray | None) -> None:
+    """Against scikit-learn on drawn rows: 2 value - quantiles.
+
+    Planted faults: quantiles of the resamples themselves; labels resampled apart; a label undefined in a resample
+    counted as 0.
+    """
+    given, rng = columns(40, 3, 1, share=0.1), np.random.default_rng(0)
+    number = estimate(mean_average_precision, given, cluster=cluster, resamples=300)
+    drawn = []
+    for _ in range(300):
+        if cluster is None:
+            rows = rng.integers(40, size=40)
+        else:
+            rows = np.concatenate([np.flatnonzero(cluster == each) for each in rng.integers(20, size=20)])
+        drawn.append(ogb(**{name: column[rows] for name, column in given.items()}))
+    value = ogb(**given)
+    low, high = np.nanquantile(drawn, (0.025, 0.975))
+    assert number.value == pytest.approx(value, abs=1e-13)
+    assert [number.low, number.high] == pytest.approx([max(2 * value - high, 0), min(2 * value - low, 1)], abs=1e-12)
+    assert number.method.startswith("basic bootstrap of ")
+
+
+def test_interval_covers_the_truth() -> None:
+    """120 sets of 400 rows with ten labels of 5% each. The truth is of 400,000 rows.
+
+    Planted fault: the percentile bootstrap covers fewer than 60% of them, for average precision of few positives is
+    too high, and that of their resamples higher.
+    """
+    rng = np.random.default_rng(4)
+
+    def draw(n: int) -> dict[str, np.ndarray]:
+        label = (rng.random((n, 10)) < 0.05).astype(float)
+        return {"label": label, "score": rng.normal(1.5 * label) + 0.5 * rng.normal(size=(n, 1))}
+
+    truth = mean_average_precision(**draw(400_000))
+    numbers = [estimate(mean_average_precision, draw(400), resamples=200, seed=seed) for seed in range(120)]
+    covered = np.mean([number.low <= truth <= number.high for number in numbers])
+    assert covered >= 0.85, covered
+
+
+def test_a_perfect_order_has_no_interval() -> None:
+    label = np.tile([[1.0, 0.0], [0.0, 1.0]], (10, 1))
+    number = estimate(mean_average_precision, {"label": label, "score": label})
+    assert number == 1 and np.isnan([number.low, number.high]).all()
+    assert number.reason.startswith("1 in every resample")
+
+
+@pytest.mark.parametrize(
+    ("label", "score", "message"),
+    [
+        ([1, 0], [0.1, 0.2], r"label must have shape \(n, k\), one value for each of k labels a row, got \(2,\)"),
+        ([[1], [0]], [0.1, 0.2], r"score must have shape \(n, k\)"),
+        ([[1, 0.5]], [[1, 2]], r"label must be 1, 0 or nan \(unknown\), got 0.5 at row 0, label 1 \(1 such labels\)"),
+        ([[1, -1], [2, 0]], np.zeros((2, 2)), r"got -1 at row 0, label 1 \(2 such labels\)"),
+        ([["a"]], [[1.0]], "label must hold 1, 0 or nan"),
+        ([[1, 0]], [[nan, 1]], "score holds NaN in 1 of 1 rows"),
+        ([[1, 0]], [[1.0]], r"label and score must have one shape \(n, k\), got \(1, 2\) and \(1, 1\)"),
+        (np.zeros((0, 3)), np.zeros((0, 3)), "label has no rows"),
+        (np.zeros((3, 0)), np.zeros((3, 0)), r"got \(3, 0\)"),
+    ],
+)
+def test_messages(label: object, score: object, message: str) -> None:
+    with pytest.raises(OochubError, match=message):
+        mean_average_precision(label=label, score=score)
+
+
+def test_batches_of_other_labels_do_not_mix() -> None:
+    """Nothing of the refused batch stays. Planted fault: rows appended before the check."""
+    state, other = _MeanAveragePrecisionState(), _MeanAveragePrecisionState()
+    state.update(label=[[1, 0], [0, 1]], score=[[2, 1], [1, 2]])
+    other.update(label=[[1, 0, 0]], score=[[2, 1, 0]])
+    for refused in (lambda: state.update(label=[[1]], score=[[1]]), lambda: state.merge(other)):
+        with pytest.raises(OochubError, match=r"same k labels a row, got [12] and [23]"):
+            refused()
+    assert state.compute() == 1.0
