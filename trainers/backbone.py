@@ -83,6 +83,9 @@ def _tiny(labels: dict[str, Any], kind: type[Input], dataset: Any, image_size: i
     if image_size is not None:
         processor.size = {"height": image_size, "width": image_size}
     shape = {"embedding_size": 32, "hidden_sizes": [32, 64, 128], "depths": [1, 1, 1], "layer_type": "basic"}
+    (probe,) = kind.of(processor).probe().values()
+    if probe.ndim != 4:
+        raise OochubError(f"{TINY!r} reads (bands, height, width), got vectors of {probe.shape[1]}. Name another.")
     return ResNetForImageClassification(ResNetConfig(**shape, **kind.config(processor), **labels)), processor
 
 

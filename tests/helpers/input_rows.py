@@ -1,20 +1,20 @@
 """Rows of every kind of input, a few of each, with a processor: what the tests of inputs share."""
 
 import io
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from datasets import Array3D, ClassLabel, Dataset, Features, Value
-from datasets import Image as ImageFeature
+import pytest
+from datasets import ClassLabel, Dataset, Features, Value
 from PIL import Image
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
-from transformers import PreTrainedTokenizerFast, ViTImageProcessorPil
+from transformers import PreTrainedTokenizerFast
 
 import oochub
 from oochub.input import Input
-from oochub.models.array_processor import ArrayProcessor
 
 ROWS = 5
 
@@ -41,12 +41,19 @@ def tokenizer() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", model_max_length=8)  # noqa: S106
 
 
-EXAMPLES = {
-    "arrays": (Array3D((2, 4, 4), "float32"), list(np.random.default_rng(0).normal(size=(ROWS, 2, 4, 4)))),
-    "pictures": (ImageFeature(), [{"bytes": encoded(photograph(20, 16, k)), "path": None} for k in range(ROWS)]),
-    "texts": (Value("string"), ["a good book", "book", "good", "a book a", "a"]),
-}
-"""A feature and values of the usual column of each kind. A new kind is covered when it has a line here."""
+def example_of(name: str) -> tuple[Any, list[Any], Any]:
+    """What the test file of a kind of input says it is tried with: `ROWS` rows as (feature, values), and a processor.
+
+    The file is `tests/inputs/test_<kind>.py`, and its function `example()`.
+    """
+    try:
+        example: tuple[Any, list[Any], Any] = import_module(f"test_{name}").example()
+    except (ModuleNotFoundError, AttributeError) as error:
+        pytest.fail(
+            f"The contract tests need a few rows of the kind of input {name!r}: write tests/inputs/test_{name}.py with "
+            f"a function example() that returns (feature, {ROWS} values, processor). {error}"
+        )
+    return example
 
 
 def rows_of(*names: str) -> Dataset:
@@ -55,16 +62,11 @@ def rows_of(*names: str) -> Dataset:
     columns: dict[str, Any] = {"example_id": [f"e{k}" for k in range(ROWS)], "label": [0, 1, 0, 1, 0]}
     for name in names:
         column = oochub.get("input", name).column
-        features[column], columns[column] = EXAMPLES[name]
+        features[column], columns[column], _ = example_of(name)
     return Dataset.from_dict(columns, Features(features))
 
 
 def inputs_of(name: str) -> Input:
     """Of `rows_of(name)`."""
-    processors = {
-        "arrays": lambda: ArrayProcessor.of(rows_of("arrays"), normalize=True),
-        "pictures": lambda: ViTImageProcessorPil(size={"height": 16, "width": 16}),
-        "texts": tokenizer,
-    }
     kind: type[Input] = oochub.get("input", name)
-    return kind.of(processors[name]())
+    return kind.of(example_of(name)[2])

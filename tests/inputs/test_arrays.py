@@ -8,12 +8,20 @@ import numpy as np
 import pytest
 import torch
 from datasets import Array2D, Array3D, Dataset, Features, List, Value
+from input_rows import ROWS
 
 from oochub.errors import OochubError
 from oochub.inputs.arrays import Arrays
 from oochub.models.array_processor import ArrayProcessor
 
 CPU = torch.device("cpu")
+
+
+def example() -> tuple[Any, list[Any], Any]:
+    """See `input_rows.example_of`."""
+    values = np.random.default_rng(0).normal(3, 2, (ROWS, 2, 4, 4))
+    processor = ArrayProcessor(column="array", shape=(2, 4, 4), mean=(3.0, 2.5), std=(2.0, 1.5))
+    return Array3D((2, 4, 4), "float32"), list(values), processor
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float32, rows: int = 11) -> Any:

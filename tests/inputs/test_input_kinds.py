@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
 from input_rows import ROWS, inputs_of, rows_of
 
 import oochub
@@ -81,9 +80,3 @@ def test_changes_of_pictures_are_refused_by_others(name: str) -> None:
         else:
             with pytest.raises(OochubError, match=f"is for pictures. Leave it out for {name}"):
                 check_changes(kind, **change)
-
-
-def test_a_row_without_text_is_named() -> None:
-    data = Dataset.from_dict({"example_id": ["x", "y"], "text": ["a book", None]})
-    with pytest.raises(OochubError, match="example y: no text"):
-        list(inputs_of("texts").batches(data, batch_size=2, device=CPU))

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import torch
 import transformers
 from datasets import Dataset, Features, Value
 from datasets import Image as ImageFeature
-from input_rows import encoded, photograph
+from input_rows import ROWS, encoded, photograph
 from PIL import Image
 
 from oochub.errors import OochubError
@@ -19,6 +20,12 @@ from oochub.inputs.pictures.picture_batches import batches, uint8_cache
 from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
 
 SHAPES = [(500, 375), (375, 500), (333, 251), (301, 1200), (64, 48), (97, 101), (640, 427), (224, 224)]
+
+
+def example() -> tuple[Any, list[Any], Any]:
+    """See `input_rows.example_of`."""
+    files = [{"bytes": encoded(photograph(20, 16, k)), "path": None} for k in range(ROWS)]
+    return ImageFeature(), files, transformers.ViTImageProcessorPil(size={"height": 16, "width": 16})
 
 
 PROCESSORS = {

@@ -131,7 +131,7 @@ class ArrayProcessor:
 def array_values(
     table: pa.Table, column: str, shape: tuple[int, ...] = (), *, where: str, first: int = 0
 ) -> NDArray[Any]:
-    """A column of arrays of one shape, without a copy where the numbers lie one after the other.
+    """A column of arrays of one shape, without a copy where it is one chunk of the table.
 
     Args:
         table: With the column: Array2D, Array3D, lists, or lists of lists, of numbers.
@@ -149,8 +149,8 @@ def array_values(
     >>> array_values(pa.table({"array": [[[1, 2]], [[3, 4]]]}), "array", where="row {}").shape
     (2, 1, 1, 2)
     """
-    rows = table.column(column).combine_chunks()
-    rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
+    chunks = table.column(column)
+    rows = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
     values = rows.storage if isinstance(rows, pa.ExtensionArray) else rows
     if values.null_count:
         raise OochubError(f"{where.format(first + int(np.argmax(values.is_null())))}: there is no array. Drop the row.")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from oochub.errors import OochubError
-from oochub.input import Input, check_changes, kind_of_processor, kinds_of
+from oochub.input import Input, check_changes, check_config, kind_of_processor, kinds_of
 from oochub.output import Output
 from oochub.prediction.metadata import PredictedBy, Training
 
@@ -46,13 +46,16 @@ def load_model(
 
     import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
 
-    if not isinstance(model, str | Path):
-        kind = kind_of_processor(processor) if processor is not None else input_of(dataset, None)
-        check_changes(kind, **changes)
+    source = str(Path(model).expanduser()) if isinstance(model, str | Path) else None
+    kind = kind_of_processor(processor) if processor is not None else input_of(dataset, source)
+    check_changes(kind, **changes)
+    if source is None:
         own = kind.load_processor(None, dataset) if processor is None else processor
         about = PredictedBy(id=type(model).__name__, revision=_weights_digest(model.state_dict()), mode="head")
-        return LoadedModel(model, kind.of(own, preprocessing=preprocessing), about, None)
-    folder = Path(model).expanduser()
+        inputs = kind.of(own, preprocessing=preprocessing)
+        check_config(inputs, model)
+        return LoadedModel(model, inputs, about, None)
+    folder = Path(source)
     local = folder.is_dir()
     if not local and (folder.is_absolute() or len(folder.parts) > 2):
         raise OochubError(f"No model at {model}: the folder does not exist. `oochub train` makes one.")
@@ -61,9 +64,6 @@ def load_model(
             f"{model} holds no finished model (no config.json). If a training run was interrupted there, run the same "
             "`oochub train` command again: it goes on."
         )
-    source = str(folder) if local else str(model)
-    kind = kind_of_processor(processor) if processor is not None else input_of(dataset, source)
-    check_changes(kind, **changes)
     try:
         auto = getattr(transformers, kind.auto_model)
         loaded = auto.from_pretrained(source, trust_remote_code=False)
@@ -79,6 +79,7 @@ def load_model(
     name = folder.name if folder.is_absolute() else str(model)  # a report holds no path of a machine
     about = PredictedBy(id=name, revision=revision, mode="head")
     inputs = kind.of(own, preprocessing=preprocessing)
+    check_config(inputs, loaded)
     return LoadedModel(loaded, inputs, about, _training(folder / "recipe.json"))
 
 
