@@ -20,9 +20,10 @@ from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
 from oochub.files import written_whole
 from oochub.sweep.measurement import measure
+from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import Run, stages
 from oochub.sweep.sweep import sweep
-from oochub.sweep.sweep_recipe import SweepRecipe, read_recipe
+from oochub.sweep.sweep_recipe import SweepRecipe
 from oochub.sweep.sweep_table import run_table
 
 HERE = Path(__file__).parent / "results"

@@ -23,8 +23,8 @@ from PIL import Image
 import oochub
 from oochub.inputs.pictures import Pictures
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
+from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import stages
-from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.batch import Batch

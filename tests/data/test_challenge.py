@@ -368,7 +368,7 @@ def test_parameters_of_other_criteria(run, tmp_path, monkeypatch):
     (tmp_path / "books.csv").write_text("title\nIt\nEmma\n")
     point = EntryPoint("_longest", f"{__name__}:_longest", "oochub.criterion")
     monkeypatch.setattr(catalog, "_plugins", lambda kind: {"_longest": point} if kind == "criterion" else {})
-    words = (tmp_path / "books.csv", "--criterion", "_longest", "--set", "more_than=3")
+    words = (tmp_path / "books.csv", "--criterion", "_longest", "--parameter", "more_than=3")
     code, shown, err = run(*words, "--out", tmp_path / "out", "--json")
     assert code == 0 and json.loads(shown)["counts"]["train"] == {
         "easy": 1,

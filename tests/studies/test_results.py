@@ -21,9 +21,9 @@ from scipy import stats
 import oochub
 from oochub import catalog
 from oochub.sweep.measurement import measure
+from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import stages
 from oochub.sweep.sweep import sweep
-from oochub.sweep.sweep_recipe import read_recipe
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLE = DOCS / "results" / "runs.parquet"

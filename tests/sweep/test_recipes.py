@@ -10,13 +10,13 @@ from scipy import stats
 
 import oochub
 from oochub.errors import OochubError
-from oochub.sweep import sweep_recipe as recipe_module
-from oochub.sweep.listing import listing
+from oochub.sweep import read_recipe as recipe_module
 from oochub.sweep.methods import read_method
+from oochub.sweep.read_recipe import FOLDER, read_recipe, recipe_names
+from oochub.sweep.run_listing import RunListing
 from oochub.sweep.runs import Run, stages
 from oochub.sweep.selection import RULES
 from oochub.sweep.sweep import sweep
-from oochub.sweep.sweep_recipe import FOLDER, read_recipe, recipe_names
 
 SUITE = "car bowl boat fire_hydrant airplane cow backpack cup surfboard tie sports_ball kite".split()
 TABLE_8 = {  # NOOCH, Table 8, with the names of Table 3
@@ -64,18 +64,18 @@ def all_runs(recipe, **options) -> list[Run]:
 def test_recipes_of_the_hub_can_be_read_and_listed(name):
     """Every key, objective, hyperparameter and argument of every recipe and variant, checked as a user's own."""
     recipe = read_recipe(name)
-    told = listing(recipe, stages(recipe))
-    assert told["total"] == sum(told["per_task"].values()) > 0
-    assert json.loads(json.dumps(told)) == told
-    ids = [one["run"] for one in told["runs"] if one["run"]]
+    content = RunListing.of(recipe, stages(recipe)).to_json()
+    assert content["total"] == sum(content["per_task"].values()) > 0
+    assert json.loads(json.dumps(content)) == content
+    ids = [one["run"] for one in content["runs"] if one["run"]]
     assert len(set(ids)) == len(ids) and max(map(len, ids)) < 200
 
 
 def test_suite_of_nooch_has_1152_runs():
     """Table 8 times 3 seeds: 96 a task, 1,152 in all; 12 x 3 x 5 x 3.2 = 576 of Appendix C.3 is a misprint."""
-    told = listing(recipe := read_recipe("nooch_suite"), stages(recipe))
-    assert told["per_task"] == {f"nooch/ce_{name}": 96 for name in SUITE}
-    assert told["total"] == 1152
+    content = RunListing.of(recipe := read_recipe("nooch_suite"), stages(recipe)).to_json()
+    assert content["per_task"] == {f"nooch/ce_{name}": 96 for name in SUITE}
+    assert content["total"] == 1152
     expected = [
         (f"nooch/ce_{task}", title, objective, value, seed)
         for task in SUITE
@@ -85,10 +85,10 @@ def test_suite_of_nooch_has_1152_runs():
     ]
     found = [
         (one["task"], one["method"], one["objective"], next(iter(one["setting"].values()), None), one["seed"])
-        for one in told["runs"]
+        for one in content["runs"]
     ]
     assert found == expected
-    for one in told["runs"]:
+    for one in content["runs"]:
         assert list(one["setting"]) == [name for name in (TABLE_8[one["method"]][1],) if name]
         nooch_form = {"form": "nooch"} if one["method"] in ("GDRO", "IRM") else {}
         assert one["hyperparameters"] == {**nooch_form, **one["setting"]}
@@ -101,7 +101,7 @@ def test_suite_of_nooch_has_1152_runs():
             and given["augment"] == "none"
             and given["warmup_ratio"] == 0
         )
-    assert (told["select"], recipe.image_size) == ("nooch", 321)
+    assert (content["select"], recipe.image_size) == ("nooch", 321)
 
 
 def test_all_tasks_of_nooch():
@@ -152,7 +152,7 @@ def test_spawrious_tunes_on_two_challenges_and_carries_to_four():
         source = "spawrious/o2o_easy" if "o2o" in run.task else "spawrious/m2m_hard"
         assert run.follows == (source, run.method) and not run.setting
     # a final run with the tuning's seed on a tuning task is the tuning run itself
-    assert listing(recipe, [shared, own, final])["total"] == 40 + 220 + 216 - 12 * 2
+    assert RunListing.of(recipe, [shared, own, final]).total == 40 + 220 + 216 - 12 * 2
     assert recipe.select == "training_domain_validation"
     assert {(run.arguments["per_device_train_batch_size"], run.arguments["dropout"]) for run in final} == {(128, 0.1)}
     vit = read_recipe("spawrious", variant="vit")
@@ -274,8 +274,8 @@ def test_a_method_has_environments_of_its_own(recipe_of):
     }
     plain = {(run.task, run.method, str(run.setting)): run.id for run in all_runs(recipe_of(SMALL))}
     assert all(run.id != plain[run.task, run.method, str(run.setting)] for run in all_runs(recipe))
-    told = listing(recipe, stages(recipe))["runs"]
-    assert [one["environments"] for one in told] == [run.environments for run in all_runs(recipe)]
+    records = RunListing.of(recipe, stages(recipe)).to_json()["runs"]
+    assert [record["environments"] for record in records] == [run.environments for run in all_runs(recipe)]
     with pytest.raises(OochubError, match="GDRO itself sets environments"):
         recipe_of(text, overrides={"environments": "label"})
     with pytest.raises(OochubError, match="environments in the method GDRO must be a text"):

@@ -20,9 +20,9 @@ from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.sweep.measurement import measure
-from oochub.sweep.runs import Run, stages
+from oochub.sweep.read_recipe import read_recipe
+from oochub.sweep.runs import Run, RunResult, stages
 from oochub.sweep.sweep import sweep
-from oochub.sweep.sweep_recipe import read_recipe
 from oochub.sweep.sweep_table import run_table, selection_table, to_markdown
 
 TUNED = """
@@ -60,7 +60,7 @@ environments = "grup"
 """
 
 
-def formula(run: Run, folder: Path) -> dict:
+def formula(run: Run, folder: Path) -> RunResult:
     """Stands for a training: numbers that follow from the run, and a line in `calls`; best at learning rate 0.2."""
     with (folder.parents[1] / "calls").open("a") as calls:
         calls.write(f"{run.id}\n")
@@ -72,7 +72,7 @@ def formula(run: Run, folder: Path) -> dict:
     loss = abs(rate - 0.2) + abs(step - 0.02) + 0.001 * run.seed
     accuracy = 0.9 - loss - 0.1 * ("hard" in run.task)
     numbers = {"validation/nll": loss, "out_of_context/accuracy": accuracy, "in_context/accuracy": None}
-    return {"headline": "accuracy", "numbers": numbers}
+    return RunResult(headline="accuracy", numbers=numbers)
 
 
 def _have(kind: str, out: Path) -> None:
@@ -189,7 +189,7 @@ def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
     script = (
         # a shell without job control starts its background jobs deaf to Ctrl-C
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import test_sweep, sys\nfrom oochub.sweep.sweep import sweep\nfrom oochub.sweep.sweep_recipe import "
+        "import test_sweep, sys\nfrom oochub.sweep.sweep import sweep\nfrom oochub.sweep.read_recipe import "
         f"read_recipe\nsweep(read_recipe({str(file)!r}), {str(out)!r}, measure=test_sweep.formula)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
@@ -239,7 +239,7 @@ def test_settings_of_any_type_stand_in_the_table(tuned):
     """A name that is a number for one method and a text for another is one column."""
     runs = stages(tuned)[0]
     both = [Run(**{**vars(runs[0]), "setting": {"learning_rate": 0.1, "form": one}}) for one in ("wilds", 3)]
-    table = run_table(tuned, [(run, {"status": "finished", "headline": "auc", "numbers": {}}) for run in both])
+    table = run_table(tuned, [(run, RunResult(headline="auc")) for run in both])
     assert table["setting.form"].tolist() == ["wilds", "3"]
     assert selection_table(table[:0]).empty and "Track: features" in to_markdown(table[:0], tuned, track="features")
 
@@ -265,7 +265,9 @@ def test_dry_run_lists_and_does_nothing(run, tmp_path):
     (tmp_path / "tuned.toml").write_text(TUNED)
     code, shown, _ = run("sweep", tmp_path / "tuned.toml", "--dry-run")
     assert code == 0 and "15 runs of tuned" in shown and "as selected for ERM" in shown
-    code, shown, _ = run("sweep", tmp_path / "tuned.toml", "--dry-run", "--json", "--set", "seeds=0", "--only", "ERM")
+    code, shown, _ = run(
+        "sweep", tmp_path / "tuned.toml", "--dry-run", "--json", "--override", "seeds=0", "--only", "ERM"
+    )
     told = json.loads(shown)
     assert code == 0 and told["total"] == 4 and told["per_task"] == {"spawrious/o2o_easy": 3, "spawrious/o2o_hard": 1}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tuned.toml"]

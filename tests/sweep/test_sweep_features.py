@@ -23,9 +23,9 @@ from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.sweep.feature_cache import FeatureCache
 from oochub.sweep.feature_measurement import measure_on_features
+from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import Run
 from oochub.sweep.sweep import feature_sweep, sweep
-from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.backbone import backbone
 
 TOY = """
@@ -148,7 +148,7 @@ def test_an_mlp_head_is_a_track_of_its_own(tmp_path, coco, counted, monkeypatch,
 
     assert "head='mlp' is of heads on features. Add --features" in said("--head", "mlp", code=2)
     assert "No head named 'mpl'. Did you mean 'mlp'?" in said("--features", "--head", "mpl", code=2)
-    assert "hidden_size must be" in said("--features", "--head", "mlp", "--set", "hidden_size=0", code=2)
+    assert "hidden_size must be" in said("--features", "--head", "mlp", "--override", "hidden_size=0", code=2)
     said("--features", "--head", "mlp", "--set", "hidden_size=7", code=0)
     table = pd.read_parquet(out / "runs.parquet")
     assert table["track"].tolist() == ["features, MLP head of 7"] * 4 and (table["status"] == "finished").all()
@@ -225,7 +225,9 @@ def test_a_left_out_environment_is_not_trained_on_and_measured(tmp_path, spawrio
         left_out="env_2",
     )
     whole = Run(**{**vars(run), "left_out": None})
-    rows = {one.id: row["numbers"] for one, row in measure_on_features([run, whole], tmp_path, data_dir=str(spawrious))}
+    rows = {
+        each.id: result.numbers for each, result in measure_on_features([run, whole], tmp_path, data_dir=str(spawrious))
+    }
     assert set(rows[run.id]) == {"held_out/accuracy"} and "validation/nll" in rows[whole.id]
     predictions = Predictions.load(tmp_path / "runs" / run.id / "predictions.parquet")
     out = (predictions.split == "validation") & (predictions.column("environment") == "env_2")

@@ -39,8 +39,9 @@ def challenge(
     hard_positives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.")] = None,
     hard_negatives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.")] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option("--set", help="Another parameter of the criterion, key=value; repeatable.")
+        list[str] | None, typer.Option(help="Another parameter of the criterion, key=value; repeatable.")
     ] = None,
+    earlier_parameter: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
     restrict_train: Annotated[bool, typer.Option("--restrict-train", help="Drop what is hard from train.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a column challenge.")] = False,
     data_dir: DataDir = None,
@@ -66,20 +67,22 @@ def challenge(
         hard_positives=hard_positives,
         hard_negatives=hard_negatives,
     )
-    given = {key: one for key, one in arguments.items() if one is not None} | parse_options(parameter or [])
-    made = challenge_repository(
+    own = parse_options([*(parameter or []), *(earlier_parameter or [])])
+    arguments = {key: value for key, value in arguments.items() if value is not None} | own
+    challenge_set = challenge_repository(
         dataset,
         out,
         criterion,
-        given,
+        arguments,
         data_dir=data_dir,
         options=parse_options(option or []),
         restrict_train=restrict_train,
         replace=replace,
     )
     if not as_json:
-        _print(made.counts, made.dropped)
-    done({"repository": str(out), "counts": made.counts, "dropped": made.dropped}, as_json)
+        _print(challenge_set.counts, challenge_set.dropped)
+    counts = {"counts": challenge_set.counts, "dropped": challenge_set.dropped}
+    done({"repository": str(out), **counts}, as_json)
 
 
 def _members(text: str) -> Any:

@@ -18,13 +18,14 @@ def sweep(
     jobs: Annotated[int, typer.Option(help="Runs side by side, each a process with one thread.")] = 1,
     only: Annotated[list[str] | None, typer.Option(help="A task or a method to keep; repeatable.")] = None,
     override: Annotated[
-        list[str] | None, typer.Option("--set", help="A key of the recipe or a training argument, key=value.")
+        list[str] | None, typer.Option(help="A key of the recipe or a training argument, key=value; repeatable.")
     ] = None,
+    earlier_override: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
     features: Annotated[
         bool, typer.Option("--features", help="Heads on features extracted once: a track of its own.")
     ] = False,
     head: Annotated[
-        str | None, typer.Option(help="With --features, linear or mlp; its width is --set hidden_size=256.")
+        str | None, typer.Option(help="With --features, linear or mlp; its width is --override hidden_size=256.")
     ] = None,
     option: Options = None,
     variant: Annotated[str | None, typer.Option(help="One of the recipe's variants.")] = None,
@@ -33,23 +34,22 @@ def sweep(
     """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
     from oochub.data.load import check_options, parse_options
     from oochub.errors import OochubError
-    from oochub.sweep.head_kinds import hidden_width
-    from oochub.sweep.listing import listing, terminal
+    from oochub.sweep.read_recipe import read_recipe
+    from oochub.sweep.run_listing import RunListing
     from oochub.sweep.runs import stages
-    from oochub.sweep.sweep_recipe import read_recipe
 
-    overrides = parse_options(override or []) | ({} if head is None else {"head": head})
-    read = read_recipe(recipe, variant=variant, overrides=overrides)
-    hidden, options = hidden_width(read.head, read.hidden_size), parse_options(option or [])
-    for benchmark in {task.partition("/")[0] for task in read.tasks} - set(read.missing_benchmarks):
+    overrides = parse_options([*(override or []), *(earlier_override or [])]) | ({} if head is None else {"head": head})
+    plan = read_recipe(recipe, variant=variant, overrides=overrides)
+    options = parse_options(option or [])
+    for benchmark in {task.partition("/")[0] for task in plan.tasks} - set(plan.missing_benchmarks):
         check_options(benchmark, options)
-    read = replace(read, options={**read.options, **options})
+    plan = replace(plan, options={**plan.options, **options})
     if dry_run:
-        told = listing(read, stages(read, only=only or ()))
+        listing = RunListing.of(plan, stages(plan, only=only or ()))
         if as_json:
-            out_console.print_json(json.dumps(told))
+            out_console.print_json(json.dumps(listing.to_json()))
         else:
-            out_console.print(terminal(told))
+            out_console.print(listing.terminal())
         return
     if out is None:
         raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
@@ -63,24 +63,24 @@ def sweep(
     from oochub.sweep.sweep import sweep as run
     from oochub.sweep.sweep_table import SELECTION_HEADS, selection_rows, unselected
 
-    check_raw_folders(() if read.missing_benchmarks else read.tasks, data_dir)
+    check_raw_folders(() if plan.missing_benchmarks else plan.tasks, data_dir)
     if features:
         from oochub.commands._options import without_weight_bars
         from oochub.sweep.feature_measurement import measure_on_features
 
         without_weight_bars()
-        measured = partial(measure_on_features, data_dir=data_dir, hidden=hidden)
-        result = feature_sweep(read, out, measure=measured, only=only or ())
+        on_features = partial(measure_on_features, data_dir=data_dir, hidden=plan.hidden)
+        result = feature_sweep(plan, out, measure=on_features, only=only or ())
     else:
-        result = run(read, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only or ())
+        result = run(plan, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only or ())
     if not as_json:
         table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
         for row in selection_rows(pd.read_parquet(result.selected)):
             table.add_row(*row)
         out_console.print(table)
-        for said in unselected(pd.read_parquet(result.table)):
-            out_console.print(said, markup=False)
-    done({key: str(one) if isinstance(one, Path) else one for key, one in result._asdict().items()}, as_json)
+        for sentence in unselected(pd.read_parquet(result.table)):
+            out_console.print(sentence, markup=False)
+    done({key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}, as_json)
     if result.failed:
         raise OochubError(
             f"{result.failed} of {result.runs} runs failed; {result.page} lists their errors. "

@@ -42,23 +42,23 @@ class FeatureCache:
         Raises:
             OochubError: A picture that cannot be read, or a model whose features cannot be found.
         """
-        ids = {split: [str(one) for one in part["example_id"]] for split, part in data.items()}
+        ids = {split: [str(name) for name in part["example_id"]] for split, part in data.items()}
         missing = {
-            split: [row for row, one in enumerate(found) if one not in self._row] for split, found in ids.items()
+            split: [row for row, name in enumerate(names) if name not in self._row] for split, names in ids.items()
         }
         new = {split: data[split].select(rows) for split, rows in missing.items() if rows}
         if new:
             out = self._folder / f"{len(self._parts)}.parquet"
             splits = datasets.DatasetDict(new)
-            found = predict(
+            predictions = predict(
                 model, splits, image_processor=image_processor, features=True, out=out, splits=list(new), images=False
             )
-            self._take(found)
+            self._take(predictions)
         rows = np.concatenate(self._parts)
-        return {split: torch.from_numpy(rows[[self._row[one] for one in found]]) for split, found in ids.items()}
+        return {split: torch.from_numpy(rows[[self._row[name] for name in names]]) for split, names in ids.items()}
 
     def _take(self, predictions: Predictions) -> None:
         start, features = sum(map(len, self._parts)), predictions.features
-        assert features is not None  # noqa: S101  they were asked for
-        self._row |= {str(one): start + row for row, one in enumerate(predictions.column("example_id"))}
+        assert features is not None  # noqa: S101  predict stores them
+        self._row |= {str(name): start + row for row, name in enumerate(predictions.column("example_id"))}
         self._parts.append(features)

@@ -5,9 +5,9 @@ import hashlib
 import json
 import time
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import datasets
 import numpy as np
@@ -25,9 +25,9 @@ from oochub.prediction.metadata import Metadata, PredictedBy, Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 from oochub.sweep.feature_cache import FeatureCache
-from oochub.sweep.head_kinds import features_track
 from oochub.sweep.measurement import held_out_numbers, numbers_of
-from oochub.sweep.workers import failure
+from oochub.sweep.runs import Run, RunResult
+from oochub.sweep.sweep_recipe import features_track
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
@@ -37,8 +37,7 @@ from oochub.trainers.rows.examples import Examples, column
 from oochub.trainers.rows.targets import CLASSES, task_of
 from oochub.training import DEFAULTS
 
-if TYPE_CHECKING:
-    from oochub.sweep.runs import Run
+_PARTS = ("weight", "bias")
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,8 @@ class _Prepared:
 
 
 def measure_on_features(
-    runs: list["Run"], folder: Path, *, data_dir: str | None = None, hidden: int = 0
-) -> Iterator[tuple["Run", dict[str, Any]]]:
+    runs: list[Run], folder: Path, *, data_dir: str | None = None, hidden: int = 0
+) -> Iterator[tuple[Run, RunResult]]:
     """Trains a head for each run on features of its backbone, and measures it as `measure` does.
 
     The backbone stays as it is: pretrained, or, of a network from scratch, with the weights of seed 0. A picture is
@@ -79,7 +78,7 @@ def measure_on_features(
         hidden: Width of a hidden layer of the heads; 0 for linear ones.
 
     Yields:
-        Each run with its row, see `oochub.sweep.workers.Workers.do`.
+        Each run with its result; a run that fails stops no other.
     """
     for together in grouped(runs, _source).values():
         started = time.monotonic()
@@ -87,26 +86,26 @@ def measure_on_features(
             prepared = _prepared(together[0], folder, data_dir)
             heads = _fitted(prepared, together, hidden)
         except Exception as error:
-            yield from ((run, failure(error)) for run in together)
+            yield from ((run, RunResult.failure(error)) for run in together)
             continue
         share = (time.monotonic() - started) / len(together)
         for run, head in zip(together, heads, strict=True):
             began = time.monotonic()
             try:
-                row = failure(head.error) if head.error else _measured(prepared, run, head, folder / "runs" / run.id)
+                result = _measured(prepared, run, head, folder / "runs" / run.id)
             except Exception as error:
-                row = failure(error)
-            yield run, row | {"seconds": round(share + time.monotonic() - began, 1)}
+                result = RunResult.failure(error)
+            yield run, replace(result, seconds=round(share + time.monotonic() - began, 1))
 
 
-def _source(run: "Run") -> Hashable:
+def _source(run: Run) -> Hashable:
     """What runs on the same rows and features share."""
     normalize = run.arguments.get("normalize", True)
     options = json.dumps(dict(run.options), sort_keys=True)
     return run.task, run.model, run.pretrained, run.image_size, run.environments, run.left_out, normalize, options
 
 
-def _prepared(run: "Run", folder: Path, data_dir: str | None) -> _Prepared:
+def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     data = load(run.task, data_dir=data_dir, options=run.options)
     task = task_of(data["train"])
     if task.problem_type != CLASSES or "image" not in data["train"].column_names:
@@ -130,11 +129,11 @@ def _prepared(run: "Run", folder: Path, data_dir: str | None) -> _Prepared:
     return _Prepared(data, features, processor, environments, declared.validation_split)
 
 
-def _fitted(prepared: _Prepared, runs: list["Run"], hidden: int) -> list[FittedHead]:
+def _fitted(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHead]:
     probes = []
     for run in runs:
-        given = {**DEFAULTS, **run.arguments}
-        args = RobustTrainingArguments(output_dir="unused", environment_column=prepared.environments, **given)
+        arguments = {**DEFAULTS, **run.arguments}
+        args = RobustTrainingArguments(output_dir="unused", environment_column=prepared.environments, **arguments)
         probes.append(Probe(catalog.get("objective", run.objective)(**run.hyperparameters), args))
     train, features = prepared.examples("train", runs[0].left_out)
     evaluation = prepared.examples(prepared.validation, runs[0].left_out)
@@ -142,14 +141,16 @@ def _fitted(prepared: _Prepared, runs: list["Run"], hidden: int) -> list[FittedH
     return linear_probe(train, features, probes, task=task, evaluation=evaluation, hidden=hidden)
 
 
-def _measured(prepared: _Prepared, run: "Run", head: FittedHead, out: Path) -> dict[str, Any]:
+def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> RunResult:
+    if head.error:
+        return RunResult.failure(head.error)
     predictions = _predictions(prepared, run, head)
     primary = declaration_of(run.task).primary_metric
     layers = {
-        f"{i}.{part}": one for i, layer in enumerate(head.layers) for part, one in zip(_PARTS, layer, strict=True)
+        f"{i}.{part}": values for i, layer in enumerate(head.layers) for part, values in zip(_PARTS, layer, strict=True)
     }
     with written_whole(out / "head.safetensors") as draft:
-        save_file({name: one.contiguous() for name, one in layers.items()}, draft)
+        save_file({name: values.contiguous() for name, values in layers.items()}, draft)
     predictions.save(out / "predictions.parquet")
     if run.left_out:
         column, split = prepared.environments, prepared.validation
@@ -158,13 +159,10 @@ def _measured(prepared: _Prepared, run: "Run", head: FittedHead, out: Path) -> d
         report = evaluate(predictions)
         report.save(out / "report.json")
         numbers = numbers_of(predictions, report)
-    return {"status": "finished", "headline": primary, "numbers": numbers}
+    return RunResult(headline=primary, numbers=numbers)
 
 
-_PARTS = ("weight", "bias")
-
-
-def _predictions(prepared: _Prepared, run: "Run", head: FittedHead) -> Predictions:
+def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions:
     splits = [split for split in prepared.data if split != "train"]
     tables = []
     for split in splits:
@@ -209,10 +207,10 @@ def _predictions(prepared: _Prepared, run: "Run", head: FittedHead) -> Predictio
 def _columns(split: str, part: Any) -> pa.Table:
     """The columns of a split but the pictures, as `predict` writes them: classes by name, labels by number."""
     table = part.remove_columns("image").with_format("arrow")[:]
-    found = {"example_id": table["example_id"], "split": pa.array([split] * len(table)), "label": table["label"]}
+    columns = {"example_id": table["example_id"], "split": pa.array([split] * len(table)), "label": table["label"]}
     for name in table.column_names:
         feature = part.features[name]
-        if name not in found:
+        if name not in columns:
             named = isinstance(feature, datasets.ClassLabel)
-            found[name] = pa.array(column(part, name).tolist(), pa.string()) if named else table[name]
-    return pa.table(found)
+            columns[name] = pa.array(column(part, name).tolist(), pa.string()) if named else table[name]
+    return pa.table(columns)

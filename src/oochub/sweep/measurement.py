@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
-
-if TYPE_CHECKING:
-    from oochub.sweep.runs import Run
+from oochub.sweep.runs import Run, RunResult
 
 
 def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
@@ -28,7 +25,7 @@ def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
         data_folder(declaration_of(task), data_dir)
 
 
-def measure(run: "Run", folder: Path, *, data_dir: str | None = None) -> dict[str, Any]:
+def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult:
     """Trains a run, or goes on with it; leaves the model, predictions.parquet and report.json in its folder.
 
     Args:
@@ -37,7 +34,7 @@ def measure(run: "Run", folder: Path, *, data_dir: str | None = None) -> dict[st
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
 
     Returns:
-        `headline`, the benchmark's primary metric, and `numbers`, see `numbers_of`.
+        Its headline, the benchmark's primary metric, and its numbers, see `numbers_of`.
 
     Raises:
         OochubError: What training, prediction and evaluation raise.
@@ -65,10 +62,10 @@ def measure(run: "Run", folder: Path, *, data_dir: str | None = None) -> dict[st
     if run.left_out:
         column, split = run.environments or benchmark.environments, benchmark.validation_split
         numbers = held_out_numbers(predictions, column, run.left_out, split=split)
-        return {"headline": benchmark.primary_metric, "numbers": numbers}
+        return RunResult(headline=benchmark.primary_metric, numbers=numbers)
     report = evaluate(folder / "predictions.parquet")
     report.save(folder / "report.json")
-    return {"headline": benchmark.primary_metric, "numbers": numbers_of(predictions, report)}
+    return RunResult(headline=benchmark.primary_metric, numbers=numbers_of(predictions, report))
 
 
 def numbers_of(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
@@ -86,11 +83,11 @@ def numbers_of(predictions: Predictions, report: Report) -> dict[str, float | in
         that again by it, as the paper scores one run on both: "ce/out_of_context/auc". Groups follow a task's own
         criterion, so their numbers are not repeated.
     """
-    found = _numbers(predictions, report)
+    numbers = _numbers(predictions, report)
     for name, other in _by_other_criteria(predictions):
-        again = _numbers(other, evaluate(other)).items()
-        found |= {f"{name}/{key}": value for key, value in again if "worst_group" not in key}
-    return found
+        by_criterion = _numbers(other, evaluate(other)).items()
+        numbers |= {f"{name}/{key}": value for key, value in by_criterion if "worst_group" not in key}
+    return numbers
 
 
 def _by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predictions]]:
@@ -104,17 +101,17 @@ def _by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predicti
 
 
 def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
-    found: dict[str, float | int | None] = {}
+    numbers: dict[str, float | int | None] = {}
     for name in (name for name in report if "/" in name or name == "gap"):
-        one = report[name]
-        found |= {name: one.value, f"{name}.low": one.low, f"{name}.high": one.high, f"{name}.n": one.n}
+        each = report[name]
+        numbers |= {name: each.value, f"{name}.low": each.low, f"{name}.high": each.high, f"{name}.n": each.n}
     main = next(part.split for part in report.slices if part.role == "all")
     for split in dict.fromkeys(predictions.split):
         if split != main:
             of_split = evaluate(_only(predictions, split))
             names = (name for name in of_split if "/" in name)
-            found |= {f"{split}/{name.removeprefix('all/')}": of_split[name].value for name in names}
-    return {name: None if value is None or not math.isfinite(value) else value for name, value in found.items()}
+            numbers |= {f"{split}/{name.removeprefix('all/')}": of_split[name].value for name in names}
+    return {name: None if value is None or not math.isfinite(value) else value for name, value in numbers.items()}
 
 
 def _only(predictions: Predictions, split: str) -> Predictions:

@@ -14,7 +14,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.trainers.arguments import RobustTrainingArguments
 
 _OF_THE_SWEEP = {"output_dir", "overwrite_output_dir", "seed", "environment_column"}
-ARGUMENTS = [one.name for one in fields(RobustTrainingArguments) if one.name not in _OF_THE_SWEEP]
+ARGUMENTS = [field.name for field in fields(RobustTrainingArguments) if field.name not in _OF_THE_SWEEP]
 """The training arguments that a recipe may set, sweep or draw."""
 
 _KEYS: Mapping[str, type] = {
@@ -68,8 +68,8 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
     >>> method = read_method("GDRO", {"objective": "group_dro", "grid": {"adjustment": [5, 30], "form": ["nooch"]}})
     >>> method.settings
     ({'adjustment': 5, 'form': 'nooch'}, {'adjustment': 30, 'form': 'nooch'})
-    >>> drawn = {"objective": "group_dro", "random": {"step_size": {"loguniform": [1e-3, 1e-1]}}, "draws": 3}
-    >>> [1e-3 <= setting["step_size"] < 1e-1 for setting in read_method("GroupDRO", drawn).settings]
+    >>> table = {"objective": "group_dro", "random": {"step_size": {"loguniform": [1e-3, 1e-1]}}, "draws": 3}
+    >>> [1e-3 <= setting["step_size"] < 1e-1 for setting in read_method("GroupDRO", table).settings]
     [True, True, True]
     """
     where = f"the method {title}"
@@ -87,8 +87,8 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
         raise OochubError(f"The method {title} both fixes and sweeps {', '.join(twice)}. Keep one of them.")
     settings: Iterable[dict[str, Any]]
     if random:
-        drawn = {name: _drawn(title, name, one, table["draws"], draw_seed) for name, one in random.items()}
-        settings = (dict(zip(drawn, values, strict=True)) for values in zip(*drawn.values(), strict=True))
+        draws = {name: _draws(title, name, range_, table["draws"], draw_seed) for name, range_ in random.items()}
+        settings = (dict(zip(draws, values, strict=True)) for values in zip(*draws.values(), strict=True))
     else:
         if wrong := [name for name, values in grid.items() if not isinstance(values, list) or not values]:
             raise OochubError(f"The grid of {where} needs a list of values of {wrong[0]}, got {grid[wrong[0]]!r}.")
@@ -129,7 +129,7 @@ def check_table(table: Any, allowed: Mapping[str, type], where: str) -> None:
             raise OochubError(f"{key} in {where} must be {words[allowed[key]]}, got {value!r}.")
 
 
-def _drawn(title: str, name: str, table: Any, draws: int, seed: int) -> list[Any]:
+def _draws(title: str, name: str, table: Any, count: int, seed: int) -> list[Any]:
     where = f"random of {name} in the method {title}"
     check_table(table, dict.fromkeys(_DISTRIBUTIONS, list), where)
     kind, ends = next(iter(table.items()), ("", []))
@@ -141,7 +141,7 @@ def _drawn(title: str, name: str, table: Any, draws: int, seed: int) -> list[Any
             least = ", both above 0" if "log" in kind else ""
             raise OochubError(f"{kind} in {where} needs [low, high] with low < high{least}, got {ends!r}.")
     stream = np.random.default_rng([seed, zlib.crc32(f"{title}/{name}".encode())])
-    return [_DISTRIBUTIONS[kind](ends, float(u)) for u in stream.random(draws)]
+    return [_DISTRIBUTIONS[kind](ends, float(u)) for u in stream.random(count)]
 
 
 def _short(value: float) -> float:

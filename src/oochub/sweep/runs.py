@@ -5,9 +5,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
-from oochub.errors import unknown_name
+from oochub.errors import OochubError, unknown_name
+from oochub.schema import optional
 from oochub.sweep.methods import ARGUMENTS, Method
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning
 
@@ -59,8 +60,8 @@ class Run:
     @property
     def arguments(self) -> dict[str, Any]:
         """The training arguments, with the seed."""
-        given = {name: value for name, value in {**self.fixed, **self.setting}.items() if name in ARGUMENTS}
-        return given | {"seed": self.seed}
+        values = {**self.fixed, **self.setting}
+        return {name: value for name, value in values.items() if name in ARGUMENTS} | {"seed": self.seed}
 
     @property
     def id(self) -> str:
@@ -82,6 +83,35 @@ class Run:
         return replace(self, setting={**setting, **self.setting}, follows=None)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What came of a run; its row in the table, and `rows/<id>.json`.
+
+    Attributes:
+        status: Whether it came to its end.
+        error: Why it failed; None where it did not.
+        headline: The primary metric of its benchmark; None where it failed.
+        numbers: By name, see `oochub.sweep.measurement.numbers_of`; None where one is undefined.
+        seconds: How long it took; None where it was not done.
+    """
+
+    status: Literal["finished", "failed"] = "finished"
+    error: str | None = optional()
+    headline: str | None = optional()
+    numbers: Mapping[str, int | float | None] = field(default_factory=dict)
+    seconds: float | None = optional()
+
+    @classmethod
+    def failure(cls, error: Exception | str) -> "RunResult":
+        """The result of a run that failed.
+
+        >>> RunResult.failure(OochubError("The loss is nan.")).error, RunResult.failure(KeyError("x")).error
+        ('The loss is nan.', "KeyError: 'x'")
+        """
+        known = isinstance(error, OochubError | str)
+        return cls(status="failed", error=str(error) if known else f"{type(error).__name__}: {error}")
+
+
 def words(setting: Mapping[str, Any]) -> str:
     """A setting in words.
 
@@ -101,18 +131,19 @@ def stages(recipe: SweepRecipe, *, only: Iterable[str] = ()) -> list[list[Run]]:
     Raises:
         OochubError: A name in `only` that is neither.
 
-    >>> from oochub.sweep.sweep_recipe import read_recipe
+    >>> from oochub.sweep.read_recipe import read_recipe
     >>> [len(stage) for stage in stages(read_recipe("nooch_suite"), only=["nooch/ce_car", "GDRO"])]
     [12]
     """
-    made = list(_tuned(recipe, recipe.tuning)) if recipe.tuning else [_stage(recipe, recipe.tasks, recipe.methods)]
+    every = list(_tuned(recipe, recipe.tuning)) if recipe.tuning else [_stage(recipe, recipe.tasks, recipe.methods)]
     wanted = set(only)
-    tasks, methods = set(recipe.tasks), {name for one in recipe.methods for name in (one.title, one.objective)}
+    tasks = set(recipe.tasks)
+    methods = {name for method in recipe.methods for name in (method.title, method.objective)}
     for name in wanted - tasks - methods:
         raise unknown_name("task or method of the recipe", name, tasks | methods)
     kept: list[list[Run]] = []
     needed: set[tuple[str, str]] = set()
-    for stage in reversed(made):
+    for stage in reversed(every):
         runs = [
             run for run in stage if (run.task, run.method) in needed or _matches(run, wanted & tasks, wanted - tasks)
         ]
@@ -127,8 +158,8 @@ def _matches(run: Run, tasks: set[str], methods: set[str]) -> bool:
 
 def _tuned(recipe: SweepRecipe, tuning: Tuning) -> Iterator[list[Run]]:
     """What all share, then each method's own on the tuning tasks, then every task with what was selected."""
-    shared = [one for one in recipe.methods if one.title == tuning.shared]
-    others = [one for one in recipe.methods if one.title != tuning.shared]
+    shared = [method for method in recipe.methods if method.title == tuning.shared]
+    others = [method for method in recipe.methods if method.title != tuning.shared]
     if shared:
         yield _stage(recipe, tuning.carry, shared, seeds=tuning.seeds, stage="tuning")
     first = [(run, tuning.shared) for run in _stage(recipe, tuning.carry, others, seeds=tuning.seeds, stage="tuning")]
@@ -158,16 +189,16 @@ def _stage(
             **{name: own.get(name, getattr(recipe, name)) for name in _MODEL},
             "options": {**recipe.options, **own.get("options", {})},
         }
-        arguments = {**recipe.arguments, **own.get("arguments", {})}
+        arguments, environments = {**recipe.arguments, **own.get("arguments", {})}, common["environments"]
         for method in methods:
             fixed = {**arguments, **method.fixed, **own.get("fixed", {}).get(method.title, {})}
-            given = {**common, "environments": method.environments or common["environments"]}
+            common["environments"] = method.environments or environments
             for setting in method.settings:
                 for seed in seeds or own.get("seeds", recipe.seeds):
                     for environment in (None, *(recipe.leave_out if left_out is None else left_out)):
                         runs.append(
                             Run(
-                                **given,
+                                **common,
                                 method=method.title,
                                 objective=method.objective,
                                 seed=seed,

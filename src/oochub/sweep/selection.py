@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-_ONE_CHOICE = ["stage", "task", "method"]  # among whose settings one is chosen
+_CHOICE = ["stage", "task", "method"]  # among whose settings one is chosen
 _VALIDATION = ("validation", "val")  # "val" is what WILDS calls its official validation split
 
 
@@ -49,7 +49,7 @@ def leave_one_environment_out(table: pd.DataFrame) -> "pd.Series[float]":
     Each run needs one more run for every environment (a sweep adds them), so it costs 1 + environments times the
     others. The accuracy is that of the validation rows of the environment that was left out.
     """
-    same = [*_ONE_CHOICE, "setting", "seed"]
+    same = [*_CHOICE, "setting", "seed"]
     held_out = table[table["left_out"].notna()]
     if held_out.empty:
         return pd.Series(np.nan, table.index)
@@ -84,8 +84,8 @@ def scores(table: pd.DataFrame, rule: str) -> "pd.Series[float]":
         table: The runs, see `oochub.sweep.sweep_table.run_table`.
         rule: A name of `RULES`.
     """
-    found = RULES[rule](table).astype(float)
-    return found.where(np.isfinite(found) & (table["status"] == "finished") & table["left_out"].isna())
+    values = RULES[rule](table).astype(float)
+    return values.where(np.isfinite(values) & (table["status"] == "finished") & table["left_out"].isna())
 
 
 def selected(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
@@ -105,7 +105,7 @@ def selected(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
     """
     score = scores(table, rule)
     chosen = pd.Series(False, table.index)
-    for _, rows in table[table["left_out"].isna()].groupby(_ONE_CHOICE, sort=False):
+    for _, rows in table[table["left_out"].isna()].groupby(_CHOICE, sort=False):
         means = score[rows.index].groupby(rows["setting"], sort=False).mean(skipna=False)
         means = means.round(12)  # the order of a sum does not decide
         if means.notna().any():
@@ -124,16 +124,16 @@ def rule_words(rule: str) -> str:
 
 def _number(table: pd.DataFrame, *columns: str) -> "pd.Series[float]":
     """The first of the columns that a row has."""
-    found = pd.Series(np.nan, table.index)
+    numbers = pd.Series(np.nan, table.index)
     for column in columns:
-        found = found.combine_first(table[column].astype(float)) if column in table else found
-    return found
+        numbers = numbers.combine_first(table[column].astype(float)) if column in table else numbers
+    return numbers
 
 
 def _headline(table: pd.DataFrame, *slices: str) -> "pd.Series[float]":
     """The number of each row's own headline metric, of which higher is better."""
-    found = pd.Series(np.nan, table.index)
+    numbers = pd.Series(np.nan, table.index)
     for name in table["headline"].dropna().unique():
         of_name: Any = table["headline"] == name
-        found[of_name] = _number(table[of_name], *(f"{part}/{name}" for part in slices))
-    return found
+        numbers[of_name] = _number(table[of_name], *(f"{part}/{name}" for part in slices))
+    return numbers

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from tqdm import tqdm
@@ -12,15 +12,15 @@ from tqdm import tqdm
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
-from oochub.sweep.head_kinds import features_track, hidden_width
-from oochub.sweep.runs import Run, stages
-from oochub.sweep.sweep_recipe import SweepRecipe
+from oochub.schema import from_json, to_json
+from oochub.sweep.runs import Run, RunResult, stages
+from oochub.sweep.sweep_recipe import SweepRecipe, features_track
 from oochub.sweep.sweep_table import run_table, selection_table, to_markdown, write_table
 from oochub.sweep.workers import Measure, Workers
 
-Rows = Iterator[tuple[Run, Mapping[str, Any]]]
-MeasureTogether = Callable[[list[Run], Path], Rows]
-"""Does runs in the folder of a sweep; yields each with its row, see `Workers.do`."""
+Results = Iterator[tuple[Run, RunResult]]
+MeasureTogether = Callable[[list[Run], Path], Results]
+"""Does runs in the folder of a sweep; yields each with its result."""
 
 
 class SweepResult(NamedTuple):
@@ -84,12 +84,12 @@ def feature_sweep(
     Raises:
         OochubError: As for `sweep`.
     """
-    track = features_track(hidden_width(recipe.head, recipe.hidden_size))
+    track = features_track(recipe.hidden)
     folder = _claimed(Path(out), recipe, track)
     return _swept(recipe, folder, partial(_together, measure, folder), only=only, track=track)
 
 
-def _together(measure: MeasureTogether, folder: Path, runs: list[Run]) -> Rows:
+def _together(measure: MeasureTogether, folder: Path, runs: list[Run]) -> Results:
     return measure(runs, folder)
 
 
@@ -100,36 +100,36 @@ def _claimed(folder: Path, recipe: SweepRecipe, track: str) -> Path:
             f"The recipe {recipe.name} needs {', '.join(recipe.missing_benchmarks)}, which is not a benchmark of this "
             f"version (it has {', '.join(catalog.names('benchmark'))}). Its runs can be listed with --dry-run."
         )
-    note, ours = check_writable(folder / "sweep.json"), {"recipe": recipe.name, "track": track}
-    owner = json.loads(note.read_text("utf-8")) if note.is_file() else ours
-    if owner != ours:
+    note, own = check_writable(folder / "sweep.json"), {"recipe": recipe.name, "track": track}
+    owner = json.loads(note.read_text("utf-8")) if note.is_file() else own
+    if owner != own:
         held = f"{owner.get('recipe')} ({owner.get('track')})"
         raise OochubError(f"{folder} holds the sweep {held}, not {recipe.name} ({track}). Choose another --out.")
     with written_whole(note) as draft:
-        draft.write_text(json.dumps(ours) + "\n", "utf-8")
+        draft.write_text(json.dumps(own) + "\n", "utf-8")
     return folder
 
 
 def _swept(
-    recipe: SweepRecipe, folder: Path, do: Callable[[list[Run]], Rows], *, only: Iterable[str], track: str
+    recipe: SweepRecipe, folder: Path, do: Callable[[list[Run]], Results], *, only: Iterable[str], track: str
 ) -> SweepResult:
     planned = stages(recipe, only=only)
     known: list[Run] = []
-    rows: dict[str, Mapping[str, Any]] = {}
+    results: dict[str, RunResult | None] = {}
     table = pd.DataFrame()
     with tqdm(total=sum(map(len, planned)), desc=recipe.name, unit="run", disable=None) as bar:
         for stage in planned:
             settled = [_settled(run, table) for run in stage]
             known += settled
-            rows |= {run.id: _row(folder, run) for run in settled}
-            todo = [run for run in settled if not run.follows and rows[run.id].get("status") != "finished"]
+            results |= {run.id: _result(folder, run) for run in settled}
+            todo = [run for run in settled if not run.follows and not _is_finished(results[run.id])]
             bar.update(len(stage) - len(todo))
-            table = _write(recipe, folder, [(run, rows[run.id]) for run in known], track)
-            for run, row in do(todo) if todo else ():
+            table = _write(recipe, folder, known, results, track)
+            for run, result in do(todo) if todo else ():
                 with written_whole(folder / "rows" / f"{run.id}.json") as draft:
-                    draft.write_text(json.dumps(row, indent=1) + "\n", "utf-8")
-                rows[run.id] = row
-                table = _write(recipe, folder, [(run, rows[run.id]) for run in known], track)
+                    draft.write_text(json.dumps(to_json(result), indent=1) + "\n", "utf-8")
+                results[run.id] = result
+                table = _write(recipe, folder, known, results, track)
                 bar.update()
     stem = "oracle" if recipe.select == "oracle" else "selected"
     write_table(selection_table(table), folder / f"{stem}.parquet", recipe)
@@ -144,22 +144,29 @@ def _settled(run: Run, table: pd.DataFrame) -> Run:
     if run.follows is None or table.empty:
         return run
     task, method = run.follows
-    found = table.loc[table["selected"] & (table["task"] == task) & (table["method"] == method), "setting"]
-    return run.following(json.loads(found.iloc[0])) if len(found) else run
+    settings = table.loc[table["selected"] & (table["task"] == task) & (table["method"] == method), "setting"]
+    return run.following(json.loads(settings.iloc[0])) if len(settings) else run
 
 
-def _row(folder: Path, run: Run) -> dict[str, Any]:
-    """What came of a run; empty when it was not tried."""
+def _result(folder: Path, run: Run) -> RunResult | None:
+    """What came of a run; None when it was not tried."""
     if run.follows:
         task, method = run.follows
-        return {"status": "failed", "error": f"no setting was selected for {method} on {task}"}
+        return RunResult.failure(f"no setting was selected for {method} on {task}")
     file = folder / "rows" / f"{run.id}.json"
-    return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else {}
+    if not file.is_file():
+        return None
+    return from_json(RunResult, json.loads(file.read_text("utf-8")), what=str(file))
+
+
+def _is_finished(result: RunResult | None) -> bool:
+    return result is not None and result.status == "finished"
 
 
 def _write(
-    recipe: SweepRecipe, folder: Path, rows: Iterable[tuple[Run, Mapping[str, Any]]], track: str
+    recipe: SweepRecipe, folder: Path, runs: Iterable[Run], results: Mapping[str, RunResult | None], track: str
 ) -> pd.DataFrame:
-    table = run_table(recipe, [(run, row) for run, row in rows if row], track=track)
+    tried = [(run, result) for run in runs if (result := results[run.id]) is not None]
+    table = run_table(recipe, tried, track=track)
     write_table(table, folder / "runs.parquet", recipe)
     return table

@@ -1,7 +1,7 @@
 """The table of a sweep: a row a run, and what was selected, as mean and standard deviation over the seeds."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +11,22 @@ import pyarrow.parquet as pq
 
 from oochub.files import written_whole
 from oochub.report import numbers
-from oochub.sweep.runs import Run, words
+from oochub.sweep.runs import Run, RunResult, words
 from oochub.sweep.selection import rule_words, scores, selected
 from oochub.sweep.sweep_recipe import SweepRecipe
 
 _KEY = b"oochub"
-_ONE = ["track", "rule", "stage", "task", "method", "objective", "setting", "headline"]  # what the seeds share
+_SHARED = ["track", "rule", "stage", "task", "method", "objective", "setting", "headline"]  # what the seeds share
 
 
 def run_table(
-    recipe: SweepRecipe, rows: Iterable[tuple[Run, Mapping[str, Any]]], *, track: str = "fine-tuning"
+    recipe: SweepRecipe, results: Iterable[tuple[Run, RunResult]], *, track: str = "fine-tuning"
 ) -> pd.DataFrame:
     """One row a run.
 
     Args:
         recipe: What the runs are of.
-        rows: Each run with what came of it: status ("finished" or "failed"), error, headline (the benchmark's primary
-            metric), seconds, and numbers by name.
+        results: Each run with what came of it.
         track: "fine-tuning" or one of `features_track`; no two share a table.
 
     Returns:
@@ -38,12 +37,13 @@ def run_table(
         and `in_context/<metric>`, `out_of_context/<metric>`, ... of the test with `.low`, `.high` (95% interval) and
         `.n`. Undefined is nan.
     """
-    records = [_record(recipe, run, row, track) for run, row in rows]
-    table = pd.DataFrame.from_records(records, columns=list(dict.fromkeys(key for one in records for key in one)))
+    records = [_record(recipe, run, result, track) for run, result in results]
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    table = pd.DataFrame.from_records(records, columns=columns)
     if table.empty:
         return table
-    for name in [str(one) for one in table if str(one).startswith("setting.")]:
-        if table[name].map(type).nunique() > 1 and table[name].map(lambda one: isinstance(one, str)).any():
+    for name in (column for column in columns if column.startswith("setting.")):
+        if table[name].map(type).nunique() > 1 and table[name].map(lambda value: isinstance(value, str)).any():
             table[name] = table[name].map(str, na_action="ignore")  # a column of Parquet has one type
     table["score"], table["selected"] = scores(table, recipe.select), selected(table, recipe.select)
     return table
@@ -61,10 +61,10 @@ def selection_table(table: pd.DataFrame) -> pd.DataFrame:
     """
     taken = table[table["selected"] & (table["stage"] == "final")] if len(table) else table
     if taken.empty:
-        return pd.DataFrame(columns=[*_ONE, "seeds"])
+        return pd.DataFrame(columns=[*_SHARED, "seeds"])
     names = map(str, table.columns)
     measured = [name for name in names if "/" in name and not name.endswith((".low", ".high", ".n"))]
-    groups = taken.groupby(_ONE, sort=False, dropna=False)
+    groups = taken.groupby(_SHARED, sort=False, dropna=False)
     means = groups[measured].mean()
     spread = groups[measured].std(ddof=1).add_suffix(".sd")
     both = pd.concat([groups["seed"].nunique().rename("seeds"), means, spread], axis=1)
@@ -108,9 +108,10 @@ def unselected(table: pd.DataFrame) -> list[str]:
     """
     if table.empty:
         return []
-    found = table[table["stage"] == "final"].groupby(["task", "method"], sort=False)["selected"].any()
+    any_selected = table[table["stage"] == "final"].groupby(["task", "method"], sort=False)["selected"].any()
     return [
-        f"Nothing was selected for {method} on {task}: no setting has a score." for task, method in found.index[~found]
+        f"Nothing was selected for {method} on {task}: no setting has a score."
+        for task, method in any_selected.index[~any_selected]
     ]
 
 
@@ -129,13 +130,12 @@ def to_markdown(table: pd.DataFrame, recipe: SweepRecipe, *, track: str) -> str:
     lines += ["", f"| {' | '.join(SELECTION_HEADS)} |", f"|{' --- |' * len(SELECTION_HEADS)}"]
     lines += [f"| {' | '.join(row)} |" for row in selection_rows(selection_table(table))]
     failed = table[table["status"] == "failed"] if len(table) else table
-    said = unselected(table) + [f"Failed: {row['run']}: {row['error']}" for _, row in failed.iterrows()]
-    lines += ["", *(f"- {one}" for one in said)] if said else []
+    problems = unselected(table) + [f"Failed: {row['run']}: {row['error']}" for _, row in failed.iterrows()]
+    lines += ["", *(f"- {problem}" for problem in problems)] if problems else []
     return "\n".join(lines) + "\n"
 
 
-def _record(recipe: SweepRecipe, run: Run, row: Mapping[str, Any], track: str) -> dict[str, Any]:
-    found = {name: float("nan") if value is None else value for name, value in row.get("numbers", {}).items()}
+def _record(recipe: SweepRecipe, run: Run, result: RunResult, track: str) -> dict[str, Any]:
     return {
         "sweep": recipe.name,
         "track": track,
@@ -150,16 +150,16 @@ def _record(recipe: SweepRecipe, run: Run, row: Mapping[str, Any], track: str) -
         "setting": json.dumps(dict(run.setting)),
         "seed": run.seed,
         "left_out": run.left_out,
-        "status": row["status"],
-        "error": row.get("error"),
-        "headline": row.get("headline"),
+        "status": result.status,
+        "error": result.error,
+        "headline": result.headline,
         "score": float("nan"),
         "selected": False,
-        "seconds": row.get("seconds"),
+        "seconds": result.seconds,
         "hyperparameters": json.dumps(run.hyperparameters),
         "arguments": json.dumps(run.arguments),
         **{f"setting.{name}": value for name, value in run.setting.items()},
-        **found,
+        **{name: float("nan") if value is None else value for name, value in result.numbers.items()},
     }
 
 

@@ -5,16 +5,16 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
-from oochub.errors import OochubError
-from oochub.sweep.runs import Run
+from oochub.sweep.runs import Run, RunResult
 
-Measure = Callable[[Run, Path], Mapping[str, Any]]
-"""Trains a run in a folder, or goes on with it, and returns its `headline` and `numbers`, see `run_table`."""
+Measure = Callable[[Run, Path], RunResult]
+"""Trains a run in a folder, or goes on with it, and returns its result; `seconds` are filled in by who calls it."""
 
 
 class Workers:
@@ -27,7 +27,7 @@ class Workers:
     """
 
     def __init__(self, measure: Measure, folder: Path, *, jobs: int) -> None:
-        self._given, self._folder, self._jobs = (measure, folder), folder, jobs
+        self._measure, self._folder, self._jobs = measure, folder, jobs
         self._context = get_context("spawn")  # a forked child of a process with threads can hang
         self._processes: dict[Any, Any] = {}  # by the pipe to each
 
@@ -40,12 +40,11 @@ class Workers:
             process.terminate()
             process.join()
 
-    def do(self, runs: Iterable[Run]) -> Iterator[tuple[Run, dict[str, Any]]]:
+    def do(self, runs: Iterable[Run]) -> Iterator[tuple[Run, RunResult]]:
         """Does the runs, as many at a time as there are jobs.
 
         Yields:
-            Each run when it is over, with its row: status "finished" with what `measure` returned, or "failed" with
-            the error; and seconds.
+            Each run when it is over, with what `measure` returned, or the error for which it failed; and seconds.
         """
         waiting, working = deque(runs), dict[Any, Run]()
         while waiting or working:
@@ -56,29 +55,21 @@ class Workers:
             for pipe in connection.wait(list(working)):
                 run = working.pop(pipe)
                 try:
-                    row: Any = pipe.recv()  # type: ignore[call-arg, union-attr]
+                    result: Any = pipe.recv()  # type: ignore[call-arg, union-attr]
                 except EOFError:
                     process = self._processes.pop(pipe)
                     process.join()
-                    row = failure(f"its process ended with exit code {process.exitcode}; see logs/{run.id}.log")
-                yield run, row
+                    result = RunResult.failure(
+                        f"its process ended with exit code {process.exitcode}; see logs/{run.id}.log"
+                    )
+                yield run, result
 
     def _started(self) -> Any:
         pipe, theirs = self._context.Pipe()
-        self._processes[pipe] = self._context.Process(target=_work, args=(theirs, *self._given))
+        self._processes[pipe] = self._context.Process(target=_work, args=(theirs, self._measure, self._folder))
         self._processes[pipe].start()
         theirs.close()  # else the end of the process would not end the pipe
         return pipe
-
-
-def failure(error: Exception | str) -> dict[str, Any]:
-    """The row of a run that failed.
-
-    >>> failure(OochubError("The loss is nan.")), failure(KeyError("x"))["error"]
-    ({'status': 'failed', 'error': 'The loss is nan.'}, "KeyError: 'x'")
-    """
-    known = isinstance(error, OochubError | str)
-    return {"status": "failed", "error": str(error) if known else f"{type(error).__name__}: {error}"}
 
 
 def _work(pipe: Any, measure: Measure, folder: Path) -> None:
@@ -93,11 +84,11 @@ def _work(pipe: Any, measure: Measure, folder: Path) -> None:
                 os.dup2(log.fileno(), stream)
         started = time.monotonic()
         try:
-            row = {"status": "finished", **measure(run, folder / "runs" / run.id)}
+            result = measure(run, folder / "runs" / run.id)
         except Exception as error:
             traceback.print_exc()
-            row = failure(error)
-        pipe.send(row | {"seconds": round(time.monotonic() - started, 1)})
+            result = RunResult.failure(error)
+        pipe.send(replace(result, seconds=round(time.monotonic() - started, 1)))
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,237 @@
+"""Reads sweep recipes: TOML files that say which tasks, methods, settings and seeds a sweep trains, how it selects."""
+
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from oochub import catalog
+from oochub.data.load import check_options
+from oochub.errors import OochubError, unknown_name
+from oochub.sweep.methods import ARGUMENTS, Method, check_names, check_table, read_method
+from oochub.sweep.selection import RULES
+from oochub.sweep.sweep_recipe import SweepRecipe, Tuning
+from oochub.trainers.arguments import RobustTrainingArguments
+
+FOLDER = Path(__file__).parent / "recipes"
+"""Where the recipes lie that come with the hub."""
+
+_TASK_KEYS: Mapping[str, type] = {
+    "model": str,
+    "pretrained": bool,
+    "image_size": int,
+    "environments": str,
+    "seeds": list,
+    "options": dict,
+    "arguments": dict,
+    "fixed": dict,
+}
+_PLAIN_KEYS: Mapping[str, type] = {
+    **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict},
+    **dict.fromkeys(("about", "source", "select", "head"), str),
+    **dict.fromkeys(("tasks", "leave_out"), list),
+    **dict.fromkeys(("draw_seed", "hidden_size"), int),
+}
+_KEYS = {**_PLAIN_KEYS, **dict.fromkeys(("options", "arguments", "methods", "per_task", "tuning", "variants"), dict)}
+_VARIANT_KEYS = {**_PLAIN_KEYS, "options": dict, "arguments": dict, "tuning": dict, "methods": list}
+_HEADS = ("linear", "mlp")
+_TUNING_KEYS: Mapping[str, type] = {"shared": str, "seeds": list, "carry": dict}
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with the hub.
+
+    >>> "nooch_suite" in recipe_names()
+    True
+    """
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
+def read_recipe(
+    recipe: str | Path, *, variant: str | None = None, overrides: Mapping[str, Any] | None = None
+) -> SweepRecipe:
+    """Reads a recipe and checks every key, name and value in it; nothing is loaded or trained.
+
+    Args:
+        recipe: A file ending in .toml, or the name of a recipe that comes with the hub.
+        variant: One of the recipe's `variants`: other values for some of its keys, and `methods` a list of titles.
+        overrides: Keys of the recipe whose value is no table, or training arguments, in the place of what the recipe
+            says of all tasks and of single ones.
+
+    Raises:
+        OochubError: No such file, recipe or variant; no TOML; an unknown key, name or value; an override of what a
+            method itself sets or sweeps.
+
+    >>> recipe = read_recipe("nooch_suite", overrides={"seeds": [0, 1]})
+    >>> len(recipe.tasks), sum(len(method.settings) for method in recipe.methods), recipe.seeds
+    (12, 32, (0, 1))
+    """
+    name, raw = _opened(recipe)
+    check_table(raw, _KEYS, f"the recipe {name}")
+    if variant is not None:
+        if variant not in raw.get("variants", {}):
+            raise unknown_name(f"variant of {name}", variant, raw.get("variants", {}))
+        raw, name = _varied(raw, raw["variants"][variant], f"the variant {variant} of {name}"), f"{name}/{variant}"
+    raw = _overridden(raw, overrides or {})
+    check_table(raw, _KEYS, f"the recipe {name}")
+    for key in ("tasks", "methods", "model"):
+        if not raw.get(key):
+            raise OochubError(f"The recipe {name} has no {key}. The files in {FOLDER} are examples.")
+    tasks = _tasks(raw["tasks"])
+    seed = raw.get("draw_seed", 0)
+    methods = tuple(read_method(title, table, draw_seed=seed) for title, table in raw["methods"].items())
+    plain = ("model", "pretrained", "image_size", "environments", "about", "source", "select", "head", "hidden_size")
+    checked = SweepRecipe(
+        **{key: raw[key] for key in plain if key in raw},
+        name=name,
+        tasks=tasks,
+        methods=methods,
+        seeds=_seeds(raw.get("seeds", [0]), f"the recipe {name}"),
+        options=raw.get("options", {}),
+        arguments=raw.get("arguments", {}),
+        leave_out=tuple(raw.get("leave_out", ())),
+        per_task=raw.get("per_task", {}),
+        tuning=_tuning(raw["tuning"], tasks, methods) if raw.get("tuning") else None,
+    )
+    _check(checked)
+    return checked
+
+
+def _opened(recipe: str | Path) -> tuple[str, dict[str, Any]]:
+    file = Path(recipe).expanduser()
+    if file.suffix != ".toml":
+        if str(recipe) not in recipe_names():
+            hint = "A recipe of your own is a file whose name ends in .toml."
+            raise unknown_name("recipe", str(recipe), recipe_names(), hint)
+        file = FOLDER / f"{recipe}.toml"
+    try:
+        return file.stem, tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise OochubError(f"Could not read the recipe {file}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OochubError(f"{file} is not TOML: {error}.") from error
+
+
+def _varied(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> dict[str, Any]:
+    check_table(change, _VARIANT_KEYS, where)
+    variant = dict(raw)
+    for key, value in change.items():
+        if key == "methods":
+            for title in value:
+                if title not in raw[key]:
+                    raise unknown_name(f"method in {where}", title, raw[key])
+            variant[key] = {title: raw[key][title] for title in value}
+        else:
+            variant[key] = {**variant.get(key, {}), **value} if isinstance(value, Mapping) else value
+    return variant
+
+
+def _overridden(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    table = {**raw, "arguments": dict(raw.get("arguments", {})), "per_task": dict(raw.get("per_task", {}))}
+    for key, value in overrides.items():
+        if key not in _PLAIN_KEYS and key not in ARGUMENTS:
+            raise unknown_name("key of a recipe, nor training argument,", key, [*_PLAIN_KEYS, *ARGUMENTS])
+        for title, method in raw.get("methods", {}).items():
+            if key in method or any(key in method.get(part, {}) for part in ("fixed", "grid", "random")):
+                raise OochubError(f"The method {title} itself sets {key}. Change it in a recipe of your own.")
+        if _PLAIN_KEYS.get(key) is list:
+            items = value if isinstance(value, list) else [value]
+            value = [int(item) if str(item).isdigit() else item for item in items]
+        (table["arguments"] if key in ARGUMENTS else table)[key] = value
+        for task, own in table["per_task"].items():
+            rest = {name: content for name, content in own.items() if name != key}
+            arguments = {name: content for name, content in own.get("arguments", {}).items() if name != key}
+            table["per_task"][task] = {**rest, "arguments": arguments}
+    return table
+
+
+def _tasks(patterns: list[str]) -> tuple[str, ...]:
+    """The tasks, with `*` in the name of a config standing for all that match."""
+    tasks: list[str] = []
+    for pattern in patterns:
+        benchmark, _, config = str(pattern).partition("/")
+        if benchmark not in catalog.names("benchmark"):
+            tasks.append(pattern)
+            continue
+        configs = datasets.get_dataset_config_names(benchmark)
+        if not config and len(configs) == 1:
+            tasks.append(benchmark)
+            continue
+        matching = [name for name in configs if fnmatchcase(name, config)]
+        if not matching:
+            raise unknown_name(f"config of {benchmark}", config, configs, "Write tasks as benchmark/config.")
+        tasks += [f"{benchmark}/{name}" for name in matching]
+    return tuple(dict.fromkeys(tasks))
+
+
+def _seeds(seeds: list[Any], where: str) -> tuple[int, ...]:
+    wrong = [seed for seed in seeds if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0]
+    if wrong or not seeds or len(set(seeds)) < len(seeds):
+        raise OochubError(f"seeds of {where} must be different whole numbers, 0 or larger, got {seeds!r}.")
+    return tuple(seeds)
+
+
+def _tuning(table: Mapping[str, Any], tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
+    check_table(table, _TUNING_KEYS, "tuning")
+    carry, shared, titles = table.get("carry", {}), table.get("shared"), [method.title for method in methods]
+    if shared is not None and shared not in titles:
+        raise unknown_name("method of tuning.shared", shared, titles)
+    covered = [task for source, others in carry.items() for task in (source, *others)]
+    for task in covered:
+        if task not in tasks:
+            raise unknown_name("task of tuning.carry", task, tasks)
+    if sorted(covered) != sorted(tasks):
+        raise OochubError(
+            f"tuning.carry must hold each task once, as a tuning task or in the list of one; it holds "
+            f"{', '.join(covered)}, and the tasks are {', '.join(tasks)}."
+        )
+    return Tuning(
+        shared=shared,
+        seeds=_seeds(table.get("seeds", [0]), "tuning"),
+        carry={task: tuple(others) for task, others in carry.items()},
+    )
+
+
+def _check(recipe: SweepRecipe) -> None:
+    """Builds every objective and all training arguments once, so that a wrong value is said now."""
+    if recipe.select not in RULES:
+        raise unknown_name("selection rule", recipe.select, RULES)
+    if recipe.head not in _HEADS:
+        raise unknown_name("head", recipe.head, _HEADS)
+    if recipe.hidden_size < 1:
+        raise OochubError(f"hidden_size must be a whole number, 1 or larger, got {recipe.hidden_size!r}.")
+    if (recipe.select == "leave_one_environment_out") != bool(recipe.leave_out):
+        raise OochubError(
+            "select = 'leave_one_environment_out' and leave_out, the list of the environments to leave out, go "
+            f"together; got select = {recipe.select!r} and leave_out = {list(recipe.leave_out)}."
+        )
+    for benchmark in {task.partition("/")[0] for task in recipe.tasks} - set(recipe.missing_benchmarks):
+        check_options(benchmark, recipe.options)
+    titles = {method.title: dict for method in recipe.methods}
+    for task, table in {"": {}, **recipe.per_task}.items():
+        if task and task not in recipe.tasks:
+            raise unknown_name("task of per_task", task, recipe.tasks)
+        check_table(table, _TASK_KEYS, f"per_task of {task}")
+        check_table(table.get("fixed", {}), titles, f"fixed of {task}")
+        _seeds(table.get("seeds", [0]), f"per_task of {task}")
+        for method in recipe.methods:
+            own = {**method.fixed, **table.get("fixed", {}).get(method.title, {})}
+            check_names(method.objective, own, f"the method {method.title}")
+            for setting in method.settings:
+                _check_values(method, {**recipe.arguments, **table.get("arguments", {}), **own, **setting})
+
+
+def _check_values(method: Method, values: Mapping[str, Any]) -> None:
+    own = list(signature(catalog.get("objective", method.objective)).parameters)
+    if unknown := [name for name in values if name not in own and name not in ARGUMENTS]:
+        raise unknown_name("training argument", unknown[0], ARGUMENTS)
+    RobustTrainingArguments(output_dir="runs", **{name: value for name, value in values.items() if name in ARGUMENTS})
+    hyperparameters = {name: value for name, value in values.items() if name not in ARGUMENTS}
+    try:
+        catalog.get("objective", method.objective)(**hyperparameters)
+    except TypeError as error:
+        raise OochubError(f"{method.objective} does not take {hyperparameters}: {error}.") from error
