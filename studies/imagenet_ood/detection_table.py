@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oochub.report import numbers
 from oochub.report.comparison_table import Cell
@@ -82,13 +82,43 @@ class DetectionTable:
         """
         return f"table_{self.name}" if self.name.isdigit() else self.name
 
+    def to_terminal(self, *, width: int = 100) -> "Group":
+        """The table for a terminal; a grid wider than it is printed in several, column after column.
+
+        Args:
+            width: Characters in a line.
+        """
+        from rich.console import Group, RenderableType
+        from rich.text import Text
+
+        parts: list[RenderableType] = [Text(self._heading, style="bold")]
+        for text in map(_text_table, self.blocks):
+            parts += [Text(f"\n{text.title}"), *text.to_terminal(width)]
+        return Group(*parts, Text(), *map(Text, self._after), Text())
+
     def to_markdown(self) -> str:
-        """Title, grids, caption and notes in Markdown."""
-        return to_markdown(self)
+        """Title, grids, caption and notes in Markdown; ends in a line feed."""
+        lines = [f"## {markdown_text(self._heading)}", ""]
+        for text in map(_text_table, self.blocks):
+            lines += [f"**{markdown_text(text.title)}**", "", text.to_markdown(" {}"), ""]
+        lines += [f"{markdown_text(line)}\n" for line in self._after]
+        return "\n".join(lines).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        r"""A LaTeX table for each grid; they need `\\usepackage{booktabs}`."""
-        return to_latex(self)
+        r"""A LaTeX table for each grid; they need `\usepackage{booktabs}`."""
+        tables = []
+        for text in map(_text_table, self.blocks):
+            caption = " ".join([f"{self._heading}: {text.title}.", *self._after])
+            tables.append(text.to_latex(caption, small=True, below=" {}"))
+        return "\n".join(tables)
+
+    @property
+    def _heading(self) -> str:
+        return f"Table {self.name}. {self.title}" if self.name.isdigit() else self.title
+
+    @property
+    def _after(self) -> list[str]:
+        return [self.caption, *(f"Note: {note.rstrip('.')}." for note in self.notes)]
 
 
 def caption(name: str, cells: Sequence[Cell]) -> str:
@@ -99,14 +129,14 @@ def caption(name: str, cells: Sequence[Cell]) -> str:
     """
     several = sorted({cell.seeds for cell in cells if cell.seeds > 1})
     many = "random initializations" if name == "random" else "models"
-    said = [_READING[name]] if name in _READING else []
+    sentences = [_READING[name]] if name in _READING else []
     if several:
         count = str(several[0]) if len(several) == 1 else f"{several[0]} to {several[-1]}"
-        said.append(f"Mean (standard deviation, ddof 1) over {count} {many}")
+        sentences.append(f"Mean (standard deviation, ddof 1) over {count} {many}")
         if name in _COUNTS:
-            said.append(f"Behind it how many {many} are {_COUNTS[name]}")
+            sentences.append(f"Behind it how many {many} are {_COUNTS[name]}")
     if any(cell.seeds == 1 for cell in cells):
-        said.append(
+        sentences.append(
             f"Of one model its value (95% interval over test images{'' if name in ('2', 'gain') else ', DeLong'})"
         )
     if name.isdigit():
@@ -118,83 +148,37 @@ def caption(name: str, cells: Sequence[Cell]) -> str:
             )
             if holds
         )
-        said.append(f"Bold: {rule} overlaps that of the best in the column")
-    return ". ".join(said) + "."
+        sentences.append(f"Bold: {rule} overlaps that of the best in the column")
+    return ". ".join(sentences) + "."
 
 
-def to_markdown(table: DetectionTable) -> str:
-    """A table in Markdown; ends in a line feed."""
-    lines = [f"## {markdown_text(_title(table))}", ""]
-    for block in table.blocks:
-        lines += [f"**{markdown_text(block.title)}**", "", _text_table(block).to_markdown(below=" {}"), ""]
-    lines += [f"{markdown_text(line)}\n" for line in (table.caption, *_notes(table))]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def to_latex(table: DetectionTable) -> str:
-    r"""A `table` environment for each grid of a table; they need `\usepackage{booktabs}`."""
-    captions = [" ".join([f"{_title(table)}: {block.title}.", table.caption, *_notes(table)]) for block in table.blocks]
-    grids = [_text_table(block, on_one_line=True) for block in table.blocks]
-    return "\n".join(grid.to_latex(text, small=True) for grid, text in zip(grids, captions, strict=True))
-
-
-def terminal(table: DetectionTable, *, width: int = 100) -> "Group":
-    """A table for a terminal; a grid wider than it is printed in several, column after column.
-
-    Args:
-        table: The table.
-        width: Characters in a line.
-    """
-    from rich.console import Group
-    from rich.text import Text
-
-    parts: list[Any] = [Text(_title(table), style="bold")]
-    for block in table.blocks:
-        parts += [Text(f"\n{block.title}"), *_text_table(block).to_terminal(width)]
-    return Group(*parts, Text(), *(Text(line) for line in (table.caption, *_notes(table))), Text())
-
-
-def _text_table(block: ModelBlock, *, on_one_line: bool = False) -> TextTable:
-    """The grid as text: with intervals below the values, or for LaTeX each cell on one line."""
-    heads = [column.replace(" / ", "\n") if on_one_line else _lines(column) for column in block.columns]
-    cells = _plain if on_one_line else _below
-    bold = {
-        (i, k)
-        for i, (_, entries) in enumerate(block.rows)
-        for k, entry in enumerate(entries, start=1)
-        if entry is not None and entry.bold
-    }
+def _text_table(block: ModelBlock) -> TextTable:
     return TextTable(
-        heads=(block.head, *heads),
-        rows=tuple((label, *map(cells, entries)) for label, entries in block.rows),
-        bold=frozenset(bold),
+        title=block.title,
+        heads=(block.head, *map(_lines, block.columns)),
+        rows=tuple((label, *map(_below, row)) for label, row in block.rows),
+        bold=frozenset(
+            (i, k)
+            for i, (_, row) in enumerate(block.rows)
+            for k, entry in enumerate(row, 1)
+            if entry is not None and entry.bold
+        ),
         reported=sum(column.endswith("(reported)") for column in block.columns),
     )
 
 
 def _lines(head: str) -> str:
     for mark in (" / ", " vs. "):
-        first, found, second = head.partition(mark)
-        if found:
+        first, between, second = head.partition(mark)
+        if between:
             return f"{first}{mark.rstrip()}\n{second}".replace(" (reported)", "\n(reported)")
     return head.replace(" from ", "\nfrom ")
 
 
-def _title(table: DetectionTable) -> str:
-    return f"Table {table.name}. {table.title}" if table.name.isdigit() else table.title
-
-
-def _notes(table: DetectionTable) -> list[str]:
-    return [f"Note: {note.rstrip('.')}." for note in table.notes]
-
-
-def _plain(entry: Entry | None, join: str = " ") -> str:
-    if entry is None:
-        return numbers.ABSENT
-    spread = f"{'' if entry.spread.startswith(';') else join}{entry.spread}" if entry.spread else ""
-    return f"{entry.text}{spread}{f'{join}{entry.verdicts}' if entry.verdicts else ''}"
-
-
 def _below(entry: Entry | None) -> str:
     """A mean and its spread stay on one line; an interval goes below its value."""
-    return _plain(entry, " " if entry is None or entry.cell.seeds > 1 else "\n")
+    if entry is None:
+        return numbers.ABSENT
+    join = " " if entry.cell.seeds > 1 else "\n"
+    spread = f"{'' if entry.spread.startswith(';') else join}{entry.spread}" if entry.spread else ""
+    return f"{entry.text}{spread}{f'{join}{entry.verdicts}' if entry.verdicts else ''}"

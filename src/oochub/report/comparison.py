@@ -14,7 +14,7 @@ from oochub.report.text_table import TextTable, markdown_text
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
+    from rich.console import Group, RenderableType
 
 _FRAME = [
     *("benchmark", "config", "metric", "slice", "method", "reported"),
@@ -41,14 +41,14 @@ class Comparison:
         from rich.console import Group
         from rich.text import Text
 
-        parts: list[object] = []
+        parts: list[RenderableType] = []
         for table in self.tables:
             text = _text_table(table)
             parts.append(Text(text.title, style="bold"))
             for grid in text.to_terminal(width):
                 parts += [grid, Text()]
             parts += [Text(line) for line in (_caption(table), *_notes(table))] + [Text()]
-        return Group(*parts)  # type: ignore[arg-type]  # grids and texts
+        return Group(*parts)
 
     def to_frame(self) -> "pd.DataFrame":
         """Every number, one to a row, at full precision.

@@ -127,7 +127,7 @@ def _confidence_heading(report: "Report") -> str:
     out = (report.calibration or {}).get("out")
     if out is None or not out.overconfidence.low > 0:
         return "Confidence"
-    return f"{wording.sentence_case(wording.side_title(report.benchmark, 'out'))} it is too sure of itself"
+    return f"{wording.sentence_case(wording.side_words(report.benchmark, 'out'))} it is too sure of itself"
 
 
 def matched_words(report: "Report") -> str:
@@ -147,7 +147,7 @@ def matched_words(report: "Report") -> str:
         sentence = f"The gap of {numbers.points(raw)} points becomes {numbers.points(value)} {where} ({inner})."
     if matched.share_out < 1:
         outside = wording.side_title(report.benchmark, "out").replace(" ", "-")
-        counterpart = f"a counterpart {wording.side_title(report.benchmark, 'in')}"
+        counterpart = f"a counterpart {wording.side_words(report.benchmark, 'in')}"
         sentence += (
             f" It covers the {numbers.fraction(matched.share_out)}% of the {outside} examples that have {counterpart}."
         )

@@ -55,6 +55,7 @@ def sections(report: "Report", *, images: bool = True) -> Section:
         "detection": detection_section(report),
         "mistakes": _mistakes(report, images=images),
         "reproduce": _reproduce(report),
+        "places": {side: wording.side_words(report.benchmark, side) for side in charts.SIDES},
         "sides": {side: wording.side_title(report.benchmark, side) for side in charts.SIDES},
     }
 
@@ -159,8 +160,9 @@ def _confidence(report: "Report", title: str) -> Section | None:
     if not curves:
         return None
     finding = " ".join(
-        f"{wording.sentence_case(curve.title)} {numbers.fraction(curve.calibration.accuracy)}% are right at a mean "
-        f"confidence of {numbers.fraction(curve.calibration.mean_confidence)}%."
+        f"{wording.sentence_case(wording.side_words(report.benchmark, curve.side))} "
+        f"{numbers.fraction(curve.calibration.accuracy)}% are right at a mean confidence of "
+        f"{numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
     )
     chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None

@@ -1,6 +1,6 @@
 """A table, written once: for the terminal, in Markdown and LaTeX, and its numbers as a data frame."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,16 +86,17 @@ class TextTable:
         rules = ["---" if k == 0 else "---:" for k in range(len(self.heads))]
         lines = [[markdown_text(head) for head in self.heads], rules]
         for i, row in enumerate(self.rows):
-            cells = [_joined(text, below) for text in row]
+            cells = [_joined(text, below, markdown_text) for text in row]
             lines.append([f"**{cell}**" if (i, k) in self.bold else cell for k, cell in enumerate(cells)])
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
-    def to_latex(self, caption: str, *, small: bool = False) -> str:
-        r"""The table in LaTeX, in the style of booktabs; second lines stand in small type below the first.
+    def to_latex(self, caption: str, *, small: bool = False, below: str = "") -> str:
+        r"""The table in LaTeX, in the style of booktabs.
 
         Args:
             caption: Plain text.
             small: Small type and little room between the columns, for a table of many.
+            below: How the second line of a cell follows the first; "" sets it in small type in a row of its own.
 
         Returns:
             A `table` environment that ends in a line feed; it needs `\usepackage{booktabs}`.
@@ -109,11 +110,11 @@ class TextTable:
         ]
         for i, row in enumerate(self.rows):
             lines += [r"\midrule"] if i == self.rule else []
-            values = [latex_text(text.partition("\n")[0]) for text in row]
-            lines.append(_latex_row([rf"\textbf{{{v}}}" if (i, k) in self.bold else v for k, v in enumerate(values)]))
-            below = [latex_text(text.partition("\n")[2]) for text in row]
-            if any(below):
-                lines.append(_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in below]))
+            cells = [_joined(text, below, latex_text) for text in row]
+            lines.append(_latex_row([rf"\textbf{{{c}}}" if (i, k) in self.bold else c for k, c in enumerate(cells)]))
+            second = [latex_text(text.partition("\n")[2]) for text in row]
+            if any(second) and not below:
+                lines.append(_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in second]))
         lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(caption)}}}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
@@ -210,9 +211,9 @@ def _latex_row(cells: Sequence[str]) -> str:
     return f"{' & '.join(cells)} \\\\"
 
 
-def _joined(text: str, below: str) -> str:
+def _joined(text: str, below: str, escaped: Callable[[str], str]) -> str:
     value, _, second = text.partition("\n")
-    return f"{markdown_text(value)}{below.format(markdown_text(second)) if second else ''}"
+    return f"{escaped(value)}{below.format(escaped(second)) if second else ''}"
 
 
 def _text_of(value: Any) -> str:

@@ -127,12 +127,12 @@ def _case(report: "Report") -> Case:
 def _headline(report: "Report", case: Case) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
     benchmark, gap = report.benchmark, report.gap.estimate
-    cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
+    cause, outside = wording.name(benchmark.words.cause), wording.side_words(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
     effect = f"effect of {cause}" if cause else "difference"
     sentences = {
         "failed": ("This model has not learned the task.", "Its gap says nothing."),
-        "too_few": (f"Too few {outside.replace(' ', '-')} examples to say.", ""),
+        "too_few": (f"Too few {wording.side_title(benchmark, 'out').replace(' ', '-')} examples to say.", ""),
         "relies": (f"This model {worse}.", ""),
         "slight": (f"This model is slightly worse {outside}.", ""),
         "no_effect": (f"Any {effect} is smaller than {numbers.whole_points(benchmark.practical_gap)} points.", ""),
@@ -149,7 +149,7 @@ def _lead(report: "Report") -> str:
     benchmark, metric = report.benchmark, report.benchmark.primary_metric
     description, words = report.description(metric), report.benchmark.words
     title = wording.name(description.title)
-    titles: dict[str, str] = {side: wording.side_title(benchmark, side) for side in _SIDES}
+    titles: dict[str, str] = {side: wording.side_words(benchmark, side) for side in _SIDES}
     estimates = {side: report.headline(side) for side in _SIDES}
     values = {side: value for side, value in estimates.items() if value is not None and not numbers.is_undefined(value)}
     worst = _lead_of_worst_group(report) if metric.startswith("worst_group") else ""
@@ -203,8 +203,8 @@ def _how_much(report: "Report") -> Fact:
     interval = numbers.interval_points(gap.estimate)
     inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
     where = (
-        f"{numbers.count(gap.n_in)} examples {wording.side_title(benchmark, 'in')} against {out_count(report)} "
-        f"{wording.side_title(benchmark, 'out')}"
+        f"{numbers.count(gap.n_in)} examples {wording.side_words(benchmark, 'in')} against {out_count(report)} "
+        f"{wording.side_words(benchmark, 'out')}"
     )
     return Fact(title, f"{numbers.points(gap.estimate)} points", f" of {metric} ({inner}), {where}.")
 
@@ -220,7 +220,7 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
         named = wording.listed([f"{drop.group} ({numbers.points(drop.value)})" for drop in clear])
         least = drops[-1]
         tail = f"; least for {least.group} ({numbers.points(least.value)})" if least not in clear else ""
-        inside = wording.side_title(report.benchmark, "in")
+        inside = wording.side_words(report.benchmark, "in")
         return Fact(title, f"Most for {named}", f", in points of accuracy against the same class {inside}{tail}.")
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or numbers.is_undefined(worst.estimate):
@@ -269,7 +269,7 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
 
 
 def _inside(report: "Report") -> str:
-    return wording.sentence_case(wording.side_title(report.benchmark, "in"))
+    return wording.sentence_case(wording.side_words(report.benchmark, "in"))
 
 
 def _caveat(report: "Report") -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.report.records import GroupRow, Side, Slice
+from oochub.vocabulary import Vocabulary
 
 # C0 and C1 controls, bidi controls, line separators and lone surrogates: text that could redraw its surroundings
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -102,6 +103,17 @@ def slice_words(benchmark: EvaluatedBenchmark, part: Slice) -> str:
 def side_title(benchmark: EvaluatedBenchmark, side: Side) -> str:
     """What the benchmark calls a side in tables, legends and charts: "in context"."""
     return name(benchmark.words.inside_title if side == "in" else benchmark.words.outside_title, _LONGEST_WORDS)
+
+
+def side_words(benchmark: EvaluatedBenchmark, side: Side) -> str:
+    """Where a side is, in a sentence of its own: "out of context", "in the worst group".
+
+    It is the title where that is the usual one: a declaration may write "on unusual ones", which needs what it follows.
+    """
+    title, usual = side_title(benchmark, side), Vocabulary()
+    if title in (usual.inside_title, usual.outside_title):
+        return title
+    return name(benchmark.words.inside if side == "in" else benchmark.words.outside)
 
 
 def model_words(model: EvaluatedModel) -> str:

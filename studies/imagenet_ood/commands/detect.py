@@ -44,7 +44,6 @@ def detect(
     as_json: AsJson = False,
 ) -> None:
     """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""
-    from oochub.studies.imagenet_ood.detection_table import terminal
     from oochub.studies.imagenet_ood.study import study
 
     without_weight_bars()
@@ -67,7 +66,7 @@ def detect(
     )
     if not as_json:
         for each in result.tables:
-            out_console.print(terminal(each, width=max(80, out_console.width)))
+            out_console.print(each.to_terminal(width=max(80, out_console.width)))
         out_console.print(f"{len(result.extracted)} files of predictions made, {result.kept} found as they should be.")
     paths = {"numbers": str(result.folder / "numbers.csv")}
     paths |= {each.file: str(result.folder / "tables" / f"{each.file}.md") for each in result.tables}
