@@ -11,8 +11,8 @@ class Vocabulary:
         example: What one row is: "image", "text", "molecule".
         inside: Where the first side is, as it follows a number in a sentence: "on usual backgrounds".
         outside: Where the second side is, likewise: "on unusual ones".
-        inside_title: The first side in tables, legends and charts.
-        outside_title: The second side there.
+        inside_title: The first side in tables, legends and charts, a phrase that also ends a sentence.
+        outside_title: The second side: "This model does worse out of context."
         cause: What a model relies on that does worse on the second side ("context"); "" where the declaration cannot
             know it: the verdict then says that the model does worse there, and not why.
         pair: What a ranking metric compares: "one image with the object and one without".

@@ -15,24 +15,13 @@ def declaration(predictions: Predictions) -> Benchmark:
     if name in catalog.names("benchmark"):
         benchmark: Benchmark = catalog.get("benchmark", name)
         return benchmark.of(str(predictions.metadata.config))
-    split = predictions.split
-    last = "test" if "test" in split else str(split[-1])
-    hard = {"challenge": ("hard_positive", "hard_negative", "hard")}
-    challenged = "challenge" in predictions.table.column_names
-    column = next((name for name in ("group", "groups") if name in predictions.table.column_names), None)
+    splits, columns = predictions.split, predictions.table.column_names
+    last = "test" if "test" in splits else str(splits[-1])
+    challenged = "challenge" in columns
+    column = next((each for each in ("group", "groups") if each in columns), None)
     output = predictions.output
     binary = output.one_answer and len(predictions.class_names) == 2
-    in_context = Rows(name="easy", split=last, where={"challenge": ("easy",)} if challenged else {})
-    out_of_context = Rows(name="hard", split=last, where=hard if challenged else {"split": ()})
-    words = Vocabulary()
-    if column is not None and not challenged:
-        in_context, out_of_context = Rows(name="all rows", split=last), WorstOfGroups(split=last, column=column)
-        words = Vocabulary(
-            inside="over all rows",
-            outside="in the worst group",
-            inside_title="all rows",
-            outside_title="worst group",
-        )
+    in_context, out_of_context, words = _sides(last, column, challenged=challenged)
     # A group of one label and one context has no AUC, so groups are compared by accuracy.
     primary = "auc" if binary and (challenged or column is None) else output.primary_metric
     return Benchmark(
@@ -54,6 +43,27 @@ def declaration(predictions: Predictions) -> Benchmark:
         images_license="",
         annotations_license="",
     )
+
+
+def _sides(split: str, column: str | None, *, challenged: bool) -> tuple[Rows, Rows, Vocabulary]:
+    """Easy rows against hard ones; else all rows against the worst group; else against nothing."""
+    if challenged:
+        hard = ("hard_positive", "hard_negative", "hard")
+        words = Vocabulary(
+            inside="on easy rows", outside="on hard ones", inside_title="on easy rows", outside_title="on hard rows"
+        )
+        easy = Rows(name="easy", split=split, where={"challenge": ("easy",)})
+        return easy, Rows(name="hard", split=split, where={"challenge": hard}), words
+    every = Rows(name="all rows", split=split)
+    if column is None:
+        return every, Rows(name="none declared", split=split, where={"split": ()}), Vocabulary()
+    words = Vocabulary(
+        inside="over all rows",
+        outside="in the worst group",
+        inside_title="over all rows",
+        outside_title="in the worst group",
+    )
+    return every, WorstOfGroups(split=split, column=column), words
 
 
 def evaluated_benchmark(predictions: Predictions, benchmark: Benchmark) -> EvaluatedBenchmark:

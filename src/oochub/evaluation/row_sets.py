@@ -50,8 +50,8 @@ def row_sets(evaluated: Evaluated) -> list[RowSet]:
             sets.append(RowSet(name, role, rows.name, rows.split, known & rows.mask(columns)))
     if "challenge" in columns:
         parts: tuple[tuple[Role, str], ...] = (
-            ("hard_positive", "object, no context"),
-            ("hard_negative", "context, no object"),
+            ("hard_positive", benchmark.words.hard_positive),
+            ("hard_negative", benchmark.words.hard_negative),
         )
         for part, title in parts:
             rows_of_part = known & (split == main) & (columns["challenge"] == part)
