@@ -50,7 +50,7 @@ def _sides(split: str, column: str | None, *, challenged: bool) -> tuple[Rows, R
     if challenged:
         hard = ("hard_positive", "hard_negative", "hard")
         words = Vocabulary(
-            inside="on easy rows", outside="on hard ones", inside_title="on easy rows", outside_title="on hard rows"
+            inside="on easy rows", outside="on hard rows", inside_title="on easy rows", outside_title="on hard rows"
         )
         easy = Rows(name="easy", split=split, where={"challenge": ("easy",)})
         return easy, Rows(name="hard", split=split, where={"challenge": hard}), words
