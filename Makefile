@@ -28,7 +28,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)  ## speed as ratios, side by side in one run
-	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+	for file in speed/*.py; do $(BIN)/python $$file || exit 1; done
 
 figures: $(READY)  ## the pictures in docs/figures
 	$(BIN)/python docs/figures.py
@@ -40,10 +40,10 @@ effect: $(READY)  ## the whole table of docs/effect.md: three seeds, two control
 	$(BIN)/python -m oochub.studies.demo.effect --out docs/effect.md
 
 results: $(READY)  ## docs/results.md and its picture from docs/results/runs.parquet
-	$(BIN)/python docs/results.py
+	$(BIN)/python -m oochub.studies.demo.results
 
 results-runs: $(READY)  ## the runs of docs/results/runs.parquet, over an hour; goes on where it was stopped
-	$(BIN)/python docs/results_runs.py
+	$(BIN)/python -m oochub.studies.demo.results_runs
 
 clean:
 	rm -rf $(VENV) demo runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

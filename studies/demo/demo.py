@@ -37,10 +37,10 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
     for number, row in enumerate(DEMO, 1):
         printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
         report = run(row, folder, seed=seed, size=size)
-        found = cells([report])
+        reports = cells([report])
         benchmark = report.benchmark
         name = f"{benchmark.name}/{benchmark.config}\n{benchmark.primary_metric}"
-        numbers = (found["in"].lines(), found["out"].lines(), found["gap"].lines(signed=True))
+        numbers = (reports["in"].lines(), reports["out"].lines(), reports["gap"].lines(signed=True))
         table.add_row(name, row.title, *numbers)
         pages.append(folder / "runs" / Path(str(report.model.id)).name / "report.html")
     printer.print()

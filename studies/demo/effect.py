@@ -84,9 +84,9 @@ class SeedMean(NamedTuple):
     @classmethod
     def of(cls, estimates: Iterable[Estimate]) -> "SeedMean":
         """The cell of one estimate a seed."""
-        found = list(estimates)
-        low, high = (float(np.mean([getattr(one, side) for one in found])) for side in ("low", "high"))
-        return cls(float(np.mean(found)), low, high, tuple(float(one) for one in found))
+        values = list(estimates)
+        low, high = (float(np.mean([getattr(value, side) for value in values])) for side in ("low", "high"))
+        return cls(float(np.mean(values)), low, high, tuple(float(value) for value in values))
 
     def lines(self, *, signed: bool = False) -> str:
         """Value and interval on two lines, for a terminal."""
@@ -189,9 +189,9 @@ def markdown(results: Mapping[Row, list[Report]]) -> str:
             "|---|---|---|---|---|---|---|",
         ]
         for row, reports in rows.items():
-            found = cells(reports)
-            numbers = [found["in"].text(), found["out"].text(), found["gap"].text(signed=True)]
-            numbers += [found["all"].text(), found["accuracy_out"].text()]
+            seed_means = cells(reports)
+            numbers = [seed_means["in"].text(), seed_means["out"].text(), seed_means["gap"].text(signed=True)]
+            numbers += [seed_means["all"].text(), seed_means["accuracy_out"].text()]
             lines.append(f"| {row.world} | {row.title} | {' | '.join(numbers)} |")
         lines.append(f"\nn = {first.gap.n_in:,} in context, {first.gap.n_out:,} out of context.")
     return "\n".join(lines) + "\n"
@@ -250,10 +250,10 @@ def main(
     results: dict[Row, list[Report]] = {}
     # One thread each: two small trainings side by side are faster than one with two threads after the other.
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as pool:
-        made = pool.map(_render_row, worlds.values(), [folder] * len(worlds))
-        list(tqdm(made, total=len(worlds), desc="Worlds", unit="world", disable=None))
-        found = pool.map(_run_row, *zip(*jobs, strict=True), [folder] * len(jobs))
-        for (row, _), report in zip(jobs, tqdm(found, total=len(jobs), desc="Trainings", disable=None), strict=True):
+        renders = pool.map(_render_row, worlds.values(), [folder] * len(worlds))
+        list(tqdm(renders, total=len(worlds), desc="Worlds", unit="world", disable=None))
+        reports = pool.map(_run_row, *zip(*jobs, strict=True), [folder] * len(jobs))
+        for (row, _), report in zip(jobs, tqdm(reports, total=len(jobs), desc="Trainings", disable=None), strict=True):
             results.setdefault(row, []).append(report)
     numbers = [{**asdict(row), "title": row.title, **_as_json(reports)} for row, reports in results.items()]
     with written_whole(out.with_suffix(".json")) as draft:

@@ -4,10 +4,8 @@ The numbers and verdicts of the page are computed here a second time, by other m
 Student's t by scipy's `interval`, and the page read as text.
 """
 
-import importlib
 import json
 import re
-import sys
 import tomllib
 from functools import partial
 from pathlib import Path
@@ -20,6 +18,7 @@ from scipy import stats
 
 import oochub
 from oochub import catalog
+from oochub.studies.demo import results, results_numbers, results_runs
 from oochub.sweep.measurement import measure
 from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import stages
@@ -32,18 +31,6 @@ MORE_WORLDS = {**WORLDS, "spawrious/m2m_hard": "Spawrious m2m_hard"}
 LABEL_BASED = ["ERM", "CVaR", "Focal", "Reweight", "Undersample"]
 APART = ["Reweight (environments)", "Undersample (environments)", "GroupDRO"]
 BY_ENVIRONMENT = [*APART, "GroupDRO (NOOCH's form)", "IRM"]
-
-
-def script(name: str):
-    """A script of docs as a module; it finds its neighbors as it does when it is run."""
-    if str(DOCS) not in sys.path:
-        sys.path.insert(0, str(DOCS))
-    return importlib.import_module(name)
-
-
-@pytest.fixture(scope="module")
-def results():
-    return script("results")
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +72,7 @@ def rows_on_page(text: str, task: str) -> dict[str, list[str]]:
 
 
 def in_numbers(cell: str) -> list[float]:
-    return [float(one.replace("−", "-")) for one in re.findall(r"[−+]?\d+\.\d", cell)]
+    return [float(number.replace("−", "-")) for number in re.findall(r"[−+]?\d+\.\d", cell)]
 
 
 def check_numbers(text: str, runs: pd.DataFrame) -> None:
@@ -93,11 +80,11 @@ def check_numbers(text: str, runs: pd.DataFrame) -> None:
     tasks = list(dict.fromkeys(runs["task"]))
     assert set(WORLDS) <= set(tasks) <= set(MORE_WORLDS)
     for task in tasks:
-        shown = rows_on_page(text, task)
-        assert set(shown) == set(runs.loc[runs["task"] == task, "method"])
+        rows = rows_on_page(text, task)
+        assert set(rows) == set(runs.loc[runs["task"] == task, "method"])
         _, erm_low, erm_high = ends(runs, task, "ERM", "out_of_context")
         values = runs[runs["task"] == task].pivot(index="method", columns="seed", values="out_of_context")
-        for method, (_, _, *sides, ahead, verdict) in shown.items():
+        for method, (_, _, *sides, ahead, verdict) in rows.items():
             count = sum(values.loc[method, seed] > values.loc["ERM", seed] for seed in values.columns)
             assert ahead == ("–" if method == "ERM" else f"{count} of {len(values.columns)}"), (task, method)
             for side, cell in zip(("in_context", "out_of_context", "gap"), sides, strict=True):
@@ -135,13 +122,13 @@ def check_findings(runs: pd.DataFrame) -> None:
         assert all(hard[method][1] > hard[other][2] for method in APART), other
 
 
-def test_the_page_is_what_the_script_makes_of_the_runs(results, tmp_path, runs):
+def test_the_page_is_what_the_script_makes_of_the_runs(tmp_path, runs):
     results.main(table=TABLE, out=tmp_path / "results.md", picture=tmp_path / "results.png")
     assert (tmp_path / "results.md").read_bytes() == (DOCS / "results.md").read_bytes()
     assert (tmp_path / "results.png").stat().st_size > 10_000 and (DOCS / "figures" / "results.png").is_file()
 
 
-def test_a_changed_number_changes_the_page(results, runs, about, text):
+def test_a_changed_number_changes_the_page(runs, about, text):
     """Planted: one run's number, one verdict's side."""
     assert results.page(runs, about) == text
     changed = runs.copy()
@@ -156,15 +143,15 @@ def test_numbers_and_verdicts(runs, text):
     check_words(text, runs)
 
 
-def test_a_wrong_rule_is_seen(results, runs, about, text, monkeypatch):
+def test_a_wrong_rule_is_seen(runs, about, text, monkeypatch):
     """Planted: the rule inverted; intervals over test pictures alone; a method left out of the lists."""
-    found = script("results_numbers")
-    right, swapped = found.against, {found.BEATS: found.WORSE, found.WORSE: found.BEATS, found.SAME: found.SAME}
-    monkeypatch.setattr(found, "against", lambda one, erm: swapped[right(one, erm)])
+    beats, worse, same = results_numbers.BEATS, results_numbers.WORSE, results_numbers.SAME
+    right, swapped = results_numbers.against, {beats: worse, worse: beats, same: same}
+    monkeypatch.setattr(results_numbers, "against", lambda method, erm: swapped[right(method, erm)])
     with pytest.raises(AssertionError):
         check_numbers(results.page(runs, about), runs)
-    monkeypatch.setattr(found, "against", right)
-    monkeypatch.setattr(found.math, "hypot", lambda seeds, pictures: pictures)
+    monkeypatch.setattr(results_numbers, "against", right)
+    monkeypatch.setattr(results_numbers.math, "hypot", lambda seeds, pictures: pictures)
     with pytest.raises(AssertionError):
         check_numbers(results.page(runs, about), runs)
     monkeypatch.undo()
@@ -209,13 +196,12 @@ def test_the_runs_are_whole(runs, about):
         assert sorted(rows["seed"]) == [0, 1, 2] and rows["settings"].nunique() == 1
     for task, rows in runs.groupby("task"):
         assert rows["out_of_context.n"].nunique() == rows["in_context.n"].nunique() == 1, task
-    assert not [one for one in runs.columns if runs[one].astype(str).str.contains(r"/\w+/").any()]
+    assert not [column for column in runs.columns if runs[column].astype(str).str.contains(r"/\w+/").any()]
 
 
 def test_what_each_method_is_given_is_that_of_the_recipes(runs):
     """Environments, groups and settings of the table, read off the TOML files."""
-    made = script("results_runs")
-    raw = {name: tomllib.loads(file.read_text("utf-8")) for name, file in made.RECIPES.items()}
+    raw = {name: tomllib.loads(file.read_text("utf-8")) for name, file in results_runs.RECIPES.items()}
     for row in runs.drop_duplicates(["task", "method"]).to_dict("records"):
         recipe = raw[row["task"].partition("/")[0]]
         listed = recipe["methods"][row["method"]]
@@ -227,38 +213,37 @@ def test_what_each_method_is_given_is_that_of_the_recipes(runs):
         needs = catalog.get("objective", row["objective"]).needs_environments
         groups = row["task"] == "nooch/ce_car" or listed.get("environments") == "group"
         assert row["given"] == (("label x context" if groups else "environments") if needs else "labels"), row["method"]
-    for file in made.RECIPES.values():
+    for file in results_runs.RECIPES.values():
         for run in (run for stage in stages(read_recipe(file)) for run in stage):
             same = runs[(runs["task"] == run.task) & (runs["method"] == run.method)]
-            assert set(same["given"]) <= {made.given_to(run)}, run.id
+            assert set(same["given"]) <= {results_runs.given_to(run)}, run.id
 
 
 @pytest.mark.slow
 def test_the_recipes_give_these_columns(tmp_path, runs, about):
     """Two steps of four runs on tiny worlds, through the code that made the table. Half a minute."""
-    made = script("results_runs")
-    worlds = made.render(tmp_path / "worlds", nooch=240, spawrious=10)
+    worlds = results_runs.render(tmp_path / "worlds", nooch=240, spawrious=10)
     tables = []
     for name, only in (("nooch", ["ERM"]), ("spawrious", ["spawrious/o2o_hard", "GroupDRO, by group"])):
         overrides = {"max_steps": 2, "seeds": [0, 1], "image_size": 24}
-        recipe = read_recipe(made.RECIPES[name], overrides=overrides)
+        recipe = read_recipe(results_runs.RECIPES[name], overrides=overrides)
         result = sweep(recipe, tmp_path / name, measure=partial(measure, data_dir=str(worlds[name])), only=only)
         assert (result.runs, result.failed) == (2, 0)
-        tables.append(made.rows_of(recipe, tmp_path / name))
+        tables.append(results_runs.rows_of(recipe, tmp_path / name))
         for row, path in zip(tables[-1].to_dict("records"), pd.read_parquet(result.table)["path"], strict=True):
             report = oochub.Report.load(tmp_path / name / path / "report.json")
-            one = report[f"out_of_context/{row['metric']}"]
-            assert (row["out_of_context.low"], row["out_of_context.n"]) == (pytest.approx(one.low), one.n)
+            outside = report[f"out_of_context/{row['metric']}"]
+            assert (row["out_of_context.low"], row["out_of_context.n"]) == (pytest.approx(outside.low), outside.n)
             assert row["gap"] == pytest.approx(float(report["gap"]))
             trained_by = json.loads((tmp_path / name / path / "recipe.json").read_text())["data"]["environments"]
             assert any("/" in environment for environment in trained_by) == (
                 row["given"] != "labels" or name == "nooch"
             )
-    made.write(tables, [("nooch/ce_car", "ERM"), ("nooch/ce_car", "CVaR")], tmp_path / "runs.parquet")
-    found = pd.read_parquet(tmp_path / "runs.parquet")
-    assert list(found.columns) == list(runs.columns) and found.dtypes.equals(runs.dtypes)
-    told = json.loads(pq.read_schema(tmp_path / "runs.parquet").metadata[b"oochub"])
-    assert told["not_run"] == [["nooch/ce_car", "CVaR"]] and set(told) == set(about)
-    assert found["given"].tolist() == ["labels"] * 2 + ["label x context"] * 2
+    results_runs.write(tables, [("nooch/ce_car", "ERM"), ("nooch/ce_car", "CVaR")], tmp_path / "runs.parquet")
+    table = pd.read_parquet(tmp_path / "runs.parquet")
+    assert list(table.columns) == list(runs.columns) and table.dtypes.equals(runs.dtypes)
+    metadata = json.loads(pq.read_schema(tmp_path / "runs.parquet").metadata[b"oochub"])
+    assert metadata["not_run"] == [["nooch/ce_car", "CVaR"]] and set(metadata) == set(about)
+    assert table["given"].tolist() == ["labels"] * 2 + ["label x context"] * 2
     same = runs[(runs["task"] == "spawrious/o2o_hard") & (runs["method"] == "GroupDRO, by group")]
-    assert found["settings"].iloc[-1] == same["settings"].iloc[0]
+    assert table["settings"].iloc[-1] == same["settings"].iloc[0]

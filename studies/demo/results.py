@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import pandas as pd
 import pyarrow.parquet as pq
 import typer
-from results_numbers import BEATS, ORACLE, SAME, TASKS, WORSE, Method, methods
-from results_picture import draw
 
 from oochub.files import written_whole
 from oochub.report import numbers
+from oochub.studies.demo.results_numbers import BEATS, ORACLE, SAME, TASKS, WORSE, MethodResult, method_results
+from oochub.studies.demo.results_picture import draw
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 TABLE, PAGE, PICTURE = DOCS / "results" / "runs.parquet", DOCS / "results.md", DOCS / "figures" / "results.png"
 
 LABEL_BASED = ("ERM", "CVaR", "Focal", "Reweight", "Undersample")
@@ -43,38 +43,40 @@ def page(table: pd.DataFrame, about: dict[str, Any]) -> str:
 def _summary(table: pd.DataFrame, tasks: list[str]) -> str:
     lines = ["## What it shows\n"]
     for task in tasks:
-        won = [one for one in methods(table, task) if one.against == BEATS]
-        oracle = [one for one in won if one.given == ORACLE]
-        others = [one for one in won if one.given != ORACLE]
+        won = [result for result in method_results(table, task) if result.against == BEATS]
+        oracle = [result for result in won if result.given == ORACLE]
+        others = [result for result in won if result.given != ORACLE]
         lines.append(f"- **{TASKS[task][0]}**: with groups, {_names(oracle)} beat ERM; without, {_names(others)}.")
     if "nooch/ce_car" in tasks:
-        lines.append(f"- {_pairs(methods(table, 'nooch/ce_car'))}")
-    every = [one for task in tasks for one in methods(table, task)]
-    titles = dict.fromkeys(one.title for one in every if one.against)
-    never = [title for title in titles if not any(one.against == BEATS for one in every if one.title == title)]
+        lines.append(f"- {_pairs(method_results(table, 'nooch/ce_car'))}")
+    every = [result for task in tasks for result in method_results(table, task)]
+    titles = dict.fromkeys(result.title for result in every if result.against)
+    never = [title for title in titles if not any(result.against == BEATS for result in every if result.title == title)]
     lines.append(f"- **Beat ERM on none of these worlds**: {'; '.join(sorted(never)) or 'none'}.")
     return "\n".join(lines) + "\n"
 
 
-def _pairs(found: list[Method]) -> str:
+def _pairs(results: list[MethodResult]) -> str:
     """NOOCH's finding, method by method: those by environment against those by label."""
-    by_title = {one.title: one for one in found}
-    ours = [by_title[title] for title in BY_ENVIRONMENT if title in by_title]
-    theirs = [by_title[title] for title in LABEL_BASED if title in by_title]
-    pairs = [(one, other) for one in ours for other in theirs]
-    above = sum(one.outside.mean > other.outside.mean for one, other in pairs)
-    apart = sum(one.outside.low > other.outside.high for one, other in pairs)
+    by_title = {result.title: result for result in results}
+    by_environment = [by_title[title] for title in BY_ENVIRONMENT if title in by_title]
+    by_label = [by_title[title] for title in LABEL_BASED if title in by_title]
+    pairs = [(result, other) for result in by_environment for other in by_label]
+    above = sum(result.outside.mean > other.outside.mean for result, other in pairs)
+    apart = sum(result.outside.low > other.outside.high for result, other in pairs)
     text = (
         f"**NOOCH's finding**, that environment methods are better on AUC-hard than label-based ones: of the "
-        f"{len(pairs)} pairs of its suite's methods ({_names(ours)}, against {_names(theirs)}) the environment method "
-        f"is ahead in {above}, in {apart} of them with intervals that do not overlap."
+        f"{len(pairs)} pairs of its suite's methods ({_names(by_environment)}, against {_names(by_label)}) the "
+        f"environment method is ahead in {above}, in {apart} of them with intervals that do not overlap."
     )
-    behind = [f"{one.title} behind {other.title}" for one, other in pairs if one.outside.mean <= other.outside.mean]
+    behind = [
+        f"{result.title} behind {other.title}" for result, other in pairs if result.outside.mean <= other.outside.mean
+    ]
     return f"{text} It is not in {len(behind)}: {'; '.join(behind)}." if behind else text
 
 
 def _section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> str:
-    found, rows = methods(table, task), table[table["task"] == task]
+    results, rows = method_results(table, task), table[table["task"] == task]
     metric = _METRICS[rows["metric"].iloc[0]]
     inside, outside = (f"{int(rows[f'{side}.n'].iloc[0]):,}" for side in ("in_context", "out_of_context"))
     lines = [f"## {TASKS[task][0]}\n", f"{TASKS[task][1]}\n"]
@@ -84,22 +86,26 @@ def _section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> str:
         f"| method | given | not default | {metric} in context | {out} | gap | seeds ahead | against ERM |",
         "|" + "---|" * 8,
     ]
-    for one in found:
-        name = f"**{one.title}**" if not one.against else one.title
-        cells = [name, one.given, _words(one.settings), one.inside.text(), one.outside.text()]
-        ahead = f"{one.ahead} of {rows['seed'].nunique()}" if one.against else numbers.ABSENT
-        lines.append(f"| {' | '.join([*cells, one.gap.text(signed=True), ahead, one.against or numbers.ABSENT])} |")
+    for result in results:
+        name = f"**{result.title}**" if not result.against else result.title
+        cells = [name, result.given, _words(result.settings), result.inside.text(), result.outside.text()]
+        ahead = f"{result.ahead} of {rows['seed'].nunique()}" if result.against else numbers.ABSENT
+        lines.append(
+            f"| {' | '.join([*cells, result.gap.text(signed=True), ahead, result.against or numbers.ABSENT])} |"
+        )
     lines.append("")
     for verdict, words in ((BEATS, "Helped"), (SAME, "Did not help, no difference from ERM shown"), (WORSE, "Hurt")):
-        lines.append(f"- {words}: {_names([one for one in found if one.against == verdict])}.")
-    lines.append(f"- Worse than ERM in context: {_names([one for one in found if one.against_inside == WORSE])}.")
+        lines.append(f"- {words}: {_names([result for result in results if result.against == verdict])}.")
+    lines.append(
+        f"- Worse than ERM in context: {_names([result for result in results if result.against_inside == WORSE])}."
+    )
     if left := [title for of_task, title in not_run if of_task == task]:
         lines.append(f"- In the recipe and not run: {'; '.join(left)}.")
     return "\n".join(lines) + "\n"
 
 
-def _names(found: Iterable[Method]) -> str:
-    return "; ".join(one.title for one in found) or "none"
+def _names(results: Iterable[MethodResult]) -> str:
+    return "; ".join(result.title for result in results) or "none"
 
 
 def _words(settings: dict[str, Any]) -> str:

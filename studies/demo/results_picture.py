@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from results_numbers import TASKS, Method, methods
 
 from oochub.files import written_whole
 from oochub.report import theme
+from oochub.studies.demo.results_numbers import TASKS, MethodResult, method_results
 
 _OUT = {"nooch": "AUC-hard", "spawrious": "accuracy out of context"}
 _COLORS = {"labels": theme.LIGHT["ink"], "environments": theme.LIGHT["ink2"], "label x context": theme.LIGHT["h5"]}
@@ -31,7 +31,7 @@ def draw(table: pd.DataFrame, target: Path) -> None:
     )
     most = int(table.groupby("task")["method"].nunique().max())
     for ax, task in zip(panels[0], tasks, strict=True):
-        _panel(ax, methods(table, task), most, f"{TASKS[task][0]} (toy)\n{_OUT[task.partition('/')[0]]} × 100")
+        _panel(ax, method_results(table, task), most, f"{TASKS[task][0]} (toy)\n{_OUT[task.partition('/')[0]]} × 100")
     marks = [Line2D([], [], label=f"given {given}", **_style(given)) for given in _COLORS]
     figure.legend(handles=marks, loc="outside lower left", ncols=3, frameon=False)
     note = "mean of the seeds with its 95% interval; band and line: ERM"
@@ -41,16 +41,16 @@ def draw(table: pd.DataFrame, target: Path) -> None:
     pyplot.close(figure)
 
 
-def _panel(ax: Axes, found: list[Method], most: int, title: str) -> None:
-    erm = next(one.outside for one in found if not one.against)
+def _panel(ax: Axes, results: list[MethodResult], most: int, title: str) -> None:
+    erm = next(result.outside for result in results if not result.against)
     ax.axvspan(100 * erm.low, 100 * erm.high, color=theme.LIGHT["grid"], zorder=0)
     ax.axvline(100 * erm.mean, color=theme.LIGHT["ink2"], linewidth=1, zorder=1)
-    for y, one in enumerate(reversed(found)):
-        style = _style(one.given)
-        ax.plot([100 * one.outside.low, 100 * one.outside.high], [y, y], zorder=2, **style | {"marker": ""})
-        ax.plot(100 * one.outside.mean, y, zorder=3, **style)
-    ax.set_yticks(range(len(found)), [one.title for one in reversed(found)])
-    ax.set_ylim(len(found) - most - 0.6, len(found) - 0.4)  # rows as high as those of the longest panel
+    for y, result in enumerate(reversed(results)):
+        style = _style(result.given)
+        ax.plot([100 * result.outside.low, 100 * result.outside.high], [y, y], zorder=2, **style | {"marker": ""})
+        ax.plot(100 * result.outside.mean, y, zorder=3, **style)
+    ax.set_yticks(range(len(results)), [result.title for result in reversed(results)])
+    ax.set_ylim(len(results) - most - 0.6, len(results) - 0.4)  # rows as high as those of the longest panel
     ax.set_xlim(-2, 102)
     ax.set_title(title, loc="left", fontsize=10)
     ax.grid(axis="x", color=theme.LIGHT["rule"], linewidth=0.6)

@@ -19,14 +19,15 @@ from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
 from oochub.files import written_whole
+from oochub.schema import from_json
 from oochub.sweep.measurement import measure
 from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import Run, stages
+from oochub.sweep.runs import Run, RunResult, stages
 from oochub.sweep.sweep import sweep
 from oochub.sweep.sweep_recipe import SweepRecipe
 from oochub.sweep.sweep_table import run_table
 
-HERE = Path(__file__).parent / "results"
+HERE = Path(__file__).resolve().parents[2] / "docs" / "results"
 TABLE = HERE / "runs.parquet"
 RECIPES = {"nooch": HERE / "toy_nooch.toml", "spawrious": HERE / "toy_spawrious.toml"}
 KEY = b"oochub"
@@ -74,8 +75,12 @@ def rows_of(recipe: SweepRecipe, folder: Path) -> pd.DataFrame:
     """
     runs = [run for stage in stages(recipe) for run in stage]
     files = [(run, folder / "rows" / f"{run.id}.json") for run in runs]
-    found = [(run, json.loads(file.read_text("utf-8"))) for run, file in files if file.is_file()]
-    finished = [(run, row) for run, row in found if row["status"] == "finished"]
+    results = [
+        (run, from_json(RunResult, json.loads(file.read_text("utf-8")), what=str(file)))
+        for run, file in files
+        if file.is_file()
+    ]
+    finished = [(run, result) for run, result in results if result.status == "finished"]
     if not finished:
         return pd.DataFrame()
     table, records = run_table(recipe, finished), []
@@ -104,7 +109,7 @@ def write(tables: list[pd.DataFrame], planned: list[tuple[str, str]], target: Pa
     table = pd.concat(tables, ignore_index=True)
     done = set(zip(table["task"], table["method"], strict=True))
     about: dict[str, Any] = {
-        "not_run": [list(one) for one in dict.fromkeys(planned) if one not in done],
+        "not_run": [list(pair) for pair in dict.fromkeys(planned) if pair not in done],
         "versions": {name: version(name) for name in ("torch", "transformers", "numpy")},
     }
     arrow = pa.Table.from_pandas(table, preserve_index=False)

@@ -37,7 +37,7 @@ TASKS = {
 
 
 @dataclass(frozen=True)
-class Interval:
+class SeedInterval:
     """A number over seeds with its 95% interval."""
 
     mean: float
@@ -51,21 +51,21 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodResult:
     """A method on a world: its numbers, and what they say against ERM's."""
 
     title: str
     given: str
     settings: dict[str, Any]
-    inside: Interval
-    outside: Interval
-    gap: Interval
+    inside: SeedInterval
+    outside: SeedInterval
+    gap: SeedInterval
     against: str
     against_inside: str
     ahead: int
 
 
-def interval(rows: pd.DataFrame, name: str) -> Interval:
+def interval(rows: pd.DataFrame, name: str) -> SeedInterval:
     """The mean over seeds, for new trainings and new test pictures.
 
     The distance to each end is the root of the sum of two squares: half the t interval over the seeds, and the
@@ -80,21 +80,21 @@ def interval(rows: pd.DataFrame, name: str) -> Interval:
     half = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
     down, up = mean - float(rows[f"{name}.low"].mean()), float(rows[f"{name}.high"].mean()) - mean
     least = -1.0 if name == "gap" else 0.0
-    return Interval(mean, max(least, mean - math.hypot(half, down)), min(1.0, mean + math.hypot(half, up)))
+    return SeedInterval(mean, max(least, mean - math.hypot(half, down)), min(1.0, mean + math.hypot(half, up)))
 
 
-def against(one: Interval, erm: Interval) -> str:
+def against(method: SeedInterval, erm: SeedInterval) -> str:
     """What a method does against ERM: a difference is shown where the two intervals do not overlap.
 
-    >>> against(Interval(0.9, 0.8, 1.0), Interval(0.5, 0.4, 0.6))
+    >>> against(SeedInterval(0.9, 0.8, 1.0), SeedInterval(0.5, 0.4, 0.6))
     'beats ERM'
     """
-    if one.low > erm.high:
+    if method.low > erm.high:
         return BEATS
-    return WORSE if one.high < erm.low else SAME
+    return WORSE if method.high < erm.low else SAME
 
 
-def methods(table: pd.DataFrame, task: str) -> list[Method]:
+def method_results(table: pd.DataFrame, task: str) -> list[MethodResult]:
     """The methods on a task, the best out of context first.
 
     Args:
@@ -103,12 +103,12 @@ def methods(table: pd.DataFrame, task: str) -> list[Method]:
     """
     of_task = table[table["task"] == task]
     erm = of_task[of_task["method"] == "ERM"]
-    found = []
+    results = []
     for title, rows in of_task.groupby("method", sort=False):
         inside, outside = interval(rows, "in_context"), interval(rows, "out_of_context")
         first = rows.iloc[0]
-        found.append(
-            Method(
+        results.append(
+            MethodResult(
                 title=str(title),
                 given=first["given"],
                 settings=json.loads(first["settings"]),
@@ -120,7 +120,7 @@ def methods(table: pd.DataFrame, task: str) -> list[Method]:
                 ahead=_ahead(rows, erm),
             )
         )
-    return sorted(found, key=lambda one: -one.outside.mean)
+    return sorted(results, key=lambda result: -result.outside.mean)
 
 
 def _ahead(rows: pd.DataFrame, erm: pd.DataFrame) -> int:
