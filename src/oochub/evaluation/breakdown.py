@@ -1,7 +1,6 @@
 """Where the errors sit: by group, by confidence."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,7 @@ def groups(evaluated: Evaluated, sides: Mapping[Side, NDArray[np.bool_]], split:
     every: list[tuple[Side | None, NDArray[np.bool_]]] = [*sides.items()]
     for side, mask in every or [(None, evaluated.columns["split"] == split)]:
         for group, members in _members(evaluated, mask).items():
-            values = {name: estimate(metric, _arrays(evaluated, name, members)) for name, metric in metrics.items()}
+            values = {name: estimate(metric, evaluated.arrays(metric, members)) for name, metric in metrics.items()}
             rows.append(
                 GroupRow(
                     group=group,
@@ -114,8 +113,3 @@ def _members(evaluated: Evaluated, mask: NDArray[np.bool_]) -> dict[str, NDArray
     every = WorstOfGroups(split="", column=evaluated.benchmark.group_column)
     split = np.where(mask, "", " ")  # of the rows looked at, whatever their own split
     return every.rows_of_groups({**evaluated.columns, "split": split})
-
-
-def _arrays(evaluated: Evaluated, metric: str, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    other = "probability" if metric == "nll" else "prediction"
-    return {name: evaluated.columns[name][rows] for name in ("label", other)}

@@ -33,11 +33,14 @@ class Evaluated:
     known: NDArray[np.bool_]
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
+    def arrays(self, metric: Callable[..., Any], rows: Any) -> dict[str, NDArray[Any]]:
+        """The arrays of some rows that a metric takes, by name."""
+        return {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
+
     def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
         """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
-        taken = {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
         cluster = self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
-        return estimate(metric, taken, cluster=cluster, **{**self.sampling, **sampling})
+        return estimate(metric, self.arrays(metric, rows), cluster=cluster, **{**self.sampling, **sampling})
 
 
 def arguments(metric: Callable[..., Any], *, required: bool = False) -> list[str]:

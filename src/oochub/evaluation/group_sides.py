@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.evaluation.evaluated import Evaluated, arguments
+from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.weighted_metric import row_values
 from oochub.metric import facts_of
 from oochub.sides import GroupsOfRows, PercentileOfGroups
@@ -53,7 +53,7 @@ def _percentile(
 ) -> Estimate:
     values = row_values(metric, evaluated.columns)
     of_group = [
-        float(values[rows].mean()) if values is not None else float(metric(**_columns(metric, rows, evaluated)))
+        float(values[rows].mean()) if values is not None else float(metric(**evaluated.arrays(metric, rows)))
         for rows in groups.values()
     ]
     sampling = Sampling(**evaluated.sampling)
@@ -93,7 +93,3 @@ def _worst(
     left_out = len(estimates) - len(defined)
     reason = f"{left_out} of {len(groups)} groups have no value" if left_out else worst_one.reason
     return Estimate(worst_one.value, low=low, high=high, n=worst_one.n, method=method, reason=reason)
-
-
-def _columns(metric: Callable[..., Any], rows: NDArray[np.int64], evaluated: Evaluated) -> dict[str, Any]:
-    return {name: evaluated.columns[name][rows] for name in arguments(metric) if name in evaluated.columns}

@@ -31,6 +31,7 @@ class Labels(Output):
     problem_type = "multi_label_classification"
     primary_metric = "mean_average_precision"
     metrics = ("mean_average_precision",)
+    group_metrics = ("mean_average_precision",)
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:

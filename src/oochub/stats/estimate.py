@@ -78,9 +78,9 @@ class Estimate(float):
         >>> Estimate.from_dict({"value": 0.5, "low": None, "high": 1, "n": 3, "method": "", "reason": None})
         0.500 n=3
         """
-        numbers = {name: math.nan if fields[name] is None else fields[name] for name in ("value", "low", "high")}
+        value, low, high = (math.nan if fields[name] is None else fields[name] for name in ("value", "low", "high"))
         rest = {name: fields[name] for name in ("n", "method", "reason")}
-        return cls(numbers["value"], low=numbers["low"], high=numbers["high"], **rest)
+        return cls(value, low=low, high=high, **rest)
 
     def __repr__(self) -> str:
         interval = "" if math.isnan(self.low) or math.isnan(self.high) else f" [{self.low:.3f}, {self.high:.3f}]"
