@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from datasets import Array3D, ClassLabel, Dataset, DatasetDict, Features, List, Value
+from datasets import Array3D, ClassLabel, Dataset, DatasetDict, Features, List, Value, concatenate_datasets
 from datasets import Image as ImageFeature
 from input_rows import encoded, tokenizer
 from PIL import Image
@@ -181,3 +181,21 @@ def test_they_are_evaluated_and_shown(trained: tuple[str, str, Path, DatasetDict
         assert (mistake.text is not None) == (inputs == "texts")
         assert mistake.label in page and mistake.predicted in page
     assert ("<blockquote>" in page) == (inputs == "texts") and ('class="pic"' in page) == (inputs == "pictures")
+
+
+@pytest.mark.parametrize("inputs", ["texts", "arrays"])
+def test_training_by_name_finds_the_kind(inputs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`oochub.train` without a word about the kind; pictures beside texts are texts to a model of texts."""
+    data = DatasetDict({part: split(inputs, "classes", 32, k) for k, part in enumerate(("train", "validation"))})
+    model = bert(tmp_path / "bert") if inputs == "texts" else "resnet-tiny"
+    if inputs == "texts":
+        pictures = {part: split("pictures", "classes", 32, k) for k, part in enumerate(data)}
+        both = {part: [rows, pictures[part].select_columns(["image"])] for part, rows in data.items()}
+        data = DatasetDict({part: concatenate_datasets(columns, axis=1) for part, columns in both.items()})
+    monkeypatch.setattr("oochub.training.load", lambda *_, **__: data)
+    given = {"objective": "group_dro", "model": model, "environments": "environment"}
+    result = oochub.train("spawrious/o2o_hard", tmp_path / "run", arguments={"num_train_epochs": 1}, **given)
+    predictions = oochub.predict(result["run"], data)
+    outputs = bare_outputs(inputs, tmp_path / "run", data["train"], data["validation"])
+    np.testing.assert_allclose(predictions.logits, outputs, atol=1e-5)
+    assert "image" not in predictions.table.column_names
