@@ -3,7 +3,8 @@
     ECE = sum_b n_b / n |accuracy_b - confidence_b|,   bin b = (lo, hi], all of equal width
 
 Interval: bounds the residuals of all bins together: it holds for calibrated models too, where percentiles of the ECE
-itself never do, and is wider elsewhere.
+itself never do, and is wider elsewhere. Rows are resampled; of 10,000 independent rows and more the residuals are drawn
+from their normal law.
 
 Limitations: The ECE of few rows is too large even for a calibrated model (about 0.043 of 300 rows, 0.017 of 2,000,
 measured): compare models on the same number of rows. Values with other bins do not compare.
@@ -20,6 +21,8 @@ from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_class_probability
 from oochub.stats.estimation import Estimate, Sampling, replicates
+
+_MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a hundredth of the cost
 
 
 def ece(label: Any, probability: Any, bins: int = 15, of: Literal["confidence", "positive"] = "confidence") -> float:
@@ -117,7 +120,8 @@ def _interval(
 
     The residual of a bin is the sum of outcome minus confidence, over n. By the triangle inequality no true ECE
     is further from the value than the residuals are from the truth. Percentiles of the ECE itself never cover
-    the truth of a calibrated model: the ECE of a resample is larger than that of its sample.
+    the truth of a calibrated model: the ECE of a resample is larger than that of its sample. Of 10,000 independent
+    rows and more the residuals are drawn from their normal limit law, without resampling rows.
     """
     binned, surplus = _surplus(columns["label"], columns["probability"], of)
     bin_of = _bin(binned, bins)
@@ -128,9 +132,15 @@ def _interval(
 
     own = residuals(bin_of, surplus)
     value, n = float(np.abs(own).sum()), len(surplus)
-    drawn = replicates(residuals, {"bin_of": bin_of, "surplus": surplus}, sampling)
-    reach = float(np.quantile(np.abs(drawn - own).sum(axis=1), sampling.confidence))
-    method = f"bootstrap of the bins' residuals, {sampling.resamples} resamples of {sampling.unit}"
+    if sampling.cluster is None and n >= _MANY:
+        covariance = (np.diag(np.bincount(bin_of, surplus**2, bins) / n) - np.outer(own, own)) / n
+        generator = np.random.default_rng(sampling.seed)
+        deviations = generator.multivariate_normal(np.zeros(bins), covariance, sampling.resamples)
+        method = f"normal law of the bins' residuals, {sampling.resamples} draws"
+    else:
+        deviations = replicates(residuals, {"bin_of": bin_of, "surplus": surplus}, sampling) - own
+        method = f"bootstrap of the bins' residuals, {sampling.resamples} resamples of {sampling.unit}"
+    reach = float(np.quantile(np.abs(deviations).sum(axis=1), sampling.confidence))
     if sampling.clusters == 1:
         return Estimate(value, n=n, method=method, reason=sampling.warning)
     low, high = max(0.0, value - reach), min(1.0, value + reach)
