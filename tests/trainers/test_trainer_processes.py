@@ -55,7 +55,7 @@ def train(folder: Path, processes: int, cases: list[str]) -> None:
 
 def started(folder: Path, processes: int, cases: list[str], *launch: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "torch.distributed.run", *launch, __file__, str(folder), str(processes), *cases]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}  # the helpers' folder
     return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment)
 
 
