@@ -114,7 +114,7 @@ def area_estimate(area: Callable[..., float], masks: Masks, score: Any, sampling
 
 
 def share_estimate(
-    taken: Callable[..., tuple[Array, Array]], share: float, masks: Masks, score: Any, sampling: Sampling
+    tallies_of: Callable[..., tuple[Array, Array]], share: float, masks: Masks, score: Any, sampling: Sampling
 ) -> Estimate:
     """The share of some rows that is taken once `share` of others is.
 
@@ -123,7 +123,7 @@ def share_estimate(
     which knows nothing of the threshold, covers 0.86; 1.00 at 0.006, where the bootstrap alone covers 0.50.
 
     Args:
-        taken: Makes the tallies of what is counted and of what sets the threshold from the tallies of `masks`.
+        tallies_of: Makes the tallies of what is counted and of what sets the threshold from the tallies of `masks`.
         share: In (0, 1].
         masks: The rows (n,) of each of the two kinds, by name. Rows of none are left out.
         score: Real numbers (n,).
@@ -135,24 +135,24 @@ def share_estimate(
     undefined = _undefined(masks)
     if undefined is not None:
         return undefined
-    of, until = taken(*_tallies(*_cells(masks, score)))
+    of, until = tallies_of(*_tallies(*_cells(masks, score)))
     if sampling.cluster is None:
         low, high = np.quantile(_drawn_shares(of, until, share, sampling), (sampling.tail, 1 - sampling.tail))
         method = f"percentile bootstrap of each kind of rows, {sampling.resamples} resamples"
-        made = Estimate(share_taken(of, until, share), low=low, high=high, n=int(of[-1] + until[-1]), method=method)
+        interval = Estimate(share_taken(of, until, share), low=low, high=high, n=int(of[-1] + until[-1]), method=method)
     else:
-        made = _bootstrap(lambda *tallies: share_taken(*taken(*tallies), share), masks, score, sampling)
-    alone = wilson(round(made.value * of[-1]), int(of[-1]), confidence=sampling.confidence)
+        interval = _bootstrap(lambda *tallies: share_taken(*tallies_of(*tallies), share), masks, score, sampling)
+    alone = wilson(round(interval.value * of[-1]), int(of[-1]), confidence=sampling.confidence)
     needed = rows_needed(until[-1], share)
     reached = until[np.searchsorted(until, needed)]
     tied = f"ties at the threshold take {reached / until[-1]:.1%} of the rows that set it" if reached > needed else None
     return Estimate(
-        made.value,
-        low=made.low if math.isnan(made.low) else min(made.low, alone.low),
-        high=made.high if math.isnan(made.high) else max(made.high, alone.high),
-        n=made.n,
-        method=f"{made.method}, or wilson where wider",
-        reason="; ".join(filter(None, (made.reason, tied))) or None,
+        interval.value,
+        low=interval.low if math.isnan(interval.low) else min(interval.low, alone.low),
+        high=interval.high if math.isnan(interval.high) else max(interval.high, alone.high),
+        n=interval.n,
+        method=f"{interval.method}, or wilson where wider",
+        reason="; ".join(filter(None, (interval.reason, tied))) or None,
     )
 
 
@@ -173,8 +173,8 @@ def _drawn_shares(of: Array, until: Array, share: float, sampling: Sampling) -> 
     m, n = int(until[-1]), int(of[-1])
     k, generator = rows_needed(m, share), np.random.default_rng(sampling.seed)
     place = np.ceil(m * generator.beta(k, m - k + 1, sampling.resamples))
-    drawn: Array = generator.binomial(n, of[np.searchsorted(until, place)] / n) / n
-    return drawn
+    shares: Array = generator.binomial(n, of[np.searchsorted(until, place)] / n) / n
+    return shares
 
 
 def _bootstrap(value: Callable[..., float], masks: Masks, score: Any, sampling: Sampling) -> Estimate:
@@ -198,5 +198,5 @@ def _tallies(cell: Array, size: tuple[int, int]) -> Array:
 
 
 def _either(masks: Masks) -> Array:
-    found: Array = np.logical_or.reduce(list(masks.values()))
-    return found
+    rows: Array = np.logical_or.reduce(list(masks.values()))
+    return rows

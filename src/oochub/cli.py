@@ -38,15 +38,15 @@ _IN_ORDER_OF_USE = (
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(version_only: bool) -> None:
+    if version_only:
         out_console.print(f"oochub {version('oochub')}")
         raise typer.Exit
 
 
 @app.callback()
 def _common(
-    asked: Annotated[
+    version_only: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:

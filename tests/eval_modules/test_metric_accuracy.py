@@ -28,11 +28,11 @@ def test_interval() -> None:
     from scipy import stats
 
     label = np.arange(400) % 5 > 0
-    found = estimate(accuracy, {"label": label, "prediction": np.ones(400, int)}, resamples=20_000)
-    law = stats.binom(400, 0.8)
-    assert found.value == 0.8
-    assert abs(found.low * 400 - law.ppf(0.025)) <= 1
-    assert abs(found.high * 400 - law.ppf(0.975)) <= 1
+    interval = estimate(accuracy, {"label": label, "prediction": np.ones(400, int)}, resamples=20_000)
+    binomial = stats.binom(400, 0.8)
+    assert interval.value == 0.8
+    assert abs(interval.low * 400 - binomial.ppf(0.025)) <= 1
+    assert abs(interval.high * 400 - binomial.ppf(0.975)) <= 1
 
 
 @pytest.mark.parametrize(

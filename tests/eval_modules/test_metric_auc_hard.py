@@ -12,20 +12,20 @@ from oochub.stats.estimation import delong, estimate
 def columns(n: int, seed: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     label = rng.integers(0, 2, n)
-    names = [["hard_negative", "hard_positive"][one] if rng.random() < 0.4 else "easy" for one in label]
+    names = [["hard_negative", "hard_positive"][true] if rng.random() < 0.4 else "easy" for true in label]
     return {"label": label, "score": rng.normal(label), "challenge": np.array(names)}
 
 
 def test_equals_scikit_learn_on_the_hard_rows() -> None:
     """Planted fault: `challenge != "hard_positive"` as the choice of rows."""
     for seed in range(5):
-        given = columns(200, seed)
-        kept = [i for i, name in enumerate(given["challenge"]) if name.startswith("hard")]
-        expected = roc_auc_score(given["label"][kept], given["score"][kept])
-        assert auc_hard(**given) == pytest.approx(expected, abs=1e-14)
-        as_lists = {name: column.tolist() for name, column in given.items()}
-        as_objects = given | {"challenge": given["challenge"].astype(object)}
-        assert auc_hard(**as_lists) == auc_hard(**as_objects) == auc_hard(**given)
+        arrays = columns(200, seed)
+        hard_rows = [i for i, name in enumerate(arrays["challenge"]) if name.startswith("hard")]
+        expected = roc_auc_score(arrays["label"][hard_rows], arrays["score"][hard_rows])
+        assert auc_hard(**arrays) == pytest.approx(expected, abs=1e-14)
+        as_lists = {name: column.tolist() for name, column in arrays.items()}
+        as_objects = arrays | {"challenge": arrays["challenge"].astype(object)}
+        assert auc_hard(**as_lists) == auc_hard(**as_objects) == auc_hard(**arrays)
 
 
 def test_hard_without_a_sign_counts() -> None:
@@ -36,16 +36,16 @@ def test_undefined_is_nan_with_a_reason() -> None:
     easy = {"label": [0, 1], "score": [1, 2], "challenge": ["easy", "easy"]}
     assert np.isnan(auc_hard(**easy))
     assert estimate(auc_hard, easy).reason == "no row is hard"
-    one = {"label": [0, 1, 1], "score": [1, 2, 3], "challenge": ["easy", "hard", "hard"]}
-    assert np.isnan(auc_hard(**one))
-    assert estimate(auc_hard, one).reason == "all 2 rows are of class 1"
+    of_one_class = {"label": [0, 1, 1], "score": [1, 2, 3], "challenge": ["easy", "hard", "hard"]}
+    assert np.isnan(auc_hard(**of_one_class))
+    assert estimate(auc_hard, of_one_class).reason == "all 2 rows are of class 1"
 
 
 def test_interval_is_of_the_hard_rows_and_their_clusters() -> None:
-    given, cluster = columns(300, 0), np.arange(300) % 40
-    hard = given["challenge"] != "easy"
-    expected = delong(given["label"][hard], given["score"][hard], cluster=cluster[hard])
-    assert estimate(auc_hard, given, cluster=cluster).to_dict() == expected.to_dict()
+    arrays, cluster = columns(300, 0), np.arange(300) % 40
+    hard = arrays["challenge"] != "easy"
+    expected = delong(arrays["label"][hard], arrays["score"][hard], cluster=cluster[hard])
+    assert estimate(auc_hard, arrays, cluster=cluster).to_dict() == expected.to_dict()
     assert expected.n == hard.sum()
 
 

@@ -17,21 +17,21 @@ def columns(seed: int) -> dict[str, np.ndarray]:
 def test_equals_pairs_counted() -> None:
     """Planted faults: OOD rows left out; incorrect rows counted as positives."""
     for seed in range(10):
-        given = columns(seed)
-        rows = list(zip(*(column.tolist() for column in given.values()), strict=True))
+        arrays = columns(seed)
+        rows = list(zip(*(column.tolist() for column in arrays.values()), strict=True))
         good = [score for score, is_ood, correct in rows if correct and not is_ood]
         bad = [score for score, is_ood, correct in rows if is_ood or not correct]
         wins = sum((a > b) + (a == b) / 2 for a in good for b in bad)
-        assert auroc_failure(**given) == wins / (len(good) * len(bad))
-        truth = given["correct"] & ~given["is_ood"]
-        assert auroc_failure(**given) == pytest.approx(roc_auc_score(truth, given["score"]), abs=1e-14)
+        assert auroc_failure(**arrays) == wins / (len(good) * len(bad))
+        truth = arrays["correct"] & ~arrays["is_ood"]
+        assert auroc_failure(**arrays) == pytest.approx(roc_auc_score(truth, arrays["score"]), abs=1e-14)
 
 
 def test_correct_is_not_looked_at_on_ood_rows() -> None:
     """Planted fault: `correct` alone as the truth."""
-    given = columns(0)
-    changed = given | {"correct": np.where(given["is_ood"], ~given["correct"], given["correct"])}
-    assert auroc_failure(**changed) == auroc_failure(**given)
+    arrays = columns(0)
+    changed = arrays | {"correct": np.where(arrays["is_ood"], ~arrays["correct"], arrays["correct"])}
+    assert auroc_failure(**changed) == auroc_failure(**arrays)
 
 
 def test_undefined_is_nan_with_a_reason() -> None:
@@ -48,6 +48,8 @@ def test_without_ood_rows_it_detects_mistakes() -> None:
 
 
 def test_interval_is_delong() -> None:
-    given = columns(1)
-    found = estimate(auroc_failure, given, confidence=0.9)
-    assert found.to_dict() == delong(given["correct"] & ~given["is_ood"], given["score"], confidence=0.9).to_dict()
+    arrays = columns(1)
+    interval = estimate(auroc_failure, arrays, confidence=0.9)
+    assert (
+        interval.to_dict() == delong(arrays["correct"] & ~arrays["is_ood"], arrays["score"], confidence=0.9).to_dict()
+    )

@@ -41,9 +41,9 @@ def test_interval_is_delong() -> None:
     rng = np.random.default_rng(0)
     is_ood, cluster = rng.random(300) < 0.3, np.arange(300) % 40
     score = rng.normal(~is_ood)
-    for given in (None, cluster):
-        found = estimate(auroc_new_class, {"score": score, "is_ood": is_ood}, cluster=given)
-        assert found.to_dict() == delong(~is_ood, score, cluster=given).to_dict()
+    for groups in (None, cluster):
+        interval = estimate(auroc_new_class, {"score": score, "is_ood": is_ood}, cluster=groups)
+        assert interval.to_dict() == delong(~is_ood, score, cluster=groups).to_dict()
 
 
 def test_flags_are_not_guessed() -> None:

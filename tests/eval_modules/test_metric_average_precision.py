@@ -19,22 +19,22 @@ def columns(n: int, seed: int, digits: int = 1) -> dict[str, np.ndarray]:
 def test_equals_scikit_learn() -> None:
     """Planted faults: the positives exchanged; precision of the score before."""
     for seed in range(20):
-        given = columns(100, seed, digits=seed % 3)
-        score, is_ood = given.values()
+        arrays = columns(100, seed, digits=seed % 3)
+        score, is_ood = arrays.values()
         for positive, truth, sign in (("id", ~is_ood, 1), ("ood", is_ood, -1)):
             expected = average_precision_score(truth, sign * score)
-            assert average_precision(**given, positive=positive) == pytest.approx(expected, abs=1e-13)
+            assert average_precision(**arrays, positive=positive) == pytest.approx(expected, abs=1e-13)
             precision, recall, _ = precision_recall_curve(truth, sign * score)
-            found = average_precision(**given, positive=positive, form="trapezoid")
-            assert found == pytest.approx(auc(recall, precision), abs=1e-13)
+            area = average_precision(**arrays, positive=positive, form="trapezoid")
+            assert area == pytest.approx(auc(recall, precision), abs=1e-13)
 
 
 def test_equals_a_loop() -> None:
     """Without ties: the mean over the ID rows of the share of ID rows among all that score as high."""
-    given = columns(60, 3, digits=9)
-    score, is_ood = given.values()
+    arrays = columns(60, 3, digits=9)
+    score, is_ood = arrays.values()
     of_each = [(~is_ood)[score >= at].mean() for at in score[~is_ood]]
-    assert average_precision(**given) == pytest.approx(np.mean(of_each), abs=1e-14)
+    assert average_precision(**arrays) == pytest.approx(np.mean(of_each), abs=1e-14)
 
 
 def test_equal_scores_have_the_share_of_positives() -> None:
@@ -45,11 +45,11 @@ def test_equal_scores_have_the_share_of_positives() -> None:
 
 
 def test_a_monotone_rescaling_changes_nothing() -> None:
-    given = columns(300, 0, digits=3)
+    arrays = columns(300, 0, digits=3)
     for options in ({}, {"positive": "ood"}, {"form": "trapezoid"}):
-        expected = average_precision(**given, **options)
+        expected = average_precision(**arrays, **options)
         for rescale in (np.exp, lambda s: 3 * s - 7, lambda s: s**3):
-            assert average_precision(**given | {"score": rescale(given["score"])}, **options) == expected
+            assert average_precision(**arrays | {"score": rescale(arrays["score"])}, **options) == expected
 
 
 @pytest.mark.parametrize("form", ["step", "trapezoid"])
@@ -59,24 +59,24 @@ def test_resamples_are_those_of_rows(form: str, positive: str) -> None:
 
     Planted fault: empty scores below the first drawn one counted as precision 0 in the trapezoid.
     """
-    given, rng = columns(40, 1), np.random.default_rng(0)
+    arrays, rng = columns(40, 1), np.random.default_rng(0)
     options = {"form": form, "positive": positive}
-    found = estimate(average_precision, given, resamples=300, options=options)
-    assert found == average_precision(**given, **options)
-    drawn = []
+    interval = estimate(average_precision, arrays, resamples=300, options=options)
+    assert interval == average_precision(**arrays, **options)
+    areas = []
     for _ in range(300):
         rows = rng.integers(40, size=40)
-        truth = given["is_ood"][rows] == (positive == "ood")
-        score = given["score"][rows] * (1 if positive == "id" else -1)
+        truth = arrays["is_ood"][rows] == (positive == "ood")
+        score = arrays["score"][rows] * (1 if positive == "id" else -1)
         precision, recall, _ = precision_recall_curve(truth, score)
-        drawn.append(average_precision_score(truth, score) if form == "step" else auc(recall, precision))
-    assert [found.low, found.high] == pytest.approx(np.quantile(drawn, (0.025, 0.975)), abs=1e-12)
+        areas.append(average_precision_score(truth, score) if form == "step" else auc(recall, precision))
+    assert [interval.low, interval.high] == pytest.approx(np.quantile(areas, (0.025, 0.975)), abs=1e-12)
 
 
 def test_a_perfect_order_has_no_bootstrap() -> None:
-    found = estimate(average_precision, {"score": range(20), "is_ood": np.arange(20) < 10}, resamples=200)
-    assert found == 1 and np.isnan([found.low, found.high]).all()
-    assert found.reason.startswith("1 in every resample")
+    interval = estimate(average_precision, {"score": range(20), "is_ood": np.arange(20) < 10}, resamples=200)
+    assert interval == 1 and np.isnan([interval.low, interval.high]).all()
+    assert interval.reason.startswith("1 in every resample")
 
 
 def test_undefined_is_nan_with_a_reason() -> None:

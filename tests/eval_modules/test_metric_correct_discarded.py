@@ -23,14 +23,14 @@ def columns(n: int, seed: int) -> dict[str, np.ndarray]:
 def test_equals_the_order_statistic() -> None:
     """Planted faults: score < tau; an interpolated percentile as tau; incorrect rows counted."""
     for seed in range(10):
-        given = columns(80, seed)
-        score, is_ood, correct = (column.tolist() for column in given.values())
+        arrays = columns(80, seed)
+        score, is_ood, correct = (column.tolist() for column in arrays.values())
         ood = sorted(s for s, out in zip(score, is_ood, strict=True) if out)
-        kept = [s for s, out, right in zip(score, is_ood, correct, strict=True) if right and not out]
+        correct_scores = [s for s, out, right in zip(score, is_ood, correct, strict=True) if right and not out]
         for rejected in ("0.07", "0.5", "0.75", "0.9", "1"):
             tau = ood[math.ceil(Fraction(rejected) * len(ood)) - 1]
-            expected = sum(s <= tau for s in kept) / len(kept)
-            assert correct_discarded(**given, rejected=float(rejected)) == expected
+            expected = sum(s <= tau for s in correct_scores) / len(correct_scores)
+            assert correct_discarded(**arrays, rejected=float(rejected)) == expected
 
 
 def test_worked_by_hand() -> None:
@@ -49,10 +49,10 @@ def test_undefined_is_nan_with_a_reason() -> None:
 
 def test_ties_at_the_threshold_are_said() -> None:
     """Nine of ten OOD rows tie: k = 8 of them cannot be rejected without the ninth."""
-    given = {"score": [0] * 9 + [1] + [0, 1] * 5, "is_ood": [1] * 10 + [0] * 10, "correct": [1] * 20}
-    found = estimate(correct_discarded, given)
-    assert found == 0.5 and "ties at the threshold take 90.0% of the rows that set it" in found.reason
-    assert estimate(correct_discarded, given | {"score": np.arange(20)}).reason is None
+    arrays = {"score": [0] * 9 + [1] + [0, 1] * 5, "is_ood": [1] * 10 + [0] * 10, "correct": [1] * 20}
+    interval = estimate(correct_discarded, arrays)
+    assert interval == 0.5 and "ties at the threshold take 90.0% of the rows that set it" in interval.reason
+    assert estimate(correct_discarded, arrays | {"score": np.arange(20)}).reason is None
 
 
 @pytest.mark.parametrize("shift", [0.5, 2.5])
@@ -64,34 +64,34 @@ def test_interval_covers(shift: float) -> None:
     truth, rng, covered = stats.norm.cdf(-shift), np.random.default_rng(0), 0
     for _ in range(500):
         score = rng.normal(np.repeat([0, shift], 40))
-        given = {"score": score, "is_ood": np.arange(80) < 40, "correct": np.ones(80, bool)}
-        found = estimate(correct_discarded, given, options={"rejected": 0.5})
-        covered += found.low <= truth <= found.high
+        arrays = {"score": score, "is_ood": np.arange(80) < 40, "correct": np.ones(80, bool)}
+        interval = estimate(correct_discarded, arrays, options={"rejected": 0.5})
+        covered += interval.low <= truth <= interval.high
     assert 0.93 <= covered / 500
 
 
 def test_nothing_lost_still_has_an_interval() -> None:
     """All correct rows stand above all OOD rows: a bootstrap alone would say [0, 0]."""
-    found = estimate(correct_discarded, {"score": range(40), "is_ood": [1] * 20 + [0] * 20, "correct": [1] * 40})
-    assert found == 0 == found.low and found.high == pytest.approx(0.161, abs=1e-3)  # Wilson, 0 of 20
+    interval = estimate(correct_discarded, {"score": range(40), "is_ood": [1] * 20 + [0] * 20, "correct": [1] * 40})
+    assert interval == 0 == interval.low and interval.high == pytest.approx(0.161, abs=1e-3)  # Wilson, 0 of 20
 
 
 def test_state_keeps_its_option() -> None:
-    given = columns(60, 0)
+    arrays = columns(60, 0)
     state, other = file._State(rejected=0.5), file._State(rejected=0.5)
-    state.update(**{name: column[:20] for name, column in given.items()})
-    other.update(**{name: column[20:] for name, column in given.items()})
+    state.update(**{name: column[:20] for name, column in arrays.items()})
+    other.update(**{name: column[20:] for name, column in arrays.items()})
     state.merge(other)
-    assert state.compute() == correct_discarded(**given, rejected=0.5)
+    assert state.compute() == correct_discarded(**arrays, rejected=0.5)
     with pytest.raises(OochubError, match="same options"):
         state.merge(file._State())
 
 
 @pytest.mark.parametrize("rejected", [0, 75, -0.1, np.nan, True, "0.75"])
 def test_messages(rejected: object) -> None:
-    given = columns(20, 0)
-    for run in (correct_discarded, lambda **some: estimate(correct_discarded, given, options={"rejected": rejected})):
+    arrays = columns(20, 0)
+    for run in (correct_discarded, lambda **some: estimate(correct_discarded, arrays, options={"rejected": rejected})):
         with pytest.raises(OochubError, match="rejected must be a share of rows"):
-            run(**given, rejected=rejected)
+            run(**arrays, rejected=rejected)
     with pytest.raises(OochubError, match="rejected must be a share of rows"):
         file._State(rejected=rejected)

@@ -33,9 +33,9 @@ def test_equals_the_loop(classes: int, bins: int) -> None:
     if classes == 2:
         assert ece(label=label, probability=probability[:, 1], bins=bins) == pytest.approx(expected, abs=1e-12)
         positive = by_loop(label, probability[:, 1], bins)
-        for given in (probability, probability[:, 1]):
-            found = ece(label=label, probability=given, bins=bins, of="positive")
-            assert found == pytest.approx(positive, abs=1e-12)
+        for form in (probability, probability[:, 1]):
+            value = ece(label=label, probability=form, bins=bins, of="positive")
+            assert value == pytest.approx(positive, abs=1e-12)
 
 
 def test_edges_belong_to_the_lower_bin() -> None:
@@ -43,8 +43,8 @@ def test_edges_belong_to_the_lower_bin() -> None:
 
     Rows: 0.2 (twice, one positive), and 0.21, negative. Third bin: |1 - 0.4|; fourth: |0 - 0.21|.
     """
-    found = ece(label=[1, 0, 0], probability=[0.2, 0.2, 0.21], of="positive")
-    assert found == pytest.approx((0.6 + 0.21) / 3, abs=1e-15)
+    value = ece(label=[1, 0, 0], probability=[0.2, 0.2, 0.21], of="positive")
+    assert value == pytest.approx((0.6 + 0.21) / 3, abs=1e-15)
     for edge in np.linspace(0, 1, 16)[1:-1]:
         above = np.nextafter(edge, 1)
         apart = ece(label=[1, 0], probability=[edge, above], of="positive")
@@ -63,16 +63,16 @@ def test_one_pass_over_logits_gives_the_same() -> None:
     logits, label = rng.normal(size=(3000, 7)), rng.integers(0, 7, 3000)
     probability = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     summary = softmax_summary(logits, label=label)
-    found = ece(label=summary.prediction == label, probability=summary.confidence, of="positive")
-    assert found == pytest.approx(ece(label=label, probability=probability), abs=1e-12)
+    value = ece(label=summary.prediction == label, probability=summary.confidence, of="positive")
+    assert value == pytest.approx(ece(label=label, probability=probability), abs=1e-12)
 
 
 def test_options_reach_the_interval() -> None:
     rng = np.random.default_rng(0)
     columns = {"label": rng.integers(0, 2, 200), "probability": rng.random(200)}
-    found = estimate(ece, columns, options={"bins": 5, "of": "positive"})
-    assert found.value == pytest.approx(ece(**columns, bins=5, of="positive"), rel=1e-12)
-    assert found.low <= found.value <= found.high
+    interval = estimate(ece, columns, options={"bins": 5, "of": "positive"})
+    assert interval.value == pytest.approx(ece(**columns, bins=5, of="positive"), rel=1e-12)
+    assert interval.low <= interval.value <= interval.high
 
 
 @pytest.mark.parametrize(

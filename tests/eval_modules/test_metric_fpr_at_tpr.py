@@ -25,27 +25,27 @@ def columns(n: int, seed: int, digits: int = 1) -> dict[str, np.ndarray]:
 def test_equals_scikit_learn() -> None:
     """The first point of the curve with TPR >= 0.95, as OpenOOD takes it. Planted fault: the conventions exchanged."""
     for seed in range(20):
-        given = columns(100, seed, digits=seed % 3)
-        score, is_ood = given.values()
+        arrays = columns(100, seed, digits=seed % 3)
+        score, is_ood = arrays.values()
         for positive, truth, sign in (("id", ~is_ood, 1), ("ood", is_ood, -1)):
             for tpr in (0.5, 0.8, 0.95, 1.0):
-                fpr, found, _ = roc_curve(truth, sign * score, drop_intermediate=False)
-                expected = fpr[np.argmax(found >= tpr)]
-                assert fpr_at_tpr(**given, tpr=tpr, positive=positive) == expected
+                fpr, tprs, _ = roc_curve(truth, sign * score, drop_intermediate=False)
+                expected = fpr[np.argmax(tprs >= tpr)]
+                assert fpr_at_tpr(**arrays, tpr=tpr, positive=positive) == expected
 
 
 def test_equals_the_order_statistic() -> None:
     """Planted faults: rows that tie with the threshold left out; k rounded down."""
     for seed in range(5):
-        given = columns(70, seed)
-        score, is_ood = (column.tolist() for column in given.values())
+        arrays = columns(70, seed)
+        score, is_ood = (column.tolist() for column in arrays.values())
         for positive, sign in (("id", -1), ("ood", 1)):
-            wanted = sorted(sign * s for s, out in zip(score, is_ood, strict=True) if out == (positive == "ood"))
+            positives = sorted(sign * s for s, out in zip(score, is_ood, strict=True) if out == (positive == "ood"))
             others = [sign * s for s, out in zip(score, is_ood, strict=True) if out != (positive == "ood")]
             for tpr in ("0.07", "0.29", "0.95"):
-                tau = wanted[math.ceil(Fraction(tpr) * len(wanted)) - 1]
+                tau = positives[math.ceil(Fraction(tpr) * len(positives)) - 1]
                 expected = sum(s <= tau for s in others) / len(others)
-                assert fpr_at_tpr(**given, tpr=float(tpr), positive=positive) == expected
+                assert fpr_at_tpr(**arrays, tpr=float(tpr), positive=positive) == expected
 
 
 def test_conventions_differ() -> None:
@@ -65,11 +65,11 @@ def test_equal_scores_take_all() -> None:
 
 
 def test_a_monotone_rescaling_changes_nothing() -> None:
-    given = columns(300, 0, digits=3)
+    arrays = columns(300, 0, digits=3)
     for positive in ("id", "ood"):
-        expected = fpr_at_tpr(**given, positive=positive)
+        expected = fpr_at_tpr(**arrays, positive=positive)
         for rescale in (np.exp, lambda s: 3 * s - 7, lambda s: s**3):
-            rescaled = given | {"score": rescale(given["score"])}
+            rescaled = arrays | {"score": rescale(arrays["score"])}
             assert fpr_at_tpr(**rescaled, positive=positive) == expected
 
 
@@ -81,11 +81,11 @@ def test_interval_covers(positive: str) -> None:
     """
     truth, rng, covered = stats.norm.sf(2 - stats.norm.ppf(0.8)), np.random.default_rng(0), 0
     for _ in range(500):
-        given = {"score": rng.normal(np.repeat([0.0, 2.0], 60)), "is_ood": np.arange(120) < 60}
+        arrays = {"score": rng.normal(np.repeat([0.0, 2.0], 60)), "is_ood": np.arange(120) < 60}
         options = {"tpr": 0.8, "positive": positive}
-        found = estimate(fpr_at_tpr, given, options=options)
-        assert found == fpr_at_tpr(**given, **options)
-        covered += found.low <= truth <= found.high
+        interval = estimate(fpr_at_tpr, arrays, options=options)
+        assert interval == fpr_at_tpr(**arrays, **options)
+        covered += interval.low <= truth <= interval.high
     assert 0.93 <= covered / 500
 
 
@@ -103,17 +103,17 @@ def test_resamples_are_those_of_rows(positive: str) -> None:
         rows = np.concatenate([rng.integers(0, 20, 20), rng.integers(20, 32, 12)])
         by_hand.append(fpr_at_tpr(score[rows], is_ood[rows], tpr=0.8, positive=positive))
     positives, negatives = accepted(*tallies(score, is_ood), positive)
-    drawn = _drawn_shares(negatives, positives, 0.8, Sampling(resamples=100_000))
-    assert drawn.mean() == pytest.approx(np.mean(by_hand), abs=3 * np.std(by_hand) / 4000**0.5)
-    assert drawn.std() == pytest.approx(np.std(by_hand), rel=0.04)
+    shares = _drawn_shares(negatives, positives, 0.8, Sampling(resamples=100_000))
+    assert shares.mean() == pytest.approx(np.mean(by_hand), abs=3 * np.std(by_hand) / 4000**0.5)
+    assert shares.std() == pytest.approx(np.std(by_hand), rel=0.04)
 
 
 def test_clusters_widen_the_interval() -> None:
     """Ten copies of each row say no more than one."""
     rng = np.random.default_rng(0)
     is_ood = np.repeat(rng.random(60) < 0.4, 10)
-    given = {"score": np.repeat(rng.normal(size=60), 10) - is_ood, "is_ood": is_ood}
-    alone, together = (estimate(fpr_at_tpr, given, cluster=one) for one in (None, np.arange(600) // 10))
+    arrays = {"score": np.repeat(rng.normal(size=60), 10) - is_ood, "is_ood": is_ood}
+    alone, together = (estimate(fpr_at_tpr, arrays, cluster=unit) for unit in (None, np.arange(600) // 10))
     assert together.high - together.low > 1.5 * (alone.high - alone.low)
     assert "60 clusters" in together.method
 

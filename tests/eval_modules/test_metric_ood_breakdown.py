@@ -21,20 +21,20 @@ def columns(n: int, seed: int, levels: float) -> dict[str, np.ndarray]:
 def test_equals_scikit_learn() -> None:
     """Planted fault: C3 with its sides exchanged."""
     for seed in range(5):
-        given = columns(150, seed, 2)
+        arrays = columns(150, seed, 2)
         groups = {
-            "correct": given["correct"] & ~given["is_ood"],
-            "incorrect": ~given["correct"] & ~given["is_ood"],
-            "ood": given["is_ood"],
+            "correct": arrays["correct"] & ~arrays["is_ood"],
+            "incorrect": ~arrays["correct"] & ~arrays["is_ood"],
+            "ood": arrays["is_ood"],
         }
-        found = ood_breakdown(**given)
-        assert list(found) == KEYS
-        for key, value in found.items():
+        areas = ood_breakdown(**arrays)
+        assert list(areas) == KEYS
+        for key, value in areas.items():
             ahead, behind = (groups[name] for name in key.split("_vs_"))
             rows = ahead | behind
-            assert value == pytest.approx(roc_auc_score(ahead[rows], given["score"][rows]), abs=1e-14)
-            assert estimate(ood_breakdown, given)[key].to_dict() == (
-                delong(ahead[rows], given["score"][rows]).to_dict()
+            assert value == pytest.approx(roc_auc_score(ahead[rows], arrays["score"][rows]), abs=1e-14)
+            assert estimate(ood_breakdown, arrays)[key].to_dict() == (
+                delong(ahead[rows], arrays["score"][rows]).to_dict()
             )
 
 
@@ -45,13 +45,13 @@ def test_identities(levels: float) -> None:
     Planted fault: incorrect rows left out of the ID rows of auroc_new_class.
     """
     for n in (30, 1000, 40_000):
-        given = columns(n, n, levels)
-        inside = ~given["is_ood"]
-        accuracy = given["correct"][inside].mean()
-        incorrect, ood = (inside & ~given["correct"]).sum(), given["is_ood"].sum()
-        c1, c2, c3 = ood_breakdown(**given).values()
-        new = oochub.get("metric", "auroc_new_class")(given["score"], given["is_ood"])
-        failure = oochub.get("metric", "auroc_failure")(**given)
+        arrays = columns(n, n, levels)
+        inside = ~arrays["is_ood"]
+        accuracy = arrays["correct"][inside].mean()
+        incorrect, ood = (inside & ~arrays["correct"]).sum(), arrays["is_ood"].sum()
+        c1, c2, c3 = ood_breakdown(**arrays).values()
+        new = oochub.get("metric", "auroc_new_class")(arrays["score"], arrays["is_ood"])
+        failure = oochub.get("metric", "auroc_failure")(**arrays)
         assert new == pytest.approx(accuracy * c1 + (1 - accuracy) * c2, abs=1e-12)
         assert failure == pytest.approx((incorrect * c3 + ood * c1) / (incorrect + ood), abs=1e-12)
 
@@ -75,19 +75,19 @@ def test_published_table_4(row: tuple[float, ...], goals: tuple[float, float]) -
     top, above, won = round((c3 - 1 + c2) / c2 * correct), round(c1 * correct), round(c2 * incorrect)
     scores = [3, 1, -1, 2, -2, 0]
     counts = [top, above - top, correct - above, won, incorrect - won, ood]
-    given = {
+    arrays = {
         "score": np.repeat(scores, counts),
         "is_ood": np.repeat([0, 0, 0, 0, 0, 1], counts),
         "correct": np.repeat([1, 1, 1, 0, 0, 0], counts),
     }
-    assert [100 * value for value in ood_breakdown(**given).values()] == pytest.approx(row, abs=0.005)
-    assert round(100 * oochub.get("metric", "auroc_new_class")(given["score"], given["is_ood"]), 2) == goals[0]
-    assert round(100 * oochub.get("metric", "auroc_failure")(**given), 2) == goals[1]
+    assert [100 * value for value in ood_breakdown(**arrays).values()] == pytest.approx(row, abs=0.005)
+    assert round(100 * oochub.get("metric", "auroc_new_class")(arrays["score"], arrays["is_ood"]), 2) == goals[0]
+    assert round(100 * oochub.get("metric", "auroc_failure")(**arrays), 2) == goals[1]
 
 
 def test_a_missing_kind_is_nan_with_a_reason_and_spares_the_others() -> None:
-    given = {"score": [3, 2, 1], "is_ood": [0, 0, 1], "correct": [1, 1, 0]}
-    found = ood_breakdown(**given)
-    assert found["correct_vs_ood"] == 1.0 and np.isnan([found[key] for key in KEYS[1:]]).all()
-    reasons = [estimate(ood_breakdown, given)[key].reason for key in KEYS[1:]]
+    arrays = {"score": [3, 2, 1], "is_ood": [0, 0, 1], "correct": [1, 1, 0]}
+    areas = ood_breakdown(**arrays)
+    assert areas["correct_vs_ood"] == 1.0 and np.isnan([areas[key] for key in KEYS[1:]]).all()
+    reasons = [estimate(ood_breakdown, arrays)[key].reason for key in KEYS[1:]]
     assert reasons == ["no row is incorrect ID"] * 2

@@ -31,23 +31,25 @@ def test_equals_the_loop(kind: str) -> None:
         "int": group,
         "negative int": group - 5,
         "large int": group * 10**12,
-        "string": np.array([f"group {one}" for one in group]),
+        "string": np.array([f"group {number}" for number in group]),
     }[kind]
     worst, costly = by_loop(label, prediction, group, probability)
-    found = worst_group(label=label, prediction=prediction, group=group, probability=probability)
-    assert (found["accuracy"], found["accuracy_group"], found["accuracy_n"]) == worst
-    assert found["error_rate"] == pytest.approx(1 - worst[0], abs=1e-15)
-    assert (found["error_rate_group"], found["error_rate_n"]) == worst[1:]
-    assert found["nll"] == pytest.approx(costly[0], rel=1e-12)
-    assert (found["nll_group"], found["nll_n"]) == costly[1:]
-    assert type(found["accuracy_group"]) in (int, str)
+    worst_values = worst_group(label=label, prediction=prediction, group=group, probability=probability)
+    assert (worst_values["accuracy"], worst_values["accuracy_group"], worst_values["accuracy_n"]) == worst
+    assert worst_values["error_rate"] == pytest.approx(1 - worst[0], abs=1e-15)
+    assert (worst_values["error_rate_group"], worst_values["error_rate_n"]) == worst[1:]
+    assert worst_values["nll"] == pytest.approx(costly[0], rel=1e-12)
+    assert (worst_values["nll_group"], worst_values["nll_n"]) == costly[1:]
+    assert type(worst_values["accuracy_group"]) in (int, str)
 
 
 def test_accuracy_and_nll_may_be_of_different_groups() -> None:
     """By hand: a is wrong once in two and never sure; b is right once in one, with probability 0.1."""
-    found = worst_group(label=[1, 1, 1], prediction=[1, 0, 1], group=["a", "a", "b"], probability=[0.6, 0.4, 0.1])
-    assert (found["accuracy_group"], found["nll_group"]) == ("a", "b")
-    assert found["nll"] == pytest.approx(np.log(10))
+    worst_values = worst_group(
+        label=[1, 1, 1], prediction=[1, 0, 1], group=["a", "a", "b"], probability=[0.6, 0.4, 0.1]
+    )
+    assert (worst_values["accuracy_group"], worst_values["nll_group"]) == ("a", "b")
+    assert worst_values["nll"] == pytest.approx(np.log(10))
 
 
 @pytest.mark.parametrize(
@@ -63,23 +65,23 @@ def test_accuracy_and_nll_may_be_of_different_groups() -> None:
     ],
 )
 def test_groups_may_be_any_hashable(group: object) -> None:
-    found = worst_group(label=[0, 0, 0], prediction=[1, 0, 1], group=group)
+    worst_values = worst_group(label=[0, 0, 0], prediction=[1, 0, 1], group=group)
     expected = group[0].item() if isinstance(group, torch.Tensor | np.ndarray) and group.dtype != object else group[0]
-    assert (found["accuracy"], found["accuracy_group"], found["accuracy_n"]) == (0.0, expected, 1)
+    assert (worst_values["accuracy"], worst_values["accuracy_group"], worst_values["accuracy_n"]) == (0.0, expected, 1)
 
 
 def test_a_gap_in_the_numbers_is_no_group() -> None:
     """Group 1 of 0..2 has no rows. Planted fault: its accuracy read as 0."""
-    found = worst_group(label=[0, 0], prediction=[0, 0], group=[0, 2])
-    assert (found["accuracy"], found["accuracy_n"]) == (1.0, 1)
+    worst_values = worst_group(label=[0, 0], prediction=[0, 0], group=[0, 2])
+    assert (worst_values["accuracy"], worst_values["accuracy_n"]) == (1.0, 1)
 
 
 def test_ties_name_the_larger_group_then_the_first() -> None:
     rows = {"label": [0, 0, 0, 0], "prediction": [0, 1, 0, 1]}
     assert worst_group(**rows, group=["b", "b", "a", "a"])["accuracy_group"] == "a"
     assert worst_group(**rows, group=[10, 10, 9, 9])["accuracy_group"] == 9
-    found = worst_group(label=[0] * 5, prediction=[1] * 5, group=["a", "a", "b", "b", "b"])
-    assert found["accuracy_group"] == "b"
+    worst_values = worst_group(label=[0] * 5, prediction=[1] * 5, group=["a", "a", "b", "b", "b"])
+    assert worst_values["accuracy_group"] == "b"
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ class _State(FailureState):
 def _interval(columns: dict[str, Array], sampling: Sampling, rejected: float = 0.75) -> Estimate:
     check_share(rejected, "rejected")
     masks = masks_of(**columns)
-    chosen = {CORRECT: masks[CORRECT], OOD: masks[OOD]}
-    return share_estimate(lambda right, ood: (right, ood), rejected, chosen, columns["score"], sampling)
+    pair = {CORRECT: masks[CORRECT], OOD: masks[OOD]}
+    return share_estimate(lambda right, ood: (right, ood), rejected, pair, columns["score"], sampling)
 
 
 FACTS = MetricFacts(title="Correct discarded", direction="lower", ranking=True, interval=_interval)

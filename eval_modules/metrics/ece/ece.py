@@ -76,8 +76,8 @@ def _surplus(label: Any, probability: Any, of: str) -> tuple[Array, Array]:
 
 def _bin(binned: Array, bins: int) -> Array:
     # Edges are compared, not multiplied: 0.2 * 15 is above 3 in floats, and 0.2 belongs to the third bin.
-    found = np.searchsorted(np.linspace(0, 1, bins + 1)[:-1], binned, side="left") - 1
-    return np.maximum(found, 0)
+    places = np.searchsorted(np.linspace(0, 1, bins + 1)[:-1], binned, side="left") - 1
+    return np.maximum(places, 0)
 
 
 class _EceState:

@@ -68,11 +68,11 @@ class _State(NewClassState):
 def _interval(columns: dict[str, Array], sampling: Sampling, tpr: float = 0.95, positive: Positive = "id") -> Estimate:
     check_share(tpr, "tpr")
 
-    def taken(ood: Array, inside: Array) -> tuple[Array, Array]:
+    def tallies_of(ood: Array, inside: Array) -> tuple[Array, Array]:
         positives, negatives = accepted(ood, inside, positive)
         return negatives, positives
 
-    return share_estimate(taken, tpr, masks_of(**columns), columns["score"], sampling)
+    return share_estimate(tallies_of, tpr, masks_of(**columns), columns["score"], sampling)
 
 
 FACTS = MetricFacts(title="FPR at TPR", direction="lower", ranking=True, interval=_interval)
