@@ -197,8 +197,8 @@ class ImagenetOod(BenchmarkBuilder):
 
     def _info(self) -> datasets.DatasetInfo:
         text, size = datasets.Value("string"), datasets.Value("int32")
-        groups = [f"{name}/{context}" for name, one in SETS.items() for context in one.contexts]
-        contexts = dict.fromkeys(context for one in SETS.values() for context in one.contexts)
+        groups = [f"{name}/{context}" for name, each in SETS.items() for context in each.contexts]
+        contexts = dict.fromkeys(context for each in SETS.values() for context in each.contexts)
         return datasets.DatasetInfo(
             description=imagenet_ood.summary,
             homepage=imagenet_ood.homepage,
@@ -247,10 +247,10 @@ class ImagenetOod(BenchmarkBuilder):
         gaps = listing.gaps
         training = self._find(_TRAIN) if config.name == "imagenet_1k" else None
         if training is not None:
-            found = list_training_pictures(training)
-            train, validation = _held_out(found.pictures, config.held_out)
+            listed = list_training_pictures(training)
+            train, validation = _held_out(listed.pictures, config.held_out)
             parts = {"train": (training, train), "validation": (training, validation)} | parts
-            gaps = [*gaps, *(gap for gap in found.gaps if gap not in gaps)]
+            gaps = [*gaps, *(gap for gap in listed.gaps if gap not in gaps)]
         elif config.held_out:
             raise OochubError(f"held_out takes from the training images, and {self._folder()} lacks {_TRAIN}.")
         if gaps and config.strict:
@@ -272,10 +272,10 @@ class ImagenetOod(BenchmarkBuilder):
             raise OochubError(f"held_out is a share in [0, 1), got {config.held_out}.")
 
     def _table(self, root: Path, rows: list[Any]) -> pa.Table:
-        made = [row(set_of(self.config.name), stored, root) for stored in rows]
+        records = [row(set_of(self.config.name), stored, root) for stored in rows]
         columns: dict[str, Any] = {}
         for name, feature in self.info.features.items():
-            values = [one[name] for one in made]
+            values = [record[name] for record in records]
             is_name = isinstance(feature, datasets.ClassLabel) and isinstance(values[0], str)
             columns[name] = feature.str2int(values) if is_name else values
         return pa.Table.from_pydict(columns, schema=self.info.features.arrow_schema)

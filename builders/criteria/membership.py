@@ -41,10 +41,10 @@ def membership(
     members = list(allowed)
     if not members:
         raise OochubError("allowed is empty, so that every example would be alike. Name at least one category.")
-    found = column("value", value)
-    if len(found) and (found.dtype.kind in "buif") != (np.asarray(members[0]).dtype.kind in "buif"):
+    values = column("value", value)
+    if len(values) and (values.dtype.kind in "buif") != (np.asarray(members[0]).dtype.kind in "buif"):
         raise OochubError(
-            f"value holds {found[0]!r} and allowed {members[0]!r}: numbers and names are never equal. Give both alike."
+            f"value holds {values[0]!r} and allowed {members[0]!r}: numbers and names are never equal. Give both alike."
         )
-    is_member = pd.Series(found).isin(members).to_numpy()
+    is_member = pd.Series(values).isin(members).to_numpy()
     return signed(is_member if inside else ~is_member, None if label is None else positives("label", label))

@@ -48,18 +48,18 @@ def read_captions(folder: Path) -> dict[int, list[str]]:
         )
     captions: dict[int, list[str]] = {}
     for file in tqdm(files, desc="Reading captions", unit="file", disable=None, leave=False):
-        found = _captions(file)
-        if twice := captions.keys() & found.keys():
+        added = _captions(file)
+        if twice := captions.keys() & added.keys():
             raise OochubError(
                 f"{len(twice)} images have captions in both {' and '.join(_FILES)}, first {min(twice)}. "
                 "Each image must be listed once: use the original files."
             )
-        captions |= found
+        captions |= added
     return dict(sorted(captions.items()))
 
 
 def _captions(file: Path) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
+    captions: dict[int, list[str]] = {}
     for annotation in _annotations(file):
         try:
             image_id, caption = annotation["image_id"], annotation["caption"]
@@ -72,8 +72,8 @@ def _captions(file: Path) -> dict[int, list[str]]:
             raise OochubError(
                 f"{file}: a caption is a text and its image_id a whole number, got {str(annotation)[:200]}."
             )
-        found.setdefault(image_id, []).append(caption)
-    return found
+        captions.setdefault(image_id, []).append(caption)
+    return captions
 
 
 def _annotations(file: Path) -> list[dict[str, Any]]:

@@ -28,10 +28,10 @@ def mask_areas(
         OochubError: pycocotools is not installed, or an annotation has no segmentation or an unknown image.
 
     >>> square = [[0, 0, 4, 0, 4, 4, 0, 4]]
-    >>> one = {"image_id": 1, "category_id": 3, "segmentation": square}
-    >>> mask_areas([one, one], {1: (10, 10)}).tolist()
+    >>> annotation = {"image_id": 1, "category_id": 3, "segmentation": square}
+    >>> mask_areas([annotation, annotation], {1: (10, 10)}).tolist()
     [16.0, 16.0]
-    >>> mask_areas([one, one], {1: (10, 10)}, union=True).tolist()
+    >>> mask_areas([annotation, annotation], {1: (10, 10)}, union=True).tolist()
     [16.0, 0.0]
     """
     try:

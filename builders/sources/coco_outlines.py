@@ -56,19 +56,19 @@ def outlines(folder: str | Path, image_ids: Iterable[int], class_names: Iterable
             raise unknown_name("class of COCO-Stuff", name, CATEGORY_IDS)
     _require_libraries()
     name_of = {CATEGORY_IDS[name]: name for name in names}
-    found: Outlines = {image_id: {name: [] for name in names} for image_id in wanted}
+    contours: Outlines = {image_id: {name: [] for name in names} for image_id in wanted}
     left = {kind: set(wanted) for kind in sorted({_kind(number) for number in name_of})}
     files = _files(Path(folder).expanduser(), left)
     for kind, file in tqdm(files, desc="Reading outlines", unit="file", disable=None, leave=False):
         if left[kind]:
-            left[kind] -= _add(found, file, left[kind], name_of)
+            left[kind] -= _add(contours, file, left[kind], name_of)
     unlisted = set.intersection(*left.values()) if left else set()
     if unlisted:
         raise OochubError(
             f"{len(unlisted)} of {len(wanted)} images are in none of the annotation files below {folder}, first "
             f"{min(unlisted)}. Give the raw folder that the predictions' data set was built from."
         )
-    return found
+    return contours
 
 
 def _require_libraries() -> None:
@@ -92,7 +92,7 @@ def _files(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path]]:
     return files
 
 
-def _add(found: Outlines, file: Path, wanted: set[int], name_of: Mapping[int, str]) -> set[int]:
+def _add(contours: Outlines, file: Path, wanted: set[int], name_of: Mapping[int, str]) -> set[int]:
     """Adds the contours of one file; returns the wanted images that it lists."""
     content = _load(file)
     try:
@@ -100,7 +100,7 @@ def _add(found: Outlines, file: Path, wanted: set[int], name_of: Mapping[int, st
         for annotation in content["annotations"]:
             image_id, number = annotation["image_id"], annotation["category_id"]
             if image_id in sizes and number in name_of:
-                found[image_id][name_of[number]] += _contours(file, annotation, sizes)
+                contours[image_id][name_of[number]] += _contours(file, annotation, sizes)
     except KeyError as error:
         raise OochubError(f"{file}: an image or annotation lacks the field {error}. Fetch the file again.") from error
     return set(sizes)

@@ -71,8 +71,8 @@ def containers(place: Path, enter: Enter) -> Iterator[Path]:
     if WNID.fullmatch(place.name):
         return
     with os.scandir(place) as entries:
-        found = sorted((entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith("."))
-    for name, is_folder in found:
+        listing = sorted((entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith("."))
+    for name, is_folder in listing:
         if is_folder:
             if enter(name):
                 yield from containers(place / name, enter)
@@ -102,7 +102,7 @@ def stored_pictures(place: Path, *, enter: Enter = lambda name: True) -> Iterato
     >>> folder = Path(tempfile.mkdtemp()) / "n01440764"
     >>> folder.mkdir()
     >>> _ = (folder / "n01440764_10026.JPEG").write_bytes(b"...")
-    >>> [found[:2] for found in stored_pictures(folder.parent)]
+    >>> [stored[:2] for stored in stored_pictures(folder.parent)]
     [('n01440764/n01440764_10026.JPEG', 'n01440764')]
     """
     bar = tqdm(list(containers(place, enter)), desc=f"Listing {place.name}", unit="folder", disable=None, delay=2)

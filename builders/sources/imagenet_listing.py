@@ -49,15 +49,15 @@ def list_pictures(config: str, place: Path, file_list: Path | None) -> Listing:
         return _imagenet_ood(place, file_list)
     environment = set_of(config)
     published = SETS[environment].images if environment == config else 50_000
-    found = list(stored_pictures(place, enter=entering(config)))
+    pictures = list(stored_pictures(place, enter=entering(config)))
     if environment == "openimage_o":
-        return _openimage_o(place, found, file_list)
-    if environment == "imagenet_1k" and not all(stored.wnid for stored in found):
+        return _openimage_o(place, pictures, file_list)
+    if environment == "imagenet_1k" and not all(stored.wnid for stored in pictures):
         truth = validation_wnids(place)
-        found = [stored._replace(wnid=truth.get(PurePosixPath(stored.name).stem, stored.wnid)) for stored in found]
+        pictures = [each._replace(wnid=truth.get(PurePosixPath(each.name).stem, each.wnid)) for each in pictures]
     if environment == "imagenet_c":
-        found = [stored for stored in found if _is_corrupted(stored)]
-    return _of_known_classes(environment, place, found, published, "images")
+        pictures = [stored for stored in pictures if _is_corrupted(stored)]
+    return _of_known_classes(environment, place, pictures, published, "images")
 
 
 def list_training_pictures(place: Path) -> Listing:
@@ -70,8 +70,8 @@ def _is_corrupted(stored: Stored) -> bool:
     return len(parts) > 3 and parts[-4] in CORRUPTIONS and parts[-3] in SEVERITIES
 
 
-def _of_known_classes(environment: str, place: Path, found: Iterable[Stored], images: int, what: str) -> Listing:
-    named = _by_name(environment, place, found)
+def _of_known_classes(environment: str, place: Path, pictures: Iterable[Stored], images: int, what: str) -> Listing:
+    named = _by_name(environment, place, pictures)
     unknown = [stored.name for stored in named.values() if stored.wnid not in LABELS]
     if unknown:
         raise OochubError(
@@ -89,8 +89,8 @@ def _of_known_classes(environment: str, place: Path, found: Iterable[Stored], im
 def _imagenet_ood(place: Path, file_list: Path | None) -> Listing:
     listed = None if file_list is None else _read_list(file_list, of_21k=True)
     wnids = set(OOD_CLASSES) if listed is None else {name.partition("/")[0] for name in listed}
-    found = stored_pictures(place, enter=lambda name: not WNID.fullmatch(name) or name in wnids)
-    named = _by_name("imagenet_ood", place, (stored for stored in found if stored.wnid in wnids))
+    pictures = stored_pictures(place, enter=lambda name: not WNID.fullmatch(name) or name in wnids)
+    named = _by_name("imagenet_ood", place, (stored for stored in pictures if stored.wnid in wnids))
     named = {name: stored for name, stored in named.items() if _OF_21K.fullmatch(name)}
     if listed is None:
         classes = len({stored.wnid for stored in named.values()})
@@ -104,8 +104,8 @@ def _imagenet_ood(place: Path, file_list: Path | None) -> Listing:
     return _as_listed(listed, named, SETS["imagenet_ood"].images, remarks)
 
 
-def _openimage_o(place: Path, found: Iterable[Stored], file_list: Path | None) -> Listing:
-    named = _by_name("openimage_o", place, found)
+def _openimage_o(place: Path, pictures: Iterable[Stored], file_list: Path | None) -> Listing:
+    named = _by_name("openimage_o", place, pictures)
     listed = sorted(named) if file_list is None else _read_list(file_list, of_21k=False)
     return _as_listed(listed, named, SETS["openimage_o"].images, [])
 
@@ -120,10 +120,10 @@ def _as_listed(listed: Sequence[str], named: dict[str, Stored], published: int, 
     return Listing([named[name] for name in listed if name in named], gaps, tuple(remarks), missing)
 
 
-def _by_name(environment: str, place: Path, found: Iterable[Stored]) -> dict[str, Stored]:
+def _by_name(environment: str, place: Path, pictures: Iterable[Stored]) -> dict[str, Stored]:
     """Pictures by their published names; one that lies there twice, packed and unpacked, counts once."""
     named: dict[str, Stored] = {}
-    for stored in found:
+    for stored in pictures:
         named.setdefault(published_name(environment, stored), stored)
     if not named:
         raise OochubError(

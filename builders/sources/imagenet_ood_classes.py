@@ -119,6 +119,6 @@ litchi, 12761284 mango, 12771192 persimmon, 12805146 currant, 12911673 tomatillo
 """
 
 OOD_CLASSES: dict[str, str] = {
-    f"n{offset}": name for offset, _, name in (one.partition(" ") for one in " ".join(_CLASSES.split()).split(", "))
+    f"n{offset}": name for offset, _, name in (entry.partition(" ") for entry in " ".join(_CLASSES.split()).split(", "))
 }
 """A wnid's name, in the order of the wnids."""

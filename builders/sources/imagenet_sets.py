@@ -102,15 +102,15 @@ def row(environment: str, stored: Stored, place: Path) -> dict[str, Any]:
     name = published_name(environment, stored)
     codec, width, height = codec_and_size(data, f"{stored.name} in {place / stored.archive}")
     file, label = PurePosixPath(name), LABELS.get(stored.wnid, -1)
-    found = SETS[environment]
-    context = found.contexts[0]
+    imagenet_set = SETS[environment]
+    context = imagenet_set.contexts[0]
     example, severity = file.stem, None
     if environment == "imagenet_c":
         context, severity = file.parts[0], int(file.parts[1])
         example = f"{context}/{severity}/{file.stem}"
     elif environment in ("imagenet_r", "imagenet_sketch"):
         prefix = file.stem.partition("_")[0]
-        context = prefix if prefix in found.contexts else "misc"
+        context = prefix if prefix in imagenet_set.contexts else "misc"
         example = f"{environment}/{stored.wnid}/{file.stem}"  # a stem such as art_0 is in every class
     return {
         "example_id": example,
@@ -118,8 +118,8 @@ def row(environment: str, stored: Stored, place: Path) -> dict[str, Any]:
         "label": label,
         "environment": environment,
         "group": f"{environment}/{context}",
-        "shift": found.shift,
-        "is_ood": found.shift == "semantic",
+        "shift": imagenet_set.shift,
+        "is_ood": imagenet_set.shift == "semantic",
         "context": context,
         "severity": severity,
         "wnid": stored.wnid,

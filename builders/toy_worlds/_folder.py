@@ -28,10 +28,10 @@ def stands(folder: Path, parameters: dict[str, Any]) -> bool:
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
     record = folder / _RECORD
-    found = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None
-    if found == parameters:
+    present = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else None
+    if present == parameters:
         return True
-    what = f"holds another toy world, {found}" if found else "exists and holds other files"
+    what = f"holds another toy world, {present}" if present else "exists and holds other files"
     raise OochubError(
         f"{folder} {what}; asked for {parameters}. Nothing was written: "
         "give a new or empty folder, or delete this one yourself."

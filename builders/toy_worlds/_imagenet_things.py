@@ -24,20 +24,20 @@ def path(paint: str, percents: str) -> Part:
 
 def disks(paint: str, percents: str) -> list[Part]:
     """Disks "x y radius" or ellipses "x y across down" in percent, one after the other."""
-    made = []
+    parts = []
     for disk in percents.split(","):
         x, y, across, *down = (float(number) / 100 for number in disk.split())
-        made.append(Part(paint, _round(x, y, across, down[0] if down else across)))
-    return made
+        parts.append(Part(paint, _round(x, y, across, down[0] if down else across)))
+    return parts
 
 
 def boxes(paint: str, percents: str) -> list[Part]:
     """Boxes "left top right bottom" in percent, one after the other."""
-    made = []
+    parts = []
     for box in percents.split(","):
         left, top, right, bottom = box.split()
-        made.append(path(paint, f"{left} {top}, {right} {top}, {right} {bottom}, {left} {bottom}"))
-    return made
+        parts.append(path(paint, f"{left} {top}, {right} {top}, {right} {bottom}, {left} {bottom}"))
+    return parts
 
 
 def _round(x: float, y: float, across: float, down: float) -> Points:

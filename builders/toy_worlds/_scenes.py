@@ -89,10 +89,10 @@ def _contents(
     return contexts, objects
 
 
-def _overlap(one: Placed, other: Placed) -> float:
+def _overlap(first: Placed, other: Placed) -> float:
     """The area that two squares share."""
-    across = min(one.left + one.width, other.left + other.width) - max(one.left, other.left)
-    down = min(one.top + one.height, other.top + other.height) - max(one.top, other.top)
+    across = min(first.left + first.width, other.left + other.width) - max(first.left, other.left)
+    down = min(first.top + first.height, other.top + other.height) - max(first.top, other.top)
     return max(across, 0.0) * max(down, 0.0)
 
 
@@ -149,7 +149,7 @@ def scene(rng: np.random.Generator, *, correlation: float | None, focus: str | N
     for name in objects:
         proposals = [_at(rng, name, horizon, things) for _ in range(6)]
         others = [thing for thing in things if thing.name != "dining table"]
-        things.append(min(proposals, key=lambda one: sum(_overlap(one, other) for other in others)))
+        things.append(min(proposals, key=lambda proposal: sum(_overlap(proposal, other) for other in others)))
     clouds = bool(rng.random() < _HAS_CLOUDS) and "sky-other" in contexts
     crowd: tuple[Placed, ...] = ()
     if rng.random() < _HAS_CROWD and contexts == ("person", "playingfield"):

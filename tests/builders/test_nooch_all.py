@@ -40,7 +40,7 @@ def test_a_task_of_all_is_the_task_built_alone(every, coco, encoder, config):
     assert ours.config == config
     assert ours.facts.contexts == theirs.facts.contexts and ours.notes == theirs.notes
     report = oochub.evaluate(_predictions(made["test"], config))
-    assert report.data["benchmark"]["config"] == config
+    assert report.benchmark.config == config
 
 
 def test_a_context_of_exactly_beta_stays_below_it(coco, tmp_path):

@@ -37,12 +37,12 @@ def nooch_ids(folder: str | Path, task: str, criterion: str) -> dict[str, dict[s
     [7, 9]
     """
     root = Path(folder).expanduser()
-    found: dict[str, dict[str, NDArray[np.int64]]] = {}
+    ids: dict[str, dict[str, NDArray[np.int64]]] = {}
     for split, suffix in _SPLITS.items():
         for side in ("hard_positive", "hard_negative"):
             file = root / f"nooch_ids_{_CRITERIA[criterion]}_{task}_{side}_{suffix}.npy"
-            found.setdefault(split, {})[side] = _read(file)
-    return found
+            ids.setdefault(split, {})[side] = _read(file)
+    return ids
 
 
 def _read(file: Path) -> NDArray[np.int64]:

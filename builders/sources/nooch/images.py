@@ -98,7 +98,7 @@ class NoochImages:
                 "unknown. The captions are in annotations_trainval2017.zip: captions_train2017.json and "
                 f"captions_val2017.json go to {self.folder / 'annotations'}."
             )
-        self.embeddings = image_embeddings({one: self.captions[one] for one in ids}, encoder=encoder)
+        self.embeddings = image_embeddings({image_id: self.captions[image_id] for image_id in ids}, encoder=encoder)
 
     @cached_property
     def similarity(self) -> NDArray[np.float64] | None:
@@ -121,8 +121,8 @@ class NoochImages:
                 f"No training image shows a {name}, so its contexts cannot be computed. "
                 "Use more images, contexts='published', or a list of class names."
             )
-        found = self.context_table.contexts(name, alpha)
-        if not found:
+        contexts = self.context_table.contexts(name, alpha)
+        if not contexts:
             largest, surplus = next(iter(ranked.items()))
             shown = self.context_table.images[_CLASSES.index(name)]
             raise OochubError(
@@ -130,7 +130,7 @@ class NoochImages:
                 f"{surplus:.3f} of the image more than the object. Choose another class, a lower alpha=, or give "
                 "contexts=[...]."
             )
-        return found
+        return contexts
 
     def rows_of_task(
         self, task: NoochTask, *, official_ids: str | None, contexts_from: str
@@ -152,7 +152,7 @@ class NoochImages:
             unknown = {"gist": None} if official_ids and task.criterion == "gist" and self.similarity is None else None
             columns = self.task_columns(task, chosen, published=published.get(split, unknown))
             if task.criterion == "gist":
-                columns["captions"] = [self.captions.get(one, []) for one in self.table.image_id[chosen].tolist()]
+                columns["captions"] = self._captions_of(chosen)
             rows[split] = self._rows(chosen, columns)
         other = {"contexts_from": contexts_from} | ({"membership": "published ids"} if official_ids else {})
         return (
@@ -202,16 +202,19 @@ class NoochImages:
             columns = {
                 "labels": [np.flatnonzero(row) for row in self.present[chosen]],
                 "areas": list(self.table.area[chosen]),
-                "captions": [self.captions.get(one, []) for one in self.table.image_id[chosen].tolist()],
+                "captions": self._captions_of(chosen),
                 "gist_embedding": [empty] * len(chosen) if vectors is None else list(vectors),
                 "gist_similarity": [empty] * len(chosen) if alike is None else list(alike),
             }
             rows[split] = self._rows(chosen, columns)
         return rows, facts
 
+    def _captions_of(self, rows: NDArray[np.int64]) -> list[list[str]]:
+        return [self.captions.get(image_id, []) for image_id in self.table.image_id[rows].tolist()]
+
     def _encoder(self) -> dict[str, Any]:
-        made = self.embeddings
-        return {} if made is None else {"encoder": made.encoder, "encoder_sha256": made.digest}
+        embeddings = self.embeddings
+        return {} if embeddings is None else {"encoder": embeddings.encoder, "encoder_sha256": embeddings.digest}
 
     def _rows(self, chosen: NDArray[np.int64], columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
         table = self.table
@@ -232,7 +235,7 @@ class NoochImages:
         if folder is None:
             return {}, []
         present = self.present[:, self.column(task.name)]
-        found: dict[str, dict[str, NDArray[Any]]] = {}
+        challenges: dict[str, dict[str, NDArray[Any]]] = {}
         missing = 0
         for criterion in dict.fromkeys(("ce", task.criterion)):
             for split, ids in nooch_ids(folder, task.name, criterion).items():
@@ -241,9 +244,9 @@ class NoochImages:
                 challenge, absent = published_challenge(
                     ids, self.table.image_id[rows], present[rows], task=f"{criterion}_{task.name}, {split}"
                 )
-                found.setdefault(split, {})[criterion] = challenge
+                challenges.setdefault(split, {})[criterion] = challenge
                 missing += absent if criterion == task.criterion else 0
-        return found, [f"{missing:,} of the published hard examples are not among the images"] if missing else []
+        return challenges, [f"{missing:,} of the published hard examples are not among the images"] if missing else []
 
     def _check_split(self, task: str, split: str, ids: NDArray[np.int64]) -> None:
         elsewhere = np.setdiff1d(self.table.image_id, self.table.image_id[self.split[split]])

@@ -194,10 +194,10 @@ def nooch_task_of_all(
     similarity = None
     if facts.encoder:
         similarity = np.stack(columns["gist_similarity"])[:, column].astype(np.float64)
-    made = task.columns(
+    task_columns = task.columns(
         present=np.array([column in labels for labels in columns["labels"]], dtype=bool),
         area=areas[:, column],
-        context_area=areas[:, [names.index(one) for one in contexts]],
+        context_area=areas[:, [names.index(context) for context in contexts]],
         similarity=similarity,
     )
     task_facts = BuildFacts(
@@ -209,4 +209,4 @@ def nooch_task_of_all(
         encoder_sha256=facts.encoder_sha256,
         other={"contexts_from": "computed"},
     )
-    return task, made, task_facts
+    return task, task_columns, task_facts
