@@ -53,13 +53,13 @@ def suite_selection(
         raise OochubError(f"size is at least 1 and minimum at least 0, got {size} and {minimum}.")
     ranking = _ranking([losses] if isinstance(losses, pd.DataFrame) else list(losses))
     known = set(ranking["task"])
-    for name in (one for pair in similar for one in pair if similar is not SIMILAR):
+    for name in (name for pair in similar for name in pair if similar is not SIMILAR):
         if name not in known:
             raise unknown_name("task with a context", name, known)
     alike: dict[str, set[str]] = {}
-    for one, other in similar:
-        alike.setdefault(one, set()).add(other)
-        alike.setdefault(other, set()).add(one)
+    for first, other in similar:
+        alike.setdefault(first, set()).add(other)
+        alike.setdefault(other, set()).add(first)
     taken: list[str] = []
     reasons = []
     for row in ranking.to_dict("records"):
@@ -85,8 +85,8 @@ def _too_few(row: Mapping[Any, Any], minimum: int) -> str:
 
 
 def _ranking(models: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    of_all = [one[(one["criterion"] == "ce") & (one["side"] == "all")].set_index("task") for one in models]
-    if not models or not all(len(one) for one in of_all):
+    of_all = [table[(table["criterion"] == "ce") & (table["side"] == "all")].set_index("task") for table in models]
+    if not models or not all(len(table) for table in of_all):
         raise OochubError("The losses hold no task by the co-occurrence criterion. Make them with task_losses.")
     first = of_all[0]
     for other in of_all[1:]:
@@ -100,7 +100,9 @@ def _ranking(models: Sequence[pd.DataFrame]) -> pd.DataFrame:
         ]
         for side in ("positive", "negative")
     }
-    means = sum((one[["loss_all", "loss_hard"]] for one in of_all[1:]), first[["loss_all", "loss_hard"]]) / len(of_all)
+    means = sum((table[["loss_all", "loss_hard"]] for table in of_all[1:]), first[["loss_all", "loss_hard"]]) / len(
+        of_all
+    )
     table = means.assign(gap=means["loss_hard"] - means["loss_all"], **counts)
     table = table.sort_values("gap", ascending=False, kind="stable", na_position="last").reset_index()
     table.insert(0, "rank", range(1, len(table) + 1))

@@ -61,14 +61,16 @@ def _tar(path, members) -> Path:
 @pytest.fixture(scope="module")
 def pictures(imagenet):
     """The toy's pictures of ImageNet-21K, "<wnid>/<wnid>_<k>.JPEG" to bytes, read with the standard library alone."""
-    found = {}
+    bytes_of = {}
     for path in sorted((imagenet / "imagenet-21k").iterdir()):
         if path.is_dir():
-            found |= {f"{path.name}/{one.name}": one.read_bytes() for one in path.iterdir()}
+            bytes_of |= {f"{path.name}/{file.name}": file.read_bytes() for file in path.iterdir()}
             continue
         with tarfile.open(path) as archive:
-            found |= {f"{path.stem}/{one.name}": archive.extractfile(one).read() for one in archive.getmembers()}
-    return found
+            bytes_of |= {
+                f"{path.stem}/{member.name}": archive.extractfile(member).read() for member in archive.getmembers()
+            }
+    return bytes_of
 
 
 def test_classes_are_the_standard_ones_in_their_order(real_data):
@@ -93,7 +95,7 @@ def test_names_are_those_of_the_standard_labels():
         661 Model T, 701 parachute, 717 pickup, 779 school bus, 805 soccer ball, 817 sports car, 834 suit,
         900 water tower, 920 traffic light, 948 Granny Smith, 954 banana, 963 pizza, 980 volcano, 985 daisy,
         999 toilet tissue"""
-    known = {int(one.split()[0]): " ".join(one.split()[1:]) for one in text.split(",")}
+    known = {int(line.split()[0]): " ".join(line.split()[1:]) for line in text.split(",")}
     assert {k: IMAGENET_1K_NAMES[k].partition(", ")[0] for k in known} == known
     assert len(IMAGENET_1K_NAMES) == len(set(IMAGENET_1K_NAMES)) == len(set(IMAGENET_1K_WNIDS)) == 1000
     assert len(set(IMAGENET_R_WNIDS)) == 200 and set(IMAGENET_R_WNIDS) < set(IMAGENET_1K_WNIDS)
@@ -186,9 +188,9 @@ def _sharded(pictures, root):
     samples = sorted(pictures.items(), key=lambda item: hashlib.sha256(item[0].encode()).hexdigest())
     for number in range(3):
         members = [
-            one
+            member
             for name, data in samples[number::3]
-            for one in ((name[10:-5] + ".jpg", data), (name[10:-5] + ".cls", b"17"), (name[10:-5] + ".json", b"{}"))
+            for member in ((name[10:-5] + ".jpg", data), (name[10:-5] + ".cls", b"17"), (name[10:-5] + ".json", b"{}"))
         ]
         _tar(root / f"imagenet-21k/imagenet_w21-train-{number:04}.tar", members)
 
@@ -395,11 +397,11 @@ def test_broken_archives_and_pictures_are_named(tmp_path):
 def test_an_archive_cut_between_reading_and_listing(tmp_path):
     """The bytes that a header promised are there or the picture is named."""
     archive = _tar(tmp_path / "n02725872.tar", [("n02725872_1.JPEG", _jpeg())])
-    (found,) = stored_pictures(tmp_path)
-    assert found.read(tmp_path) == _jpeg()
-    archive.write_bytes(archive.read_bytes()[: found.offset + 9])
+    (stored,) = stored_pictures(tmp_path)
+    assert stored.read(tmp_path) == _jpeg()
+    archive.write_bytes(archive.read_bytes()[: stored.offset + 9])
     with pytest.raises(oochub.OochubError, match=r"n02725872_1.JPEG in .*n02725872.tar is cut off"):
-        found.read(tmp_path)
+        stored.read(tmp_path)
 
 
 def test_pictures_of_no_class_and_folders_that_lack_the_set(imagenet, tmp_path):

@@ -141,9 +141,11 @@ def test_reader_against_a_loop_over_real_annotations(real_data, tmp_path):
     column = {number: k for k, number in enumerate(CATEGORY_IDS.values())}
     area, count = np.zeros((len(size), 171)), np.zeros((len(size), 171), int)
     row = {image_id: k for k, image_id in enumerate(sorted(size))}
-    for one in content["annotations"]:
-        area[row[one["image_id"]], column[one["category_id"]]] += one["area"] / size[one["image_id"]]
-        count[row[one["image_id"]], column[one["category_id"]]] += 1
+    for annotation in content["annotations"]:
+        area[row[annotation["image_id"]], column[annotation["category_id"]]] += (
+            annotation["area"] / size[annotation["image_id"]]
+        )
+        count[row[annotation["image_id"]], column[annotation["category_id"]]] += 1
     assert table.image_id.tolist() == sorted(size)
     np.testing.assert_allclose(table.area, area, rtol=1e-12)
     np.testing.assert_array_equal(table.count, count)

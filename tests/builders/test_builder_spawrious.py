@@ -102,8 +102,8 @@ def test_m2m_composition(hundred, variant, config):
     train, test = _rows(data, "train"), _rows(data, "test")
     for breed, (first, second), unseen in _m2m_pairs((_M2M if variant == "paper" else _RELEASED)[config]):
         own = train[train["label"] == breed]
-        found = Counter(zip(own["environment"], own["background"], strict=True))
-        assert found == {("env_1", first): 80, ("env_2", second): 80}
+        counts = Counter(zip(own["environment"], own["background"], strict=True))
+        assert counts == {("env_1", first): 80, ("env_2", second): 80}
         there = test[test["label"] == breed]
         assert Counter(there["background"]) == dict.fromkeys(unseen, 100)
     assert set(train["example_id"].str[0]) | set(test["example_id"].str[0]) == {"0"}

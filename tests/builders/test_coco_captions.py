@@ -55,12 +55,12 @@ def test_real_captions(real_data):
     assert len(captions) == 5000 and sum(map(len, captions.values())) == 25014
     assert set(Counter(map(len, captions.values()))) == {5, 6, 7}
     slice_ = json.loads((real_data / "coco" / "annotations" / "captions_slice.json").read_text())["annotations"]
-    common = [one for one in slice_ if one["image_id"] in captions]
-    assert common and all(one["caption"] in captions[one["image_id"]] for one in common)
+    common = [annotation for annotation in slice_ if annotation["image_id"] in captions]
+    assert common and all(annotation["caption"] in captions[annotation["image_id"]] for annotation in common)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "words"),
     [
         (b'{"annotations": [{"image_id": 1, "capt', "is not complete JSON.*fetch it again"),
         (b'{"annotations": "\xe9"}', "is not complete JSON"),
@@ -74,9 +74,9 @@ def test_real_captions(real_data):
         ([_one(1, None)], "a caption is a text"),
     ],
 )
-def test_broken_files_say_what_is_wrong(content, said, tmp_path):
+def test_broken_files_say_what_is_wrong(content, words, tmp_path):
     folder = _write(tmp_path, val=content)
-    with pytest.raises(OochubError, match=rf"captions_val2017\.json.*{said}"):
+    with pytest.raises(OochubError, match=rf"captions_val2017\.json.*{words}"):
         read_captions(folder)
 
 

@@ -45,24 +45,24 @@ def decoded(annotation, height, width):
 
 def check(folder, contents, classes, image_ids):
     """How many annotations were compared, each pixel of each image."""
-    found = outlines(folder, image_ids, classes)
-    assert set(found) == set(image_ids)
+    contours = outlines(folder, image_ids, classes)
+    assert set(contours) == set(image_ids)
     sizes = {image["id"]: (image["height"], image["width"]) for content in contents for image in content["images"]}
     compared = 0
     for image_id in image_ids:
-        assert set(found[image_id]) == set(classes)
+        assert set(contours[image_id]) == set(classes)
         for name in classes:
             chosen = [
-                one
+                annotation
                 for content in contents
-                for one in content["annotations"]
-                if one["image_id"] == image_id and one["category_id"] == CATEGORY_IDS[name]
+                for annotation in content["annotations"]
+                if annotation["image_id"] == image_id and annotation["category_id"] == CATEGORY_IDS[name]
             ]
             odd = np.zeros(sizes[image_id], bool)
-            for one in chosen:
-                odd ^= decoded(one, *sizes[image_id])
-            assert np.array_equal(within(found[image_id][name], *sizes[image_id]), odd), (image_id, name)
-            assert bool(found[image_id][name]) == odd.any() or len(chosen) > 1
+            for annotation in chosen:
+                odd ^= decoded(annotation, *sizes[image_id])
+            assert np.array_equal(within(contours[image_id][name], *sizes[image_id]), odd), (image_id, name)
+            assert bool(contours[image_id][name]) == odd.any() or len(chosen) > 1
             compared += len(chosen)
     return compared
 
@@ -72,21 +72,23 @@ def test_toy_world(coco):
     contents = [json.loads((coco / "annotations" / name).read_text()) for name in FILES]
     ids = [image["id"] for content in contents[:2] for image in content["images"]]
     assert check(coco, contents, ["car", "person", "road", "sky-other"], ids) > 200
-    assert any(one["iscrowd"] for content in contents for one in content["annotations"])
+    assert any(annotation["iscrowd"] for content in contents for annotation in content["annotations"])
 
 
 def test_area_of_a_car(coco):
     """A toy car's outline encloses what COCO's `area` says, but for an eighth of a pixel at each corner."""
     content = json.loads((coco / "annotations" / "instances_val2017.json").read_text())
-    cars = [one for one in content["annotations"] if one["category_id"] == 3]
-    single = [one for one in cars if sum(other["image_id"] == one["image_id"] for other in cars) == 1]
-    found = outlines(coco, [one["image_id"] for one in single], ["car"])
-    for one in single:
+    cars = [annotation for annotation in content["annotations"] if annotation["category_id"] == 3]
+    single = [
+        annotation for annotation in cars if sum(other["image_id"] == annotation["image_id"] for other in cars) == 1
+    ]
+    contours = outlines(coco, [annotation["image_id"] for annotation in single], ["car"])
+    for annotation in single:
         area = 0.0
-        for contour in found[one["image_id"]]["car"]:
+        for contour in contours[annotation["image_id"]]["car"]:
             x, y = contour.T
             area += abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])) / 2
-        assert 0 <= one["area"] - area <= 0.2 * one["area"]
+        assert 0 <= annotation["area"] - area <= 0.2 * annotation["area"]
     assert len(single) > 3
 
 
@@ -101,8 +103,8 @@ def world(folder, **contents):
 
 
 def file_of(*annotations, size=(20, 30)):
-    ids = {one["image_id"] for one in annotations}
-    images = [{"id": one, "height": size[0], "width": size[1]} for one in ids]
+    ids = {annotation["image_id"] for annotation in annotations}
+    images = [{"id": image_id, "height": size[0], "width": size[1]} for image_id in ids]
     return {"images": images, "annotations": list(annotations), "categories": []}
 
 
@@ -127,15 +129,15 @@ def test_three_forms_of_one_mask(tmp_path):
         2: {"counts": compressed["counts"].decode(), "size": [20, 30]},
     }
     rows = [
-        {"image_id": one, "category_id": 1, "id": one, "iscrowd": 1, "segmentation": form}
-        for one, form in forms.items()
+        {"image_id": number, "category_id": 1, "id": number, "iscrowd": 1, "segmentation": form}
+        for number, form in forms.items()
     ]
     folder = world(tmp_path / "raw", instances_train2017=file_of(*rows))
-    found = outlines(folder, [1, 2], ["person"])
+    contours = outlines(folder, [1, 2], ["person"])
     for image_id in (1, 2):
-        assert np.array_equal(within(found[image_id]["person"], 20, 30), mask)
-        assert len(found[image_id]["person"]) == 3
-    points = np.concatenate(found[1]["person"])
+        assert np.array_equal(within(contours[image_id]["person"], 20, 30), mask)
+        assert len(contours[image_id]["person"]) == 3
+    points = np.concatenate(contours[1]["person"])
     assert points.min() == -0.5 and points[:, 0].max() == 29.5 and points[:, 1].max() == 19.5
 
 
@@ -143,9 +145,9 @@ def test_polygons_of_one_annotation(tmp_path):
     """An annotation of two polygons has two outlines; a rectangle runs along the edges of its pixels."""
     two = [[2, 3, 8, 3, 8, 7, 2, 7], [12, 3, 16, 3, 16, 9, 12, 9]]
     row = {"image_id": 5, "category_id": 3, "id": 1, "segmentation": two}
-    found = outlines(world(tmp_path / "raw", instances_val2017=file_of(row)), [5], ["car", "bus"])[5]
-    assert found["bus"] == []
-    boxes = sorted([*one.min(axis=0), *one.max(axis=0)] for one in found["car"])
+    contours = outlines(world(tmp_path / "raw", instances_val2017=file_of(row)), [5], ["car", "bus"])[5]
+    assert contours["bus"] == []
+    boxes = sorted([*contour.min(axis=0), *contour.max(axis=0)] for contour in contours["car"])
     assert boxes == [[1.5, 2.5, 7.5, 6.5], [11.5, 2.5, 15.5, 8.5]]
 
 
@@ -164,14 +166,14 @@ def test_files_are_read_once_and_only_where_needed(tmp_path, monkeypatch):
     assert read == ["instances_val2017.json"]
     (folder / "annotations" / "stuff_val2017.json").write_text(json.dumps(file_of()))
     read.clear()
-    found = outlines(folder, [5, 6, 5], ["road", "car"])
-    assert found[6]["road"] and not found[6]["car"] and not found[5]["road"]
+    contours = outlines(folder, [5, 6, 5], ["road", "car"])
+    assert contours[6]["road"] and not contours[6]["car"] and not contours[5]["road"]
     assert len(read) == len(set(read)) == 3
     assert outlines(folder, [], ["car"]) == {}
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "words"),
     [
         ({"segmentation": []}, "no segmentation"),
         ({"segmentation": None}, "no segmentation"),
@@ -179,10 +181,10 @@ def test_files_are_read_once_and_only_where_needed(tmp_path, monkeypatch):
         ({"segmentation": {"counts": [600], "size": [30, 20]}}, "annotation 1 of image 5 has a mask of"),
     ],
 )
-def test_broken_annotations_are_named(tmp_path, changed, said):
+def test_broken_annotations_are_named(tmp_path, changed, words):
     row = {"image_id": 5, "category_id": 3, "id": 1, "segmentation": [[2, 3, 8, 3, 8, 7, 2, 7]]} | changed
     folder = world(tmp_path / "raw", instances_val2017=file_of(row))
-    with pytest.raises(OochubError, match=said):
+    with pytest.raises(OochubError, match=words):
         outlines(folder, [5], ["car"])
 
 
@@ -208,5 +210,7 @@ def test_real_annotations(real_data, tmp_path):
     ids = sorted(image["id"] for image in things["images"])[:12]
     assert check(folder, [things], ["person", "car", "pizza"], ids) > 20
     names = {number: name for name, number in CATEGORY_IDS.items()}
-    classes = sorted({names[one["category_id"]] for one in stuff["annotations"] if one["category_id"] in names})
+    classes = sorted(
+        {names[annotation["category_id"]] for annotation in stuff["annotations"] if annotation["category_id"] in names}
+    )
     assert check(folder, [stuff], classes, [image["id"] for image in stuff["images"]]) > 8

@@ -22,8 +22,8 @@ def test_waterbirds_by_hand():
     place = datasets.ClassLabel(names=["water", "land"])  # other numbers, the same names
     rows = {"y": ["land", "land", "water", "water"], "place": ["land", "water", "land", "water"]}
     data = datasets.Dataset.from_dict(rows, datasets.Features({"y": birds, "place": place}))
-    made = challenge(data, "mismatch", label="y", context="place").dataset
-    assert made.features["challenge"].int2str(made["challenge"][:]) == expected
+    challenged = challenge(data, "mismatch", label="y", context="place").dataset
+    assert challenged.features["challenge"].int2str(challenged["challenge"][:]) == expected
 
 
 def test_waterbirds_of_its_metadata(real_data):
@@ -58,7 +58,7 @@ def test_fmow():
     """C_time >= 2013."""
     year = list(range(2002, 2018))
     got = threshold(year, at=2013).tolist()
-    assert {y for y, one in zip(year, got, strict=True) if one == "hard"} == {2013, 2014, 2015, 2016, 2017}
+    assert {y for y, each in zip(year, got, strict=True) if each == "hard"} == {2013, 2014, 2015, 2016, 2017}
 
 
 def test_imagenet_a():
@@ -67,8 +67,8 @@ def test_imagenet_a():
     worst = (-np.log(probability)).max(axis=1)
     assert threshold(worst, at=-math.log(0.15)).tolist() == ["easy", "easy", "hard", "hard", "hard"]
     data = datasets.Dataset.from_dict({"max_nll": worst})
-    made = challenge(data, "threshold", value="max_nll", at=-math.log(0.15))
-    assert made.counts["train"]["hard"] == 3 and made.dataset["challenge_value"][:] == worst.tolist()
+    challenged = challenge(data, "threshold", value="max_nll", at=-math.log(0.15))
+    assert challenged.counts["train"]["hard"] == 3 and challenged.dataset["challenge_value"][:] == worst.tolist()
 
 
 def test_breeds():

@@ -93,8 +93,8 @@ def _evaluated(real_data: Path) -> set[int]:
 def _assert_equal_to_official(real_data: Path, task: str, ids, challenge) -> int:
     official = _official(real_data, task)
     for kind in ("hard_positive", "hard_negative"):
-        found = {i for i, c in zip(ids, challenge, strict=True) if c == kind}
-        assert found == official[kind] & set(ids), (task, kind)
+        hard = {i for i, c in zip(ids, challenge, strict=True) if c == kind}
+        assert hard == official[kind] & set(ids), (task, kind)
     return len(ids)
 
 

@@ -30,7 +30,7 @@ def test_against_a_loop():
     for inside in (False, True):
         expected = ["hard" if (v in allowed) == inside else "easy" for v in value.tolist()]
         assert membership(value, allowed, inside).tolist() == expected
-        signed = [signs[y] if one == "hard" else "easy" for one, y in zip(expected, label.tolist(), strict=True)]
+        signed = [signs[y] if each == "hard" else "easy" for each, y in zip(expected, label.tolist(), strict=True)]
         assert membership(value, allowed, inside, label).tolist() == signed
 
 

@@ -51,14 +51,16 @@ def test_gist_similarity_ranks_the_published_hard_examples(real_data, tmp_path, 
     captions = read_captions(real_data / "coco")
     split = np.load(real_data / "nooch_official" / "cocostuff_split_image_ids.npz", allow_pickle=False)
     annotations = json.loads((real_data / "coco" / "annotations" / "instances_slice569.json").read_text())
-    annotated = {(one["image_id"], one["category_id"]) for one in annotations["annotations"]}
+    annotated = {(annotation["image_id"], annotation["category_id"]) for annotation in annotations["annotations"]}
     known = np.isin(list(captions), [image["id"] for image in annotations["images"]])
 
     ids = np.array(list(captions))
     train = np.isin(ids, split["train_ids"])
     has = np.array([[(i, CATEGORY_IDS[task]) in annotated for task in _WORDS] for i in ids.tolist()])
     patterns = [re.compile(rf"\b({words})s?\b", re.IGNORECASE) for words in _WORDS.values()]
-    named = np.array([[sum(map(bool, map(one.search, said))) for one in patterns] for said in captions.values()])
+    named = np.array(
+        [[sum(map(bool, map(pattern.search, sentences))) for pattern in patterns] for sentences in captions.values()]
+    )
     usual = train[:, None] & np.where(known[:, None], has, named >= 2)
 
     needed = ~train | usual.any(axis=1)

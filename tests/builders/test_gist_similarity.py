@@ -20,26 +20,26 @@ def test_like_a_loop_with_scipy(block, monkeypatch):
     """Planted fault seen: the mean over all positives, training or not."""
     monkeypatch.setattr(module, "_BLOCK", block)
     vectors, present, train = _case()
-    found = gist_similarity(vectors, present, train)
-    assert found.dtype == np.float64 and found.shape == present.shape
+    similarity = gist_similarity(vectors, present, train)
+    assert similarity.dtype == np.float64 and similarity.shape == present.shape
     for column in range(present.shape[1]):
         usual = np.mean([vectors[i].astype(float) for i in range(60) if present[i, column] and train[i]], axis=0)
         expected = [1 - cosine(vectors[i].astype(float), usual) for i in range(60)]
-        np.testing.assert_allclose(found[:, column], expected, atol=1e-12)
+        np.testing.assert_allclose(similarity[:, column], expected, atol=1e-12)
         np.testing.assert_allclose(gist_similarity(vectors, present[:, column], train), expected, atol=1e-12)
 
 
 def test_the_mean_is_of_the_vectors_as_they_are():
     """Worked by hand: positives (3, 0) and (0, 1) have the mean (1.5, .5), not the direction (1, 1)."""
-    found = gist_similarity([[3, 0], [0, 1], [1, 1]], [1, 1, 0], [1, 1, 1])
-    np.testing.assert_allclose(found, np.array([3, 1, 4 / np.sqrt(2)]) / np.sqrt(10))
+    similarity = gist_similarity([[3, 0], [0, 1], [1, 1]], [1, 1, 0], [1, 1, 1])
+    np.testing.assert_allclose(similarity, np.array([3, 1, 4 / np.sqrt(2)]) / np.sqrt(10))
 
 
 def test_a_class_without_training_positives_is_nan():
     vectors, present, train = _case()
     present[train, 1] = False
-    found = gist_similarity(vectors, present, train)
-    assert np.isnan(found[:, 1]).all() and np.isfinite(found[:, [0, 2, 3]]).all()
+    similarity = gist_similarity(vectors, present, train)
+    assert np.isnan(similarity[:, 1]).all() and np.isfinite(similarity[:, [0, 2, 3]]).all()
     assert np.isnan(gist_similarity([[1, 0], [-1, 0]], [True, True], [True, True])).all()  # their mean is zero
 
 
@@ -47,9 +47,9 @@ def test_range_and_nothing_changed():
     """Each of 200 images is a class of its own: its cosine with itself is 1, not 1 + 2e-16."""
     vectors, _, _ = _case(n=200)
     before = vectors.copy()
-    found = gist_similarity(vectors, np.eye(200, dtype=bool), np.ones(200, bool))
-    np.testing.assert_allclose(found.diagonal(), 1)
-    assert found.max() == 1
+    similarity = gist_similarity(vectors, np.eye(200, dtype=bool), np.ones(200, bool))
+    np.testing.assert_allclose(similarity.diagonal(), 1)
+    assert similarity.max() == 1
     np.testing.assert_array_equal(vectors, before)
     assert gist_similarity(np.zeros((0, 3)), np.zeros((0, 2), bool), np.zeros(0, bool)).shape == (0, 2)
 

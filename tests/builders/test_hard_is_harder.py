@@ -37,8 +37,8 @@ def losses(world, tmp_path_factory, request):
     )
     data = load_dataset("nooch", "all", data_dir=str(raw), **options)
     oochub.predict(folder / "model", data, splits=["test"], out=folder / "all.parquet")
-    found = task_losses(folder / "all.parquet")
-    return found[found["task"].isin(PUBLISHED_CONTEXTS)]
+    losses = task_losses(folder / "all.parquet")
+    return losses[losses["task"].isin(PUBLISHED_CONTEXTS)]
 
 
 @pytest.mark.parametrize("criterion", ["ce", "gist"])
@@ -57,6 +57,6 @@ def test_the_two_criteria_are_different_sets(world):
     every = load_dataset("nooch", "all", data_dir=str(raw), encoder=str(encoder), split="test")
     for name in PUBLISHED_CONTEXTS:
         part = oochub.task(every, f"gist_{name}")
-        ce, gist = (np.array(part[f"challenge_{one}"]) for one in ("ce", "gist"))
+        ce, gist = (np.array(part[f"challenge_{criterion}"]) for criterion in ("ce", "gist"))
         assert np.bincount(ce, minlength=4).tolist() == np.bincount(gist, minlength=4).tolist()
         assert (ce != gist).any(), name

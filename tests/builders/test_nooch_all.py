@@ -29,17 +29,17 @@ def every(coco, encoder):
 @pytest.mark.parametrize("config", ["ce_car", "ce_cup", "gist_car", "gist_boat"])
 def test_a_task_of_all_is_the_task_built_alone(every, coco, encoder, config):
     alone = load_dataset("nooch", config, data_dir=coco, encoder=encoder)
-    made = oochub.task(every, config)
+    joined = oochub.task(every, config)
     for split, part in alone.items():
         kept = [name for name in part.column_names if name != "image"]
-        assert {name: made[split].features[name] for name in kept} == {name: part.features[name] for name in kept}
+        assert {name: joined[split].features[name] for name in kept} == {name: part.features[name] for name in kept}
         for name in kept:
-            assert made[split][name] == part[name], (split, name)
-        assert made[split][0]["image"] == part[0]["image"]
-    ours, theirs = (BuildRecord.of(one["test"].info.description) for one in (made, alone))
+            assert joined[split][name] == part[name], (split, name)
+        assert joined[split][0]["image"] == part[0]["image"]
+    ours, theirs = (BuildRecord.of(part["test"].info.description) for part in (joined, alone))
     assert ours.config == config
     assert ours.facts.contexts == theirs.facts.contexts and ours.notes == theirs.notes
-    report = oochub.evaluate(_predictions(made["test"], config))
+    report = oochub.evaluate(_predictions(joined["test"], config))
     assert report.benchmark.config == config
 
 
@@ -54,12 +54,12 @@ def test_a_context_of_exactly_beta_stays_below_it(coco, tmp_path):
         content = json.loads(file.read_text())
         sizes = {image["id"]: image["height"] * image["width"] for image in content["images"]}
         roads = [
-            one
-            for one in content["annotations"]
-            if (one["image_id"], one["category_id"]) == (chosen, CATEGORY_IDS["road"])
+            annotation
+            for annotation in content["annotations"]
+            if (annotation["image_id"], annotation["category_id"]) == (chosen, CATEGORY_IDS["road"])
         ]
-        for k, one in enumerate(roads):
-            one["area"] = 0.1 * sizes[chosen] if k == 0 else 0.0
+        for k, annotation in enumerate(roads):
+            annotation["area"] = 0.1 * sizes[chosen] if k == 0 else 0.0
         file.write_text(json.dumps(content))
     every = load_dataset("nooch", "all", data_dir=folder, split="test")
     for part in (oochub.task(every, "ce_car"), load_dataset("nooch", "ce_car", data_dir=folder, split="test")):
@@ -99,7 +99,7 @@ def test_gist_has_as_many_hard_examples_as_co_occurrence(every):
     for task in ("gist_car", "gist_cow", "gist_backpack"):
         for part in oochub.task(every, task).values():
             names = part.features["challenge_ce"].names
-            ce, gist = (np.array(part[f"challenge_{one}"]) for one in ("ce", "gist"))
+            ce, gist = (np.array(part[f"challenge_{criterion}"]) for criterion in ("ce", "gist"))
             similarity, label = np.array(part["gist_similarity"]), np.array(part["label"])
             for side, of, sign in (("hard_positive", 1, 1), ("hard_negative", 0, -1)):
                 k = names.index(side)
@@ -150,14 +150,17 @@ def test_one_prediction_file_gives_every_task(every, tmp_path):
     model = ResNetForImageClassification(config)
     processor = ViTImageProcessor(size={"height": 32, "width": 32})
     file = tmp_path / "all.parquet"
-    made = oochub.predict(model, every, image_processor=processor, out=file)
-    assert made.metadata.kind == "labels" and made.logits.shape == made.label.shape == (len(made), 171)
+    predictions = oochub.predict(model, every, image_processor=processor, out=file)
+    assert predictions.metadata.kind == "labels" and predictions.logits.shape == predictions.label.shape == (
+        len(predictions),
+        171,
+    )
     task = oochub.task(Predictions.load(file), "ce_car")
     assert task.class_names == ["no_car", "car"]
-    z = made.logits[:, names.index("car")]
+    z = predictions.logits[:, names.index("car")]
     assert np.array_equal(task.logits, np.stack([0 * z, z], axis=1))
-    rows = made.split == "test"
-    label = np.array([names.index("car") in labels for labels in made.column("labels")])
+    rows = predictions.split == "test"
+    label = np.array([names.index("car") in labels for labels in predictions.column("labels")])
     report = oochub.evaluate(task)
     assert float(report["auc"]) == pytest.approx(roc_auc_score(label[rows], z[rows]))
     direct = oochub.task(every, "ce_car")
@@ -165,10 +168,10 @@ def test_one_prediction_file_gives_every_task(every, tmp_path):
         chosen = task.select(task.split == split)
         wanted = [direct[split].features["challenge"].int2str(k) for k in direct[split]["challenge"]]
         assert chosen.column("challenge").tolist() == wanted
-    again = oochub.task(Predictions.load(task.save(tmp_path / "car.parquet")) and made, "gist_car")
+    again = oochub.task(Predictions.load(task.save(tmp_path / "car.parquet")) and predictions, "gist_car")
     assert "challenge_ce" in again.table.column_names
     scenes = Scenes.of(file)
-    sigmoid = 1 / (1 + np.exp(-made.logits[rows].astype(np.float64)))
+    sigmoid = 1 / (1 + np.exp(-predictions.logits[rows].astype(np.float64)))
     wanted = -np.log(np.where(scenes.present, sigmoid, 1 - sigmoid))
     np.testing.assert_allclose(scenes.loss, wanted, rtol=1e-9)
 
@@ -199,9 +202,9 @@ def test_a_threshold_replaces_the_counts(coco, encoder):
     part = load_dataset("nooch", "gist_car", data_dir=coco, encoder=encoder, tau=(0.6, 0.7), split="test")
     similarity, label = np.array(part["gist_similarity"]), np.array(part["label"])
     gist = [part.features["challenge"].int2str(k) for k in part["challenge"]]
-    for value, positive, found in zip(similarity, label, gist, strict=True):
+    for value, positive, challenge in zip(similarity, label, gist, strict=True):
         hard = value < 0.6 if positive else value > 0.7
-        assert (found != "easy") == hard
+        assert (challenge != "easy") == hard
 
 
 def test_areas_from_masks(coco, tmp_path):

@@ -65,19 +65,19 @@ def test_mean_of_raw_embeddings_like_a_loop(chunk, images, encoder, tmp_path, mo
     """Planted faults seen: embeddings scaled to length 1 before the mean; a repeated sentence counted once."""
     monkeypatch.setattr(module, "_CHUNK", chunk)
     monkeypatch.setattr(module, "_IMAGES", images)
-    found = image_embeddings(_CAPTIONS, encoder=encoder, cache_dir=tmp_path)
+    embeddings = image_embeddings(_CAPTIONS, encoder=encoder, cache_dir=tmp_path)
     assert len(encoded) == len(set(encoded)) == _DIFFERENT
     assert len(list(tmp_path.rglob("*.npy"))) == -(-_DIFFERENT // chunk)
-    assert found.vectors.dtype == np.float32 and found.encoder == "tiny"
-    np.testing.assert_allclose(found.vectors, _by_loop(_CAPTIONS, encoder), atol=1e-6)
+    assert embeddings.vectors.dtype == np.float32 and embeddings.encoder == "tiny"
+    np.testing.assert_allclose(embeddings.vectors, _by_loop(_CAPTIONS, encoder), atol=1e-6)
 
 
 def test_the_order_of_images_and_captions_does_not_matter(encoder, tmp_path):
     forward = image_embeddings(_CAPTIONS, encoder=encoder, cache_dir=tmp_path / "a")
     turned = {image: sentences[::-1] for image, sentences in reversed(_CAPTIONS.items())}
     for cache in ("a", "b"):
-        found = image_embeddings(turned, encoder=encoder, cache_dir=tmp_path / cache)
-        np.testing.assert_allclose(found.vectors, forward.vectors[::-1], atol=1e-6)
+        embeddings = image_embeddings(turned, encoder=encoder, cache_dir=tmp_path / cache)
+        np.testing.assert_allclose(embeddings.vectors, forward.vectors[::-1], atol=1e-6)
 
 
 def test_the_second_run_opens_no_encoder(encoder, tmp_path, monkeypatch):
@@ -101,9 +101,9 @@ def test_only_new_sentences_are_encoded(encoder, tmp_path, encoded):
     """An image more in each run: the cache gets parts of different sizes. Planted fault seen: rows without offset."""
     for number in range(1, len(_CAPTIONS) + 1):
         part = dict(list(_CAPTIONS.items())[:number])
-        found = image_embeddings(part, encoder=encoder, cache_dir=tmp_path)
+        embeddings = image_embeddings(part, encoder=encoder, cache_dir=tmp_path)
     assert len(encoded) == len(set(encoded)) == _DIFFERENT
-    np.testing.assert_allclose(found.vectors, _by_loop(_CAPTIONS, encoder), atol=1e-6)
+    np.testing.assert_allclose(embeddings.vectors, _by_loop(_CAPTIONS, encoder), atol=1e-6)
 
 
 _KILLED = """
@@ -131,9 +131,9 @@ def test_a_killed_run_goes_on_where_it_was(encoder, tmp_path, monkeypatch, encod
     assert done.returncode == -signal.SIGKILL, done.stderr
     monkeypatch.setattr(module, "_CHUNK", 10)
     captions = {i: [f"car number {i}"] for i in range(100)}
-    found = image_embeddings(captions, encoder=encoder, cache_dir=tmp_path)
+    embeddings = image_embeddings(captions, encoder=encoder, cache_dir=tmp_path)
     assert encoded == [f"car number {i}" for i in range(30, 100)]
-    np.testing.assert_allclose(found.vectors, _by_loop(captions, encoder), atol=1e-6)
+    np.testing.assert_allclose(embeddings.vectors, _by_loop(captions, encoder), atol=1e-6)
 
 
 def test_encoders_do_not_meet_in_the_cache(encoder, tmp_path):
@@ -162,9 +162,9 @@ def test_the_default_is_the_papers_encoder_from_the_hub(encoder, tmp_path, monke
     (repository / "refs" / "main").write_text(revision)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(datasets_config, "HF_DATASETS_CACHE", str(tmp_path / "datasets"))
-    found = image_embeddings(_CAPTIONS)
-    assert found.encoder == "stsb-distilroberta-base-v2"
-    np.testing.assert_allclose(found.vectors, _by_loop(_CAPTIONS, encoder), atol=1e-6)
+    embeddings = image_embeddings(_CAPTIONS)
+    assert embeddings.encoder == "stsb-distilroberta-base-v2"
+    np.testing.assert_allclose(embeddings.vectors, _by_loop(_CAPTIONS, encoder), atol=1e-6)
     assert list((tmp_path / "datasets" / "oochub" / "embeddings").rglob("*.npy"))
 
 
@@ -181,7 +181,7 @@ def test_toy_captions_of_a_place_are_alike(coco, encoder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("captions", "said"),
+    ("captions", "words"),
     [
         ({}, "no captions to embed"),
         ({1: ["A car."], 2: [], 3: []}, "2 images have no caption, first 2"),
@@ -189,8 +189,8 @@ def test_toy_captions_of_a_place_are_alike(coco, encoder, tmp_path):
         ({1: ["A car.", None]}, "image 1 must be a list of texts"),
     ],
 )
-def test_captions_are_checked_first(captions, said):
-    with pytest.raises(OochubError, match=said):
+def test_captions_are_checked_first(captions, words):
+    with pytest.raises(OochubError, match=words):
         image_embeddings(captions, encoder="nowhere/at/all")
 
 
@@ -205,7 +205,7 @@ def _pickled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "words"),
     [
         (lambda folder: (folder / "modules.json").unlink(), "no modules.json.*stsb-distilroberta-base-v2"),
         (_pickled, r"pickles \(pytorch_model.bin\)"),
@@ -213,9 +213,9 @@ def _pickled(folder: Path) -> None:
         (lambda folder: (folder / "tokenizer.json").unlink(), "edited cannot be loaded"),
     ],
 )
-def test_encoders_that_cannot_be_loaded(edit, said, encoder, tmp_path):
+def test_encoders_that_cannot_be_loaded(edit, words, encoder, tmp_path):
     folder = _edited(encoder, tmp_path / "edited", edit)
-    with pytest.raises(OochubError, match=said):
+    with pytest.raises(OochubError, match=words):
         image_embeddings(_CAPTIONS, encoder=folder, cache_dir=tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 

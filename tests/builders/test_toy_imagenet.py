@@ -20,16 +20,16 @@ from oochub.errors import OochubError
 
 def _digests(root: Path) -> dict[str, str]:
     """Every picture's hash by its path, those in tar files included."""
-    found = {}
+    digests = {}
     for path in root.rglob("*"):
         name = path.relative_to(root).as_posix()
         if path.suffix == ".tar":
             with tarfile.open(path) as archive:
                 for member in archive:
-                    found[f"{name}/{member.name}"] = hashlib.sha256(archive.extractfile(member).read()).hexdigest()
+                    digests[f"{name}/{member.name}"] = hashlib.sha256(archive.extractfile(member).read()).hexdigest()
         elif path.suffix in (".JPEG", ".jpg"):
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+            digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return digests
 
 
 def test_layout(imagenet):
@@ -156,15 +156,17 @@ def test_a_small_network_finds_the_shifts(tmp_path):
 
     raw = str(toy_imagenet(tmp_path / "imagenet_ood", size=10))
     train("imagenet_ood/imagenet_1k", tmp_path / "run", data_dir=raw, options={"held_out": 0.1})
-    made = {}
+    predictions = {}
     for config in ("imagenet_1k", "imagenet_c", "imagenet_r", "imagenet_sketch", "imagenet_ood"):
-        made[config] = predict(tmp_path / "run", load(f"imagenet_ood/{config}", data_dir=raw)["test"], images=False)
-    right = {config: one.prediction == one.label for config, one in made.items()}
-    severity = made["imagenet_c"].column("severity")
+        predictions[config] = predict(
+            tmp_path / "run", load(f"imagenet_ood/{config}", data_dir=raw)["test"], images=False
+        )
+    right = {config: each.prediction == each.label for config, each in predictions.items()}
+    severity = predictions["imagenet_c"].column("severity")
     by_severity = [right["imagenet_c"][severity == k].mean() for k in range(1, 6)]
     assert right["imagenet_1k"].mean() > 0.85 and sorted(by_severity, reverse=True) == by_severity
     assert by_severity[0] > 0.75 and by_severity[-1] < 0.55
     assert 0.1 < right["imagenet_r"].mean() < 0.7 and right["imagenet_sketch"].mean() < 0.5
-    confidence = [made[config].probability.max(1) for config in ("imagenet_1k", "imagenet_ood")]
-    is_known = np.repeat([1, 0], [len(one) for one in confidence])
+    confidence = [predictions[config].probability.max(1) for config in ("imagenet_1k", "imagenet_ood")]
+    is_known = np.repeat([1, 0], [len(each) for each in confidence])
     assert 0.7 < roc_auc_score(is_known, np.concatenate(confidence)) < 0.98

@@ -195,8 +195,8 @@ def test_control_world_has_no_link_between_object_and_context() -> None:
     for correlation in (None, 0.88):
         drawn = [_scenes.scene(np.random.default_rng([1, i]), correlation=correlation) for i in range(2500)]
         for task, contexts in PUBLISHED.items():
-            has = np.array([task in {thing.name for thing in one.things} for one in drawn])
-            near = np.array([contexts.split("+")[0] in one.contexts for one in drawn])
+            has = np.array([task in {thing.name for thing in scene.things} for scene in drawn])
+            near = np.array([contexts.split("+")[0] in scene.contexts for scene in drawn])
             error = np.sqrt(near.mean() * (1 - near.mean()) * (1 / has.sum() + 1 / (~has).sum()))
             gap = (near[has].mean() - near[~has].mean()) / error
             assert abs(gap) < 4 if correlation is None else gap > 12, (task, correlation)
@@ -213,8 +213,8 @@ def test_erasing_the_objects_changes_their_pixels_only(coco: Path, tmp_path: Pat
             name = f"annotations/{kind}_{half}.json"
             assert (coco / name).read_bytes() == (bare / name).read_bytes()
         for number, image in reader[half].imgs.items():
-            with Image.open(coco / f"images/{half}/{image['file_name']}") as one:
-                full = np.asarray(one).astype(int)
+            with Image.open(coco / f"images/{half}/{image['file_name']}") as picture:
+                full = np.asarray(picture).astype(int)
             with Image.open(bare / f"images/{half}/{image['file_name']}") as other:
                 differs = (full != np.asarray(other)).any(axis=2)
             boxes = np.zeros((48, 48), bool)
@@ -243,8 +243,8 @@ def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
         for number, image in reader.imgs.items():
             regions = [a for a in reader.imgToAnns[number] if a["category_id"] in wanted]
             name = f"images/{half}/{image['file_name']}"
-            with Image.open(with_objects / name) as one, Image.open(without / name) as other:
-                change = np.abs(np.asarray(one).astype(int) - np.asarray(other)).max(axis=2)
+            with Image.open(with_objects / name) as picture, Image.open(without / name) as other:
+                change = np.abs(np.asarray(picture).astype(int) - np.asarray(other)).max(axis=2)
             inside = np.logical_or.reduce([np.zeros((48, 48), bool), *map(reader.annToMask, regions)])
             area, filled = area + inside.sum(), filled + (inside & (change > 10)).sum()
             changed, outside = changed + (change > 20).sum(), outside + (~_grown(inside) & (change > 20)).sum()
@@ -255,11 +255,11 @@ def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("world", "size"), WORLDS)
 def test_same_arguments_give_the_same_bytes(world: Any, size: int, tmp_path: Path) -> None:
     """Two folders, equal files; another seed changes the pictures (planted fault: the seed left unused)."""
-    one, two = world(tmp_path / "one", size=size), world(tmp_path / "two", size=size)
-    assert _digest(one) == _digest(two)
-    assert len(_digest(one)) >= 11
+    first, second = world(tmp_path / "one", size=size), world(tmp_path / "two", size=size)
+    assert _digest(first) == _digest(second)
+    assert len(_digest(first)) >= 11
     other = world(tmp_path / "three", size=size, seed=1)
-    assert not set(_digest(one).values()) & set(_digest(other).values())
+    assert not set(_digest(first).values()) & set(_digest(other).values())
 
 
 @pytest.mark.parametrize(("world", "size"), WORLDS)
@@ -383,7 +383,7 @@ def test_erased_dogs_leave_the_same_background(tmp_path: Path) -> None:
     full, bare = toy_spawrious(tmp_path / "full", size=1), toy_spawrious(tmp_path / "bare", size=1, dogs=False)
     same_corner = []
     for path in sorted(full.glob("spawrious224/*/*/*/*.png")):
-        one, other = np.asarray(Image.open(path)), np.asarray(Image.open(bare / path.relative_to(full)))
-        assert (one != other).any()
-        same_corner.append(bool((one[-4:, :4] == other[-4:, :4]).all()))
+        picture, other = np.asarray(Image.open(path)), np.asarray(Image.open(bare / path.relative_to(full)))
+        assert (picture != other).any()
+        same_corner.append(bool((picture[-4:, :4] == other[-4:, :4]).all()))
     assert np.mean(same_corner) > 0.9

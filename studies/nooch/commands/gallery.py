@@ -46,10 +46,10 @@ def gallery(
         raise unknown_name("format of a figure", out.suffix, formats)
 
     def read(path: Path) -> Predictions:
-        found = Predictions.load(path)
-        if found.metadata.benchmark != "nooch":
-            raise OochubError(f"{path} is of {found.metadata.benchmark}. A gallery is of a task of nooch.")
-        return task_of(found, task) if task else found  # type: ignore[no-any-return]
+        loaded = Predictions.load(path)
+        if loaded.metadata.benchmark != "nooch":
+            raise OochubError(f"{path} is of {loaded.metadata.benchmark}. A gallery is of a task of nooch.")
+        return task_of(loaded, task) if task else loaded  # type: ignore[no-any-return]
 
     models = [read(path) for path in predictions]
     options: dict[str, Any] = {"only": only, "kinds": kind or None, "split": split, "names": name or None}

@@ -27,7 +27,7 @@ def suite(
     from oochub.studies.nooch.suite_selection import SIMILAR, suite_selection
 
     check_writable(out)
-    pairs = SIMILAR if similar is None else [_pair(one) for one in similar]
+    pairs = SIMILAR if similar is None else [_pair(words) for words in similar]
     ranking = suite_selection(
         [task_losses(file, split=split) for file in predictions], size=size, minimum=minimum, similar=pairs
     )
@@ -45,7 +45,7 @@ def suite(
 
 
 def _pair(words: str) -> tuple[str, str]:
-    one, sign, other = words.partition("<")
-    if not (one and sign and other):
+    first, sign, other = words.partition("<")
+    if not (first and sign and other):
         raise OochubError(f"--similar takes two tasks as sheep<cow, got {words!r}. Quote it in the shell.")
-    return one, other
+    return first, other
