@@ -29,9 +29,9 @@ def gap_of(sets: Mapping[Role, RowSet], slices: Mapping[Role, Slice], evaluated:
     name = evaluated.benchmark.primary_metric
     sizes = {role: int(rows.mask.sum()) for role, rows in sets.items()}
     smallest = min((n for role, n in sizes.items() if role in ("hard_positive", "hard_negative")), default=None)
-    estimate = Estimate(
-        np.nan, n=0, method="none", reason="the predictions lack rows in context, out of context, or both"
-    )
+    n = sum(sizes.get(side, 0) for side in _SIDES)
+    reason = "the predictions lack rows in context, out of context, or both"
+    estimate = Estimate(np.nan, n=n, method="none", reason=reason)
     if set(_SIDES) <= set(sets):
         metric = primary_metric(evaluated)
         inside, outside = (
