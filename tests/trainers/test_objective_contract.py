@@ -1,6 +1,6 @@
-"""Laws that every objective keeps: each file of trainers/objectives is found and tested without being named here.
+"""Contract of objectives: each file of trainers/objectives is found and tested without being named here.
 
-Each law was seen to fail on a planted fault; `test_laws_catch_planted_faults` repeats that.
+Each rule was seen to fail on a planted fault; `test_rules_catch_planted_faults` repeats that.
 """
 
 import inspect
@@ -45,7 +45,7 @@ DESIGN = {  # section 3, "Objectives"
     "mixup": {"alpha": 0.2},
     "lisa": {"alpha": 2, "p_select": 0.5},
 }
-SKIPPED: dict[tuple[str, str], str] = {}  # (law, objective): why it does not hold there
+SKIPPED: dict[tuple[str, str], str] = {}  # (rule, objective): why it does not hold there
 
 
 def prepared(kind: type[Objective], dtype: torch.dtype = torch.float64) -> Objective:
@@ -67,30 +67,32 @@ def gradients_of(objective: Objective, batch: Batch, dtype: torch.dtype) -> tupl
     return loss.detach(), [tensors[i].grad for i in (0, 3) if tensors[i].grad is not None]
 
 
-def law_constructor(kind: type[Objective]) -> None:
+def rule_constructor(kind: type[Objective]) -> None:
     """Options by keyword, all with defaults, kept under their names, fit to be written down and to make it again."""
     parameters = inspect.signature(kind).parameters.values()
     assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters)
-    found = kind().hyperparameters
-    assert found == {p.name: p.default for p in parameters}
-    assert kind(**json.loads(json.dumps(found))).hyperparameters == found
+    hyperparameters = kind().hyperparameters
+    assert hyperparameters == {p.name: p.default for p in parameters}
+    assert kind(**json.loads(json.dumps(hyperparameters))).hyperparameters == hyperparameters
 
 
-def law_numbers_are_checked(kind: type[Objective]) -> None:
+def rule_numbers_are_checked(kind: type[Objective]) -> None:
+    """A hyperparameter that is nan is an OochubError that names it."""
     for name, default in kind().hyperparameters.items():
         if isinstance(default, int | float) and not isinstance(default, bool):
             with pytest.raises(OochubError, match=name):
                 kind(**{name: math.nan})
 
 
-def law_docstring(kind: type[Objective]) -> None:
+def rule_docstring(kind: type[Objective]) -> None:
+    """The docstring has a source, an example and a line for each hyperparameter."""
     text = inspect.getdoc(kind) or ""
     assert "Source:" in text and ">>>" in text
     for name in inspect.signature(kind).parameters:
         assert f"    {name}: " in text, f"{name} is not in Args"
 
 
-def law_loss(kind: type[Objective]) -> None:
+def rule_loss(kind: type[Objective]) -> None:
     """A finite scalar of the logits' type with a gradient, whichever environments have no row, or one."""
     for dtype in (torch.float32, torch.float64):
         for environments in (None, [0, 0, 1, 3, 3], [3, 3, 3], [0, 1, 3], [1]):
@@ -101,7 +103,7 @@ def law_loss(kind: type[Objective]) -> None:
             assert gradients[0].abs().sum() > 0
 
 
-def law_certain_models(kind: type[Objective]) -> None:
+def rule_certain_models(kind: type[Objective]) -> None:
     """Logits so large that probabilities are 0 and 1 leave the gradient finite."""
     for scale in (30.0, 1e4):
         batch = some_batch()
@@ -110,7 +112,7 @@ def law_certain_models(kind: type[Objective]) -> None:
         assert all(gradient.isfinite().all() for gradient in gradients)
 
 
-def law_prepare(kind: type[Objective]) -> None:
+def rule_prepare(kind: type[Objective]) -> None:
     """Counts may be lists, tuples, arrays or tensors."""
     expected = loss_of(prepared(kind), some_batch())
     for form in (tuple, np.array, torch.tensor):
@@ -119,24 +121,25 @@ def law_prepare(kind: type[Objective]) -> None:
         assert torch.equal(loss_of(objective, some_batch()), expected)
 
 
-def law_arguments_and_buffers_only(kind: type[Objective]) -> None:
+def rule_arguments_and_buffers_only(kind: type[Objective]) -> None:
     """The same losses from a copy, whatever the random state, which stays as it was; arguments are not changed."""
     objective = prepared(kind)
-    copy, found = deepcopy(objective), []
-    for one, seed in ((objective, 0), (copy, 1)):
+    copy, losses = deepcopy(objective), []
+    for each, seed in ((objective, 0), (copy, 1)):
         torch.manual_seed(seed), np.random.seed(seed), random.seed(seed)  # noqa: NPY002
         before = torch.get_rng_state(), random.getstate(), str(np.random.get_state())  # noqa: NPY002
-        found.append([loss_of(one, some_batch(seed=number)).item() for number in range(4)])
+        losses.append([loss_of(each, some_batch(seed=number)).item() for number in range(4)])
         after = torch.get_rng_state(), random.getstate(), str(np.random.get_state())  # noqa: NPY002
         assert torch.equal(before[0], after[0]) and before[1:] == after[1:]
-    assert found[0] == found[1]
+    assert losses[0] == losses[1]
     tensors = some_batch().tensors()
     kept = [tensor.clone() for tensor in tensors]
     objective(tensors[0], tensors[1], environment=tensors[2], features=tensors[3])
     assert all(torch.equal(a, b) for a, b in zip(tensors, kept, strict=True))
 
 
-def law_eval_remembers_nothing(kind: type[Objective]) -> None:
+def rule_eval_remembers_nothing(kind: type[Objective]) -> None:
+    """In eval mode the loss is the same each time, and no buffer changes."""
     objective = prepared(kind)
     loss_of(objective, some_batch(seed=1))
     state = deepcopy(objective.eval().state_dict())
@@ -147,7 +150,7 @@ def law_eval_remembers_nothing(kind: type[Objective]) -> None:
     assert all(torch.equal(value, state[name]) for name, value in objective.state_dict().items())
 
 
-def law_order(kind: type[Objective]) -> None:
+def rule_order(kind: type[Objective]) -> None:
     """The order of rows does not matter to those that say so; planted: a weight that grows along the batch."""
     if not kind.order_free:
         return
@@ -158,21 +161,21 @@ def law_order(kind: type[Objective]) -> None:
         assert first.item() == pytest.approx(second.item(), rel=1e-11)
 
 
-def law_resume(kind: type[Objective]) -> None:
+def rule_resume(kind: type[Objective]) -> None:
     """A run goes on from its saved state as if it had not stopped, also in an objective that was not prepared."""
     straight = prepared(kind)
     expected = [loss_of(straight, some_batch(seed=seed)).item() for seed in range(6)]
     for stop in (0, 2, 5):
         first, file = prepared(kind), io.BytesIO()
-        found = [loss_of(first, some_batch(seed=seed)).item() for seed in range(stop)]
+        losses = [loss_of(first, some_batch(seed=seed)).item() for seed in range(stop)]
         torch.save(first.state_dict(), file)
         for second in (prepared(kind), kind().double()):
             file.seek(0)
             second.load_state_dict(torch.load(file, weights_only=True))
-            assert found + [loss_of(second, some_batch(seed=seed)).item() for seed in range(stop, 6)] == expected
+            assert losses + [loss_of(second, some_batch(seed=seed)).item() for seed in range(stop, 6)] == expected
 
 
-def law_tasks(kind: type[Objective]) -> None:
+def rule_tasks(kind: type[Objective]) -> None:
     """Several labels a row and numbers as labels: a loss with a gradient, or an error with words."""
     for task in TASKS:
         try:
@@ -183,7 +186,8 @@ def law_tasks(kind: type[Objective]) -> None:
         assert loss.ndim == 0 and loss.isfinite() and gradients[0].isfinite().all() and gradients[0].abs().sum() > 0
 
 
-def law_what_is_missing_is_named(kind: type[Objective]) -> None:
+def rule_what_is_missing_is_named(kind: type[Objective]) -> None:
+    """Without environments or features that it needs, an OochubError names them; what it does not need may lack."""
     logits, label, environment, features = some_batch().tensors()
     if kind.needs_environments:
         with pytest.raises(OochubError, match="environment"):
@@ -199,15 +203,19 @@ def law_what_is_missing_is_named(kind: type[Objective]) -> None:
         assert objective(logits, label, features=features).isfinite()
 
 
-LAWS = [law for name, law in list(globals().items()) if name.startswith("law_")]
+RULES = [rule for name, rule in list(globals().items()) if name.startswith("rule_")]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("name", NAMES)
-def test_law(name: str, law: Callable[[type[Objective]], None]) -> None:
-    if (law.__name__, name) in SKIPPED:
-        pytest.skip(SKIPPED[law.__name__, name])
-    law(oochub.get("objective", name))
+def test_rule(name: str, rule: Callable[[type[Objective]], None]) -> None:
+    if (rule.__name__, name) in SKIPPED:
+        pytest.skip(SKIPPED[rule.__name__, name])
+    try:
+        rule(oochub.get("objective", name))
+    except (AssertionError, pytest.fail.Exception) as failure:
+        file = f"trainers/objectives/{name}.py"
+        pytest.fail(f"{file} breaks a rule of every objective: {inspect.getdoc(rule)}\n{failure}")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -223,7 +231,7 @@ def test_some_objectives_are_covered(capsys: pytest.CaptureFixture[str]) -> None
     assert {"erm", "group_dro"} < set(NAMES)
     assert {name for _, name in SKIPPED} <= set(NAMES)
     with capsys.disabled():
-        print(f"\nlaws of objectives: {len(LAWS)} laws x {len(NAMES)} objectives, {len(SKIPPED)} skipped")  # noqa: T201
+        print(f"\ncontract of objectives: {len(RULES)} rules x {len(NAMES)} objectives, {len(SKIPPED)} skipped")  # noqa: T201
 
 
 SHARED = [name for name in NAMES if ("two_processes", name) not in SKIPPED]
@@ -266,14 +274,14 @@ def test_two_processes_equal_one_on_the_joint_batch(tmp_path: Path) -> None:
         child.kill()
         assert child.exitcode == 0
     for rank in range(2):
-        found = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
+        records = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
         for name in SHARED:
-            for ours, theirs in zip(found[name], steps(name, slice(None), 1), strict=True):
+            for ours, theirs in zip(records[name], steps(name, slice(None), 1), strict=True):
                 assert torch.allclose(ours, theirs, rtol=1e-9, atol=1e-12), name
 
 
 class _Sound(Objective):
-    """The mean loss plus a count of batches, which keeps every law.
+    """The mean loss plus a count of batches, which keeps every rule.
 
     Args:
         weight: Of the loss.
@@ -398,31 +406,31 @@ class _TakesNone(_Sound):
 
 
 FAULTS: list[tuple[Callable[[type[Objective]], None], type[Objective]]] = [
-    (law_constructor, _Positional),
-    (law_constructor, _Forgetful),
-    (law_numbers_are_checked, _Unchecked),
-    (law_docstring, _WithoutSource),
-    (law_loss, _EmptyMeans),
-    (law_loss, _Float32),
-    (law_certain_models, _LogOfSoftmax),
-    (law_prepare, _ListsOnly),
-    (law_arguments_and_buffers_only, _Random),
-    (law_arguments_and_buffers_only, _Draws),
-    (law_arguments_and_buffers_only, _Sorts),
-    (law_eval_remembers_nothing, _CountsAlways),
-    (law_order, _Ordered),
-    (law_resume, _Attribute),
-    (law_tasks, _SoftLabels),
-    (law_what_is_missing_is_named, _TakesNone),
+    (rule_constructor, _Positional),
+    (rule_constructor, _Forgetful),
+    (rule_numbers_are_checked, _Unchecked),
+    (rule_docstring, _WithoutSource),
+    (rule_loss, _EmptyMeans),
+    (rule_loss, _Float32),
+    (rule_certain_models, _LogOfSoftmax),
+    (rule_prepare, _ListsOnly),
+    (rule_arguments_and_buffers_only, _Random),
+    (rule_arguments_and_buffers_only, _Draws),
+    (rule_arguments_and_buffers_only, _Sorts),
+    (rule_eval_remembers_nothing, _CountsAlways),
+    (rule_order, _Ordered),
+    (rule_resume, _Attribute),
+    (rule_tasks, _SoftLabels),
+    (rule_what_is_missing_is_named, _TakesNone),
 ]
 
 
-@pytest.mark.parametrize(("law", "fault"), FAULTS, ids=[f"{law.__name__}-{fault.__name__}" for law, fault in FAULTS])
-def test_laws_catch_planted_faults(law: Callable[[type[Objective]], None], fault: type[Objective]) -> None:
-    law(_Sound)
+@pytest.mark.parametrize(("rule", "fault"), FAULTS, ids=[f"{rule.__name__}-{fault.__name__}" for rule, fault in FAULTS])
+def test_rules_catch_planted_faults(rule: Callable[[type[Objective]], None], fault: type[Objective]) -> None:
+    rule(_Sound)
     with pytest.raises((AssertionError, pytest.fail.Exception, AttributeError, TypeError, RuntimeError)):
-        law(fault)
+        rule(fault)
 
 
-def test_every_law_has_a_planted_fault() -> None:
-    assert {law for law, _ in FAULTS} == set(LAWS)
+def test_every_rule_has_a_planted_fault() -> None:
+    assert {rule for rule, _ in FAULTS} == set(RULES)
