@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
+import pyarrow.compute as pc
 import torch
 
 from oochub.build_record import BuildRecord
-from oochub.data.fingerprint import fingerprint
 from oochub.input import Input
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -33,7 +34,7 @@ def settings(
         "arguments": args.settings,
         "model": {"architecture": type(model).__name__, "initial_weights": _digest(model.state_dict())},
         **inputs.settings(),
-        "data": {split: {"fingerprint": fingerprint(data), "rows": len(data)} for split, data in splits.items()},
+        "data": {split: {"fingerprint": _fingerprint(data), "rows": len(data)} for split, data in splits.items()},
         "processes": int(os.environ.get("WORLD_SIZE", "1")),
     }
 
@@ -81,7 +82,7 @@ def recipe(
             "version": build.version if build else None,
             "notes": list(build.notes) if build else [],
             "rows": {split: len(data) for split, data in splits.items()},
-            "fingerprints": {split: fingerprint(data) for split, data in splits.items()},
+            "fingerprints": {split: _fingerprint(data) for split, data in splits.items()},
             "classes": list(names),
             "problem_type": problem_type,
             "environment_column": environment_column,
@@ -100,6 +101,32 @@ def objective_name(objective: Objective) -> str:
     'erm'
     """
     return type(objective).__module__.rpartition(".")[2]
+
+
+def _fingerprint(dataset: datasets.Dataset) -> str:
+    """A hash of every value of every row; of the pictures only the sizes in bytes enter, so that none is read.
+
+    `datasets`' own fingerprint names a file in a cache: it differs between two builds of the same data.
+
+    >>> data = datasets.Dataset.from_dict({"label": [0, 1]})
+    >>> _fingerprint(data) == _fingerprint(datasets.Dataset.from_dict({"label": [0, 1]}))
+    True
+    >>> _fingerprint(data) == _fingerprint(data.select([1, 0]))
+    False
+    """
+    digest = hashlib.sha256(repr(sorted(dataset.features)).encode())
+    pictures = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.Image)]
+    for name in pictures:
+        dataset = dataset.cast_column(name, datasets.Image(decode=False))
+    for batch in dataset.with_format("arrow").iter(1000):
+        values: list[Any] = [
+            pc.binary_length(pc.struct_field(batch[name], "bytes")).to_pylist()
+            if name in pictures
+            else batch[name].to_pylist()
+            for name in sorted(batch.column_names)
+        ]
+        digest.update(repr(values).encode())
+    return digest.hexdigest()[:40]
 
 
 def _digest(state: Mapping[str, Any]) -> str:
