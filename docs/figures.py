@@ -85,10 +85,10 @@ def effect(rows: list[dict[str, Any]], ax: Axes) -> Axes:
 def draw_effect() -> None:
     """Writes docs/figures/effect.png."""
     content = json.loads((_DOCS / "effect.json").read_text("utf-8"))
-    shown = [row for row in content["rows"] if row["objects"] and row["environments"] != "environment"]
+    rows = [row for row in content["rows"] if row["objects"] and row["environments"] != "environment"]
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
     for ax, benchmark in zip(axes, _TITLES, strict=True):
-        effect([row for row in shown if row["benchmark"] == benchmark], ax)
+        effect([row for row in rows if row["benchmark"] == benchmark], ax)
     sides = [
         pyplot.Line2D([], [], marker=theme.MARKERS[side], color=color, linestyle="", label=_LABELS[side])
         for side, color in (("in", theme.LIGHT["inn"]), ("out", theme.LIGHT["out"]))
@@ -126,14 +126,14 @@ def predictions(part: datasets.Dataset, logits: NDArray[np.float32], method: str
     record, names = BuildRecord.of(part.info.description), part.features["labels"].feature.names
     columns = part.select_columns(["example_id", "labels", "areas", "gist_similarity"]).to_dict()
     columns |= {"split": ["test"] * len(part), "label": [-1] * len(part), "logits": list(logits)}
-    told = {"benchmark": "nooch", "config": "all", "version": record.version, "facts": record.facts}
-    told |= {"model": {"id": f"linear, {method}"}, "class_names": names, "rows": {"test": len(part)}}
-    return Predictions(pa.table(columns), told | {"training": {"objective": method, "seed": seed}})
+    metadata = {"benchmark": "nooch", "config": "all", "version": record.version, "facts": record.facts}
+    metadata |= {"model": {"id": f"linear, {method}"}, "class_names": names, "rows": {"test": len(part)}}
+    return Predictions(pa.table(columns), metadata | {"training": {"objective": method, "seed": seed}})
 
 
 def made_of_toy_world() -> dict[str, Any]:
     """What the figures of NOOCH are made of, by the name of their first parameter."""
-    found, reports = {}, []
+    by_run, reports = {}, []
     with tempfile.TemporaryDirectory() as folder:
         coco = toy_coco(Path(folder) / "coco", size=_IMAGES)
         data: Any = load_dataset("nooch", "all", data_dir=str(coco), encoder=_ENCODER, cache_dir=folder)
@@ -141,11 +141,11 @@ def made_of_toy_world() -> dict[str, Any]:
         present = torch.from_numpy(Scenes.of(data, "train").present)
         for method, seed in tqdm([(method, seed) for method in _METHODS for seed in _SEEDS], desc="models"):
             layer = trained(train, present, alpha=_METHODS[method], seed=seed)
-            found[method, seed] = predictions(data["test"], layer(test).detach().numpy(), method, seed)
+            by_run[method, seed] = predictions(data["test"], layer(test).detach().numpy(), method, seed)
             for name in PUBLISHED_CONTEXTS:
-                task = oochub.task(found[method, seed], f"ce_{name}")
+                task = oochub.task(by_run[method, seed], f"ce_{name}")
                 reports.append(oochub.evaluate(task))
-    scenes = Scenes.of(found["erm", 0])
+    scenes = Scenes.of(by_run["erm", 0])
     material = {"scenes": scenes, "predicted_scenes": scenes, "losses": task_losses(scenes), "reports": reports}
     return material | {"report": next(report for report in reports if report.benchmark.config == "ce_car")}
 

@@ -31,11 +31,11 @@ _DETECTORS = ("msp", "energy", "vim", "react")
 _SHOWN = ("gaussian_noise", "impulse_noise", "defocus_blur", "zoom_blur", "fog", "contrast", "pixelate")
 _PANELS: Mapping[str, list[dict[str, Any]]] = {
     "score_distributions": [
-        *({"detector": one} for one in ("msp", "vim")),
-        *({"detector": one, "by": "answer", "sets": _SETS[1:]} for one in ("msp", "vim")),
+        *({"detector": key} for key in ("msp", "vim")),
+        *({"detector": key, "by": "answer", "sets": _SETS[1:]} for key in ("msp", "vim")),
     ],
     "detector_ranks": [{"detector": "vim", "rows": rows} for rows in ("correct", "incorrect", "ood")],
-    "distance_regression": [{"detector": one, "subsets": 40} for one in _DETECTORS],
+    "distance_regression": [{"detector": key, "subsets": 40} for key in _DETECTORS],
 }
 _COLUMNS, _INCHES = 2, {"detector_ranks": (4.6, 4.2), "distance_regression": (5.6, 5.2)}
 
@@ -55,7 +55,7 @@ class _Network(torch.nn.Module):
 
 def pixels(part: datasets.Dataset) -> torch.Tensor:
     """(n, 3, 24, 24) float32 about 0."""
-    small = [np.asarray(one.convert("RGB").resize((_PIXELS, _PIXELS))) for one in part["image"]]
+    small = [np.asarray(picture.convert("RGB").resize((_PIXELS, _PIXELS))) for picture in part["image"]]
     return torch.from_numpy(np.stack(small)).permute(0, 3, 1, 2).float() / 128 - 1
 
 
@@ -96,7 +96,7 @@ def predictions(
         logits = network.head(features)
     columns = part.remove_columns(["image"]).to_dict()
     known = part.features["label"].names
-    columns["label"] = [names.index(known[one]) if one >= 0 else -1 for one in columns["label"]]
+    columns["label"] = [names.index(known[number]) if number >= 0 else -1 for number in columns["label"]]
     columns["shift"] = part.features["shift"].int2str(columns["shift"])
     columns |= {
         "split": [str(part.split)] * len(part),
@@ -105,14 +105,14 @@ def predictions(
     }
     kept = ("example_id", "split", "label", "logits", "features", "shift", "is_ood", "class_name")
     record = BuildRecord.of(part.info.description)
-    told = {
+    metadata = {
         "benchmark": "imagenet_ood",
         "config": config,
         "version": record.version if record else "",
         "class_names": names,
     }
-    told |= {"model": {"id": model}, "rows": row_counts(columns["split"])}
-    return Predictions(pa.table({name: columns[name] for name in kept}), told)
+    metadata |= {"model": {"id": model}, "rows": row_counts(columns["split"])}
+    return Predictions(pa.table({name: columns[name] for name in kept}), metadata)
 
 
 def head_of(network: _Network) -> dict[str, NDArray[np.float32]]:
@@ -156,26 +156,26 @@ def draw_random_models(data: Mapping[str, Any], x: Mapping[str, torch.Tensor], n
     """The sanity check on five untrained networks, as `oochub detect --random 5` measures it."""
     corrupted = data["imagenet_c"]["test"]
     kinds, levels = corrupted.features["context"].int2str(corrupted["context"]), corrupted["severity"]
-    told = np.array([f"{kind}_{level}" for kind, level in zip(kinds, levels, strict=True)])
-    rows = {name: np.flatnonzero(told == name) for name in [f"{kind}_{k}" for kind in _SHOWN for k in range(1, 6)]}
+    level_names = np.array([f"{kind}_{level}" for kind, level in zip(kinds, levels, strict=True)])
+    rows = {
+        name: np.flatnonzero(level_names == name) for name in [f"{kind}_{k}" for kind in _SHOWN for k in range(1, 6)]
+    }
     keys, numbers = ("mahalanobis", "energy"), []
     for seed in tqdm(range(_MODELS), desc="untrained models"):
         network = untrained(x["train"], len(names), seed)
         about = {"network": network, "names": names, "model": f"random_{seed}"}
-        parts = [predictions(data[one]["test"], x[one], config=one, **about) for one in _SETS]
+        parts = [predictions(data[name]["test"], x[name], config=name, **about) for name in _SETS]
         parts += [
-            predictions(corrupted.select(own), x["imagenet_c"][own], config=one, **about) for one, own in rows.items()
+            predictions(corrupted.select(own), x["imagenet_c"][own], config=name, **about) for name, own in rows.items()
         ]
         reference = predictions(data["imagenet_1k"]["train"], x["train"], config="imagenet_1k", **about)
         scored = detector_scores(parts, keys, reference=reference, head=head_of(network))
-        found = {one.name: SetScores(one.is_ood, one.correct, one.scores) for one in scored}
-        pairs = [("imagenet_1k", name) for name in found if name != "imagenet_1k"]
-        numbers += [
-            row | {"model": "a small network", "seed": seed} for row in random_measures(found, keys, pairs).rows
-        ]
+        bare = {part.name: SetScores(part.is_ood, part.correct, part.scores) for part in scored}
+        pairs = [("imagenet_1k", name) for name in bare if name != "imagenet_1k"]
+        numbers += [row | {"model": "a small network", "seed": seed} for row in random_measures(bare, keys, pairs).rows]
     figure, axes = pyplot.subplots(2, 2, figsize=(18, 9), layout="constrained")
     figure.suptitle("Toy ImageNet, drawn pictures; networks with random weights", x=0.01, ha="left", fontsize=9)
-    panels = [{"detector": one, "goal": goal} for goal in ("new_class", "failure") for one in keys]
+    panels = [{"detector": key, "goal": goal} for goal in ("new_class", "failure") for key in keys]
     for ax, options in zip(axes.flat, panels, strict=True):
         oochub.get("figure", "random_models")(pd.DataFrame(numbers), **options, ax=ax)
     save(figure, "random_models")
@@ -200,10 +200,10 @@ def main() -> None:
         x = {config: pixels(parts["test"]) for config, parts in data.items()}
         train = data["imagenet_1k"]["train"]
         x["train"] = pixels(train)
-        names = [train.features["label"].names[one] for one in sorted(set(train["label"]))]
-        label = torch.tensor([names.index(train.features["label"].names[one]) for one in train["label"]])
+        names = [train.features["label"].names[number] for number in sorted(set(train["label"]))]
+        label = torch.tensor([names.index(train.features["label"].names[number]) for number in train["label"]])
         network = trained(x["train"], label, len(names))
-        parts = [predictions(data[one]["test"], x[one], network, names, one, "small network") for one in _SETS]
+        parts = [predictions(data[name]["test"], x[name], network, names, name, "small network") for name in _SETS]
         reference = predictions(train, x["train"], network, names, "imagenet_1k", "small network")
         scored = detector_scores(parts, _DETECTORS, reference=reference, head=head_of(network))
         for name in _PANELS:

@@ -25,7 +25,7 @@ def predictions(data: Dataset, name: str, *, context: float, thing: float) -> Pr
     score = context * (road - 0.2) + thing * (car - 0.01) + 0.3 * rng.normal(size=len(data))
     for column in ("challenge", "group", "environment"):
         columns[column] = data.features[column].int2str(columns[column])
-    table = pa.table(columns | {"split": ["test"] * len(data), "logits": [[0.0, one] for one in score.tolist()]})
+    table = pa.table(columns | {"split": ["test"] * len(data), "logits": [[0.0, score] for score in score.tolist()]})
     record = BuildRecord.of(data.info.description)
     return Predictions(
         table,

@@ -32,7 +32,7 @@ def draw(table: pd.DataFrame, target: Path) -> None:
     most = int(table.groupby("task")["method"].nunique().max())
     for ax, task in zip(panels[0], tasks, strict=True):
         _panel(ax, method_results(table, task), most, f"{TASKS[task][0]} (toy)\n{_OUT[task.partition('/')[0]]} × 100")
-    marks = [Line2D([], [], label=f"given {given}", **_style(given)) for given in _COLORS]
+    marks = [Line2D([], [], label=f"given {source}", **_style(source)) for source in _COLORS]
     figure.legend(handles=marks, loc="outside lower left", ncols=3, frameon=False)
     note = "mean of the seeds with its 95% interval; band and line: ERM"
     figure.text(0.99, 0.012, note, ha="right", va="bottom", fontsize=8, color=theme.LIGHT["ink2"])
@@ -59,11 +59,11 @@ def _panel(ax: Axes, results: list[MethodResult], most: int, title: str) -> None
     ax.tick_params(length=0)
 
 
-def _style(given: str) -> dict[str, Any]:
+def _style(source: str) -> dict[str, Any]:
     return {
-        "color": _COLORS[given],
-        "marker": _MARKS[given],
-        "markerfacecolor": _INSIDE[given],
+        "color": _COLORS[source],
+        "marker": _MARKS[source],
+        "markerfacecolor": _INSIDE[source],
         "markersize": 6,
         "linewidth": 1.6,
     }

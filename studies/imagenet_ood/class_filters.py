@@ -37,11 +37,11 @@ class ClassPool:
     @cached_property
     def covered(self) -> Mapping[str, tuple[str, ...]]:
         """A wnid to the known classes that it is or is above; only those that cover one."""
-        found: dict[str, list[str]] = {}
-        for one in self.known:
-            for wnid in (one, *self.tree.ancestors(one)):
-                found.setdefault(wnid, []).append(one)
-        return {wnid: tuple(several) for wnid, several in found.items()}
+        classes: dict[str, list[str]] = {}
+        for known in self.known:
+            for wnid in (known, *self.tree.ancestors(known)):
+                classes.setdefault(wnid, []).append(known)
+        return {wnid: tuple(several) for wnid, several in classes.items()}
 
     @cached_property
     def widened(self) -> frozenset[str]:
@@ -52,27 +52,27 @@ class ClassPool:
     @cached_property
     def parents(self) -> frozenset[str]:
         """The direct hypernyms of the known classes."""
-        return frozenset(above for one in self.known for above in self.tree.hypernyms[one])
+        return frozenset(above for wnid in self.known for above in self.tree.hypernyms[wnid])
 
     @cached_property
     def parents_in_pool(self) -> frozenset[str]:
         """The nearest of the candidates and known classes above each known class."""
-        return frozenset(above for one in self.known for above in self.above_in_pool(one))
+        return frozenset(above for wnid in self.known for above in self.above_in_pool(wnid))
 
     def above_in_pool(self, wnid: str) -> list[str]:
         """The nearest of the candidates and known classes above a class, on each path."""
-        found, seen = [], set()
+        nearest, seen = [], set()
         waiting = list(self.tree.hypernyms[wnid])
         while waiting:
-            one = waiting.pop(0)
-            if one in seen:
+            concept = waiting.pop(0)
+            if concept in seen:
                 continue
-            seen.add(one)
-            if one in self.candidates or one in self.known:
-                found.append(one)
+            seen.add(concept)
+            if concept in self.candidates or concept in self.known:
+                nearest.append(concept)
             else:
-                waiting += self.tree.hypernyms[one]
-        return found
+                waiting += self.tree.hypernyms[concept]
+        return nearest
 
     def words(self, wnids: Iterable[str], sign: str = " < ") -> str:
         """Concepts as wnid and name."""
@@ -89,10 +89,10 @@ def id_classes(wnid: str, classes: ClassPool) -> str:
 
 def hypernyms(wnid: str, classes: ClassPool) -> str:
     """Removes what is above a class of ImageNet-1K: its pictures may show that class (Section 3.2)."""
-    below = [one for one in classes.covered.get(wnid, ()) if one != wnid]
+    below = [each for each in classes.covered.get(wnid, ()) if each != wnid]
     if not below:
         return ""
-    nearest = min((classes.tree.path(one, {wnid}) for one in below), key=len)
+    nearest = min((classes.tree.path(each, {wnid}) for each in below), key=len)
     more = f", and {len(below) - 1} more of ImageNet-1K below it" if len(below) > 1 else ""
     return classes.words(nearest) + more
 
@@ -120,10 +120,10 @@ def covariate_shift(wnid: str, classes: ClassPool) -> str:
     reading of "one level below any one of the common ancestors"; taken by the letter, one level below `entity` is
     below a common ancestor too, and a single candidate would be left.
     """
-    found = classes.widened.intersection((wnid, *classes.tree.ancestors(wnid)))
-    if not found:
+    concepts = classes.widened.intersection((wnid, *classes.tree.ancestors(wnid)))
+    if not concepts:
         return ""
-    path = classes.tree.path(wnid, found)
+    path = classes.tree.path(wnid, concepts)
     return f"{classes.words(path)}, which covers only {classes.words(classes.covered[path[-1]])} of ImageNet-1K"
 
 

@@ -27,29 +27,29 @@ def detection_tables(
         reported: Adds the paper's numbers where set and detector have the same name, in columns of their own.
         failed: Models that are missing, with their errors.
     """
-    notes = [f"{name} failed and is in no cell: {said}" for name, said in (failed or {}).items()]
+    notes = [f"{name} failed and is in no cell: {error}" for name, error in (failed or {}).items()]
     return tuple(_table(name, frame, plan, reported, notes) for name in plan.tables)
 
 
 def _table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, notes: Sequence[str]) -> DetectionTable:
     part = frame[frame["seed"].notna()] if name == "random" else frame[frame["seed"].isna()]
     blocks = tuple(_blocks(name, part, plan, reported))
-    entries = [one for block in blocks for _, row in block.rows for one in row if one is not None]
-    measured = [one for one in entries if not one.reported]
+    entries = [entry for block in blocks for _, row in block.rows for entry in row if entry is not None]
+    measured = [entry for entry in entries if not entry.reported]
     reasons = list(
-        dict.fromkeys(str(one.cell.reason) for one in measured if one.cell.reason and math.isnan(one.cell.mean))
+        dict.fromkeys(str(entry.cell.reason) for entry in measured if entry.cell.reason and math.isnan(entry.cell.mean))
     )
-    said = [f"n/a: {reason}" for reason in reasons]
+    remarks = [f"n/a: {reason}" for reason in reasons]
     printed = _reported(name) if reported else None
     if printed is not None:
-        found = any(one.reported for one in entries)
-        said.append(str(printed) if found else "the paper has no number of these sets and detectors")
+        has_reported = any(entry.reported for entry in entries)
+        remarks.append(str(printed) if has_reported else "the paper has no number of these sets and detectors")
     return DetectionTable(
         name=name,
         title=TABLES[name].title,
         blocks=blocks,
         caption=_caption(name, measured, plan),
-        notes=(*notes, *said),
+        notes=(*notes, *remarks),
         frame=_frame(name, blocks),
     )
 
@@ -104,12 +104,12 @@ class _Printed(dict[tuple[str, str], ReportedNumbers]):
         return ReportedNumbers(source="", setting="", values={})
 
     def __str__(self) -> str:
-        return str(next(one for one in self.values() if one.values))
+        return str(next(each for each in self.values() if each.values))
 
 
 def _caption(name: str, measured: Sequence[Entry], plan: Plan) -> str:
     right = " An answer is right among the classes of its set." if plan.classes == "present" else ""
-    return caption(name, [one.cell for one in measured]) + right
+    return caption(name, [entry.cell for entry in measured]) + right
 
 
 def _frame(name: str, blocks: Sequence[ModelBlock]) -> "pd.DataFrame":
@@ -117,12 +117,12 @@ def _frame(name: str, blocks: Sequence[ModelBlock]) -> "pd.DataFrame":
 
     records = [
         {"table": name, "block": block.title, "row": label, "column": column}
-        | {"mean": one.cell.mean, "sd": one.cell.sd, "low": one.cell.low, "high": one.cell.high}
-        | {"models": one.cell.seeds, "bold": one.bold, "reported": one.reported, "reason": one.cell.reason}
-        | (one.verdicts.counts() if one.verdicts else {})
+        | {"mean": entry.cell.mean, "sd": entry.cell.sd, "low": entry.cell.low, "high": entry.cell.high}
+        | {"models": entry.cell.seeds, "bold": entry.bold, "reported": entry.reported, "reason": entry.cell.reason}
+        | (entry.verdicts.counts() if entry.verdicts else {})
         for block in blocks
         for label, row in block.rows
-        for column, one in zip(block.columns, row, strict=True)
-        if one is not None
+        for column, entry in zip(block.columns, row, strict=True)
+        if entry is not None
     ]
     return pd.DataFrame.from_records(records)

@@ -30,7 +30,7 @@ class StudyStopped(OochubError):
     """What is wrong for every model alike, found before the first one predicts."""
 
 
-class Wanted(NamedTuple):
+class SetFile(NamedTuple):
     """One file of predictions that a model is to have.
 
     Attributes:
@@ -80,16 +80,16 @@ class Extractor:
         self.made: list[tuple[str, str, str]] = []
         self.kept = 0
 
-    def check(self, wanted: Iterable[Wanted]) -> None:
+    def check(self, wanted: Iterable[SetFile]) -> None:
         """Checks that the raw folders of all sets are there.
 
         Raises:
             OochubError: One is not; the expected tree is printed with what was found.
         """
-        for one in wanted:
-            self._raw_state(one.data)
+        for item in wanted:
+            self._raw_state(item.data)
 
-    def extract(self, model: StudiedModel, wanted: Iterable[Wanted]) -> dict[str, Path]:
+    def extract(self, model: StudiedModel, wanted: Iterable[SetFile]) -> dict[str, Path]:
         """The files of one model by name; those that are missing or stale are made.
 
         Raises:
@@ -97,8 +97,8 @@ class Extractor:
         OochubError: The model cannot be loaded, or its classes are not those of the sets.
         """
         wanted = list(wanted)
-        reasons = {one: self._stale(model, one) for one in wanted}
-        todo = {one: why for one, why in reasons.items() if why is not None}
+        reasons = {item: self._stale(model, item) for item in wanted}
+        todo = {item: why for item, why in reasons.items() if why is not None}
         self.kept += len(wanted) - len(todo)
         if todo and model.seed is not None:
             from oochub.studies.imagenet_ood.random_copy import random_copy
@@ -109,63 +109,63 @@ class Extractor:
         elif todo:
             folder = Path(model.source).expanduser()
             self._predict_all(model, str(folder.absolute()) if folder.is_dir() else model.source, todo)
-        return {one.name: self._file(model, one) for one in wanted}
+        return {item.name: self._file(model, item) for item in wanted}
 
-    def state(self, model: StudiedModel, one: Wanted) -> dict[str, Any]:
+    def state(self, model: StudiedModel, item: SetFile) -> dict[str, Any]:
         """What a file of predictions depends on."""
         return {
-            "set": f"{one.data} {one.split}",
+            "set": f"{item.data} {item.split}",
             "model": self._model_state(model),
-            "raw": self._raw_state(one.data),
-            "odin": dict(one.odin),
-            "rows": one.rows,
+            "raw": self._raw_state(item.data),
+            "odin": dict(item.odin),
+            "rows": item.rows,
         }
 
-    def _predict_all(self, model: StudiedModel, source: str, todo: dict[Wanted, str]) -> None:
-        for one, why in todo.items():
-            self._tell(f"{model.name}: predicting {one.name}, because {why}")
-            self._predict(model, source, one)
-            self.made.append((model.name, one.name, why))
+    def _predict_all(self, model: StudiedModel, source: str, todo: dict[SetFile, str]) -> None:
+        for item, why in todo.items():
+            self._tell(f"{model.name}: predicting {item.name}, because {why}")
+            self._predict(model, source, item)
+            self.made.append((model.name, item.name, why))
 
-    def _predict(self, model: StudiedModel, source: str, one: Wanted) -> None:
+    def _predict(self, model: StudiedModel, source: str, item: SetFile) -> None:
         from oochub.prediction.predict import predict
 
-        part = self._load(one.data)
-        if one.split not in part:
+        part = self._load(item.data)
+        if item.split not in part:
             raise StudyStopped(
-                f"{one.data} has no split {one.split}, which detectors are fitted on; it has {', '.join(part)}."
+                f"{item.data} has no split {item.split}, which detectors are fitted on; it has {', '.join(part)}."
             )
-        if one.name == TRAINING:
-            self._on_rows(min(one.rows or len(part[one.split]), len(part[one.split])))
-        if one.rows is not None and one.rows < len(part[one.split]):
-            rows = np.sort(np.random.default_rng(0).permutation(len(part[one.split]))[: one.rows])
-            part = datasets.DatasetDict({one.split: part[one.split].select(rows)})
-        file = self._file(model, one)
+        if item.name == TRAINING:
+            self._on_rows(min(item.rows or len(part[item.split]), len(part[item.split])))
+        if item.rows is not None and item.rows < len(part[item.split]):
+            rows = np.sort(np.random.default_rng(0).permutation(len(part[item.split]))[: item.rows])
+            part = datasets.DatasetDict({item.split: part[item.split].select(rows)})
+        file = self._file(model, item)
         _note(file).unlink(missing_ok=True)
         predict(
             source,
             part,
-            splits=[one.split],
+            splits=[item.split],
             features=True,
             batch_size=self._batch_size,
             images=False,
             out=file,
-            **dict(one.odin),  # type: ignore[arg-type]  # their names are those of numbers
+            **dict(item.odin),  # type: ignore[arg-type]  # their names are those of numbers
         )
         self._model_state.cache_clear()  # a download tells the commit
         with written_whole(_note(file)) as draft:
-            draft.write_text(json.dumps(self.state(model, one), indent=1, sort_keys=True) + "\n", "utf-8")
+            draft.write_text(json.dumps(self.state(model, item), indent=1, sort_keys=True) + "\n", "utf-8")
 
-    def _stale(self, model: StudiedModel, one: Wanted) -> str | None:
+    def _stale(self, model: StudiedModel, item: SetFile) -> str | None:
         """Why a file has to be made; None where it stands."""
-        file = self._file(model, one)
+        file = self._file(model, item)
         if not file.is_file():
             return "it was not made yet"
         try:
             before = json.loads(_note(file).read_text("utf-8"))
         except (OSError, json.JSONDecodeError):
             return "a run was stopped while it was written"
-        now = json.loads(json.dumps(self.state(model, one)))
+        now = json.loads(json.dumps(self.state(model, item)))
         if (
             now["model"].get("hub") and now["model"].get("commit") is None
         ):  # the cache was emptied: a commit stays itself
@@ -174,8 +174,8 @@ class Extractor:
             now["odin"] = before.get("odin")
         return next((_WORDS[key] for key in now if now[key] != before.get(key)), None)
 
-    def _file(self, model: StudiedModel, one: Wanted) -> Path:
-        return self._folder / model.name / f"{one.name}.parquet"
+    def _file(self, model: StudiedModel, item: SetFile) -> Path:
+        return self._folder / model.name / f"{item.name}.parquet"
 
     def _loaded(self, name: str) -> datasets.DatasetDict:
         return load(name, data_dir=self._place(name))

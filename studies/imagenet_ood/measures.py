@@ -95,13 +95,13 @@ def scores_of(
         fitted |= scored.detectors
         scores |= scored.scores
     if not fitted:
-        raise OochubError(f"No detector can score: {'; '.join(f'{key}: {said}' for key, said in unfit.items())}")
+        raise OochubError(f"No detector can score: {'; '.join(f'{key}: {reason}' for key, reason in unfit.items())}")
     del training
-    found = {sets[0]: _bare(replace(scored, scores=scores, detectors=fitted))}
+    scores_by_set = {sets[0]: _bare(replace(scored, scores=scores, detectors=fitted))}
     for name in tqdm(sets[1:], desc="Scoring", unit="set", leave=False, disable=None, delay=2):
         (scored,) = detector_scores([Predictions.load(files[name])], list(fitted.values()), classes=classes)
-        found[name] = _bare(scored)
-    return found, unfit
+        scores_by_set[name] = _bare(scored)
+    return scores_by_set, unfit
 
 
 def _bare(scored: ScoredSet) -> ScoredSet:
@@ -146,9 +146,9 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
     ]
     for pair in pairs:
         scores, is_ood, correct = pair_columns(sets[pair[0]], sets[pair[1]])
-        for key in (one for one in scores if one != BASELINE and BASELINE in scores):
+        for key in (each for each in scores if each != BASELINE and BASELINE in scores):
             differences = auroc_differences(scores[key], scores[BASELINE], is_ood, correct)
-            rows.extend(_row(key, pair, f"{name}{DIFFERENCE}", one) for name, one in differences.items())
+            rows.extend(_row(key, pair, f"{name}{DIFFERENCE}", each) for name, each in differences.items())
             share = gain_from_incorrect(scores[key], scores[BASELINE], is_ood, correct)
             rows.append(_row(key, pair, "gain_from_incorrect", share))
     return Measured(rows, detection)
@@ -184,11 +184,11 @@ def random_measures(sets: Mapping[str, SetScores], detectors: Sequence[str], pai
     return Measured(rows, ())
 
 
-def _row(detector: str, pair: Pair, metric: str, found: Estimate | PairedDifference) -> dict[str, Any]:
-    one, p_value = found if isinstance(found, PairedDifference) else (found, math.nan)
+def _row(detector: str, pair: Pair, metric: str, number: Estimate | PairedDifference) -> dict[str, Any]:
+    estimate, p_value = number if isinstance(number, PairedDifference) else (number, math.nan)
     place = {"detector": detector, "in": pair[0], "out": pair[1], "metric": metric}
-    numbers = {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "p_value": p_value}
-    return {**place, **numbers, "method": one.method, "reason": one.reason}
+    numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, "p_value": p_value}
+    return {**place, **numbers, "method": estimate.method, "reason": estimate.reason}
 
 
 def _every(pairs: Sequence[Pair], detectors: Sequence[str]) -> Iterator[tuple[Pair, str]]:

@@ -61,11 +61,11 @@ def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]
         lines = [
             (f"line {number}: ", line.partition("#")[0].strip()) for number, line in enumerate(text.split("\n"), 1)
         ]
-        found = [(where, line) for where, line in lines if line]
-        if not found:
+        names = [(where, line) for where, line in lines if line]
+        if not names:
             raise OochubError(f"{path} names no model. Write a model folder or Hub id a line; # begins a comment.")
-        return _models(found, f"{path}: ")
-    named = [("", str(one)) for one in models]
+        return _models(names, f"{path}: ")
+    named = [("", str(model)) for model in models]
     if not named:
         raise OochubError("There are no models. Give model folders or Hub ids.")
     return _models(named)
@@ -110,26 +110,26 @@ def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
 
 
 def _models(lines: Iterable[tuple[str, str]], file: str = "") -> list[StudiedModel]:
-    wrong, found = [], dict[str, StudiedModel]()
+    wrong, models = [], dict[str, StudiedModel]()
     for where, line in lines:
-        said = _fault(line)
+        fault = _fault(line)
         model = StudiedModel(_name(line), line)
-        if said is None and model.name in found:
-            other = found[model.name].source
-            said = (
+        if fault is None and model.name in models:
+            other = models[model.name].source
+            fault = (
                 f"{line} is named twice" if other == line else f"{line} and {other} would share one folder: rename one"
             )
-        if said is not None:
-            wrong.append(f"{where}{said}")
-        found.setdefault(model.name, model)
+        if fault is not None:
+            wrong.append(f"{where}{fault}")
+        models.setdefault(model.name, model)
     _refuse(wrong, file)
-    return list(found.values())
+    return list(models.values())
 
 
 def _refuse(wrong: list[str], file: str = "") -> None:
     if wrong:
-        shown = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        raise OochubError(f"{file}{shown}. Nothing was started; mend or leave out what is named.")
+        faults = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        raise OochubError(f"{file}{faults}. Nothing was started; mend or leave out what is named.")
 
 
 def _fault(line: str) -> str | None:
@@ -164,5 +164,5 @@ def _files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
 def _cached_commit(name: str) -> str | None:
     from huggingface_hub import try_to_load_from_cache
 
-    found = try_to_load_from_cache(name, "config.json")
-    return Path(found).parent.name if isinstance(found, str) else None
+    path = try_to_load_from_cache(name, "config.json")
+    return Path(path).parent.name if isinstance(path, str) else None

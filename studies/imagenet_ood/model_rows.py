@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.evaluation.present_classes import Classes
 from oochub.files import written_whole
 from oochub.report.detection_records import DetectionRow
-from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, Wanted
+from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile
 from oochub.studies.imagenet_ood.model_list import StudiedModel
 from oochub.studies.imagenet_ood.plan import Plan
 
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 def model_rows(
-    model: StudiedModel, plan: Plan, wanted: Sequence[Wanted], extractor: Extractor, given: Path | None, folder: Path
+    model: StudiedModel,
+    plan: Plan,
+    wanted: Sequence[SetFile],
+    extractor: Extractor,
+    own_reference: Path | None,
+    folder: Path,
 ) -> "pd.DataFrame":
     """The rows of a model on the pairs and with the detectors of a plan.
 
@@ -30,7 +35,7 @@ def model_rows(
         plan: Names pairs and detectors.
         wanted: The predictions to be had.
         extractor: Makes those that are missing.
-        given: Predictions of the training split, instead of those to be made; None for none.
+        own_reference: Predictions of the training split, instead of those to be made; None for none.
         folder: That of the study.
 
     Raises:
@@ -39,16 +44,16 @@ def model_rows(
     import pandas as pd
 
     random = model.seed is not None
-    to_predict = [one for one in wanted if given is None or one.name != TRAINING]
+    to_predict = [item for item in wanted if own_reference is None or item.name != TRAINING]
     files = extractor.extract(model, to_predict)
     keys, pairs = plan.detectors(random=random), plan.pairs(random=random)
-    now = _content(model, plan, to_predict, extractor, given)
+    now = _content(model, plan, to_predict, extractor, own_reference)
     rows, note = folder / "rows" / f"{model.name}.parquet", folder / "rows" / f"{model.name}.json"
     if rows.is_file() and note.is_file() and _covers(json.loads(note.read_text("utf-8")), now):
         frame = pd.read_parquet(rows)
         places = zip(frame["in"], frame["out"], frame["detector"], strict=True)
-        asked = [(inside, outside) in pairs and key in keys for inside, outside, key in places]
-        return frame[asked].reset_index(drop=True)
+        in_plan = [(inside, outside) in pairs and key in keys for inside, outside, key in places]
+        return frame[in_plan].reset_index(drop=True)
     from oochub.studies.imagenet_ood.measures import (
         COLUMNS,
         SetScores,
@@ -58,10 +63,14 @@ def model_rows(
         unfit_rows,
     )
 
-    reference = given if given is not None and any(one.name == TRAINING for one in wanted) else files.get(TRAINING)
+    reference = (
+        own_reference
+        if own_reference is not None and any(item.name == TRAINING for item in wanted)
+        else files.get(TRAINING)
+    )
     scores, unfit = scores_of(files, plan.sets(random=random), keys, reference, plan.classes)
     if random:
-        bare = {name: SetScores(one.is_ood, one.correct, one.scores) for name, one in scores.items()}
+        bare = {name: SetScores(item.is_ood, item.correct, item.scores) for name, item in scores.items()}
         measured = random_measures(bare, [key for key in keys if key not in unfit], pairs)
     else:
         measured = trained_measures(scores, pairs, plan.classes)
@@ -79,17 +88,17 @@ def model_rows(
 
 
 def _content(
-    model: StudiedModel, plan: Plan, predicted: Sequence[Wanted], extractor: Extractor, given: Path | None
+    model: StudiedModel, plan: Plan, predicted: Sequence[SetFile], extractor: Extractor, own_reference: Path | None
 ) -> dict[str, Any]:
     """What the rows are made of. A perturbation of ODIN is said by the key of its detector."""
     from oochub import __version__
 
-    states = {one.name: {k: v for k, v in extractor.state(model, one).items() if k != "odin"} for one in predicted}
+    states = {item.name: {k: v for k, v in extractor.state(model, item).items() if k != "odin"} for item in predicted}
     random = model.seed is not None
     content = {
         "oochub": __version__,
         "predictions": states,
-        "given": None if given is None else [given.stat().st_size, given.stat().st_mtime_ns],
+        "given": None if own_reference is None else [own_reference.stat().st_size, own_reference.stat().st_mtime_ns],
         "id_set": plan.id_set,
         "classes": plan.classes,
         "detectors": plan.detectors(random=random),
@@ -106,8 +115,8 @@ def _covers(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return (
         same
         and all(held.get(name) == state for name, state in now["predictions"].items())
-        and all(one in before["detectors"] for one in now["detectors"])
-        and all(one in before["pairs"] for one in now["pairs"])
+        and all(item in before["detectors"] for item in now["detectors"])
+        and all(item in before["pairs"] for item in now["pairs"])
     )
 
 

@@ -126,7 +126,7 @@ class Plan:
 
     def sets(self, *, random: bool) -> tuple[str, ...]:
         """The sets that trained models, or random copies, are to predict; the one in distribution first."""
-        named = [one for pair in self.pairs(random=random) for one in pair]
+        named = [name for pair in self.pairs(random=random) for name in pair]
         return tuple(dict.fromkeys([self.id_set, *named])) if named else ()
 
 
@@ -172,25 +172,25 @@ def make_plan(
         )
     if sets is not None and pairs is not None:
         raise OochubError("pairs= (--pair) names its sets: leave out sets= (--image-set).")
-    keys = None if detectors is None else list(dict.fromkeys(detector_key(made_detector(one)) for one in detectors))
-    asked = None if sets is None else list(dict.fromkeys(sets))
-    given = None if pairs is None else [(inside, outside) for inside, outside in dict.fromkeys(pairs)]
-    _check_pairs((given or ()) if names != ["random"] else ())
-    _check_sets([id_set, *(asked or ()), *(one for pair in given or () for one in pair)], id_set)
-    made = {}
+    keys = None if detectors is None else list(dict.fromkeys(detector_key(made_detector(each)) for each in detectors))
+    set_names = None if sets is None else list(dict.fromkeys(sets))
+    own_pairs = None if pairs is None else [(inside, outside) for inside, outside in dict.fromkeys(pairs)]
+    _check_pairs((own_pairs or ()) if names != ["random"] else ())
+    _check_sets([id_set, *(set_names or ()), *(each for pair in own_pairs or () for each in pair)], id_set)
+    contents = {}
     for name in names:
         kind = TABLES[name]
-        found = _pairs_of(name, id_set, asked, given)
+        columns = _pairs_of(name, id_set, set_names, own_pairs)
         rows = [key for key in keys or kind.detectors if not (key == BASELINE and name in ("differences", "gain"))]
-        if tables is None and not (found and rows) and name != "random":
+        if tables is None and not (columns and rows) and name != "random":
             continue
-        if not (found and rows):
-            lacking = "pair of sets" if not found else f"detector besides {BASELINE}"
+        if not (columns and rows):
+            lacking = "pair of sets" if not columns else f"detector besides {BASELINE}"
             raise OochubError(f"The table {name} ({kind.title}) has no {lacking}. {_help(name)}")
-        made[name] = (tuple(rows), tuple(found))
-    if not made:
+        contents[name] = (tuple(rows), tuple(columns))
+    if not contents:
         raise OochubError(f"These sets make no table. {_help('1')} Give --image-set imagenet_ood, for one.")
-    plan = Plan(id_set=id_set, tables=made, random=random, classes=classes)
+    plan = Plan(id_set=id_set, tables=contents, random=random, classes=classes)
     _check_odin(plan)
     return plan
 
@@ -211,21 +211,21 @@ def _pairs_of(name: str, id_set: str, sets: list[str] | None, pairs: list[Pair] 
     if sets is None and pairs is None:
         return [(id_set if inside == _ID else inside, outside) for inside, outside in TABLES[name].pairs]
     if name == "random":
-        named = sets if sets is not None else [one for pair in pairs or () for one in pair]
-        return [(id_set, one) for one in dict.fromkeys(named) if one != id_set]
-    found = pairs if pairs is not None else _between(id_set, sets or [])
+        named = sets if sets is not None else [name for pair in pairs or () for name in pair]
+        return [(id_set, name) for name in dict.fromkeys(named) if name != id_set]
+    candidates = pairs if pairs is not None else _between(id_set, sets or [])
     if name == "2":
-        near = [pair for pair in found if pair[1] == _OOD] or found
+        near = [pair for pair in candidates if pair[1] == _OOD] or candidates
         return sorted(near, key=lambda pair: pair[0] != id_set)
-    return [pair for pair in found if pair[0] == id_set] if name in ("3", "4", "gain") else list(found)
+    return [pair for pair in candidates if pair[0] == id_set] if name in ("3", "4", "gain") else list(candidates)
 
 
 def _between(id_set: str, sets: list[str]) -> list[Pair]:
     """Covariate shift against ImageNet-OOD (or whatever new classes there are), and ID against all new classes."""
-    new = [one for one in sets if _shift(one) == "semantic"]
+    new = [name for name in sets if _shift(name) == "semantic"]
     near = [_OOD] if _OOD in new else new
-    shifted = [one for one in sets if one not in new and one != id_set]
-    return [*((one, other) for one in shifted for other in near), *((id_set, other) for other in new)]
+    shifted = [name for name in sets if name not in new and name != id_set]
+    return [*((name, other) for name in shifted for other in near), *((id_set, other) for other in new)]
 
 
 def _shift(config: str) -> str:
@@ -233,9 +233,9 @@ def _shift(config: str) -> str:
 
 
 def _check_sets(named: Iterable[str], id_set: str) -> None:
-    for one in named:
-        if one not in ImagenetOod.builder_configs:
-            raise unknown_name("config of imagenet_ood", one, ImagenetOod.builder_configs)
+    for name in named:
+        if name not in ImagenetOod.builder_configs:
+            raise unknown_name("config of imagenet_ood", name, ImagenetOod.builder_configs)
     if _shift(id_set) == "semantic":
         raise OochubError(
             f"{id_set} has classes that no model knows, so it is not in distribution. Give --id imagenet_1k."
@@ -244,19 +244,19 @@ def _check_sets(named: Iterable[str], id_set: str) -> None:
 
 def _check_pairs(pairs: Iterable[Pair]) -> None:
     for inside, outside in pairs:
-        for one, wanted in ((inside, False), (outside, True)):
-            if one in ImagenetOod.builder_configs and (_shift(one) == "semantic") is not wanted:
+        for name, wanted in ((inside, False), (outside, True)):
+            if name in ImagenetOod.builder_configs and (_shift(name) == "semantic") is not wanted:
                 side = "out of distribution: its classes" if wanted else "in distribution: its classes"
                 known = "are those of ImageNet-1K" if wanted else "are not of ImageNet-1K"
-                raise OochubError(f"In the pair {inside}:{outside}, {one} is not {side} {known}. Write IN:OUT.")
+                raise OochubError(f"In the pair {inside}:{outside}, {name} is not {side} {known}. Write IN:OUT.")
 
 
 def _check_odin(plan: Plan) -> None:
     keys = plan.detectors(random=False) + plan.detectors(random=True)
-    found = {tuple(perturbation([key]).values()) for key in keys} - {()}
-    if len(found) > 1:
+    perturbations = {tuple(perturbation([key]).values()) for key in keys} - {()}
+    if len(perturbations) > 1:
         raise OochubError(
-            f"Predictions hold one perturbation of ODIN, and {len(found)} were asked for: "
+            f"Predictions hold one perturbation of ODIN, and {len(perturbations)} were asked for: "
             f"{', '.join(dict.fromkeys(key for key in keys if perturbation([key])))}. Use another --out for each."
         )
 

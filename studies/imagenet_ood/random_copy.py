@@ -36,13 +36,13 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
         processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(model.seed or 0)
-            made = AutoModelForImageClassification.from_config(config)
-            for layer in made.modules():
+            model_copy = AutoModelForImageClassification.from_config(config)
+            for layer in model_copy.modules():
                 if isinstance(layer, torch.nn.Conv2d):
                     torch.nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     except (OSError, ValueError) as error:
         raise OochubError(f"{model.source} gives no image classifier: {str(error).splitlines()[0]}") from error
     target = folder / model.name
-    made.save_pretrained(target)
+    model_copy.save_pretrained(target)
     processor.save_pretrained(target)
     return target

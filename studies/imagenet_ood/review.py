@@ -132,7 +132,7 @@ def review_page(
         ood=about[0],
         reference=about[1],
         store=" ".join(["oochub review", *store]),
-        marks=json.dumps([list(one) for one in (decisions or {}).values()]),
+        marks=json.dumps([list(decision) for decision in (decisions or {}).values()]),
         style=Markup(style),  # noqa: S704  our own files, no text of the data
         script=Markup(script),  # noqa: S704
         policy=f"{policy}; base-uri 'none'; form-action 'none'",
@@ -167,7 +167,7 @@ def _pictures(data: Any, ids: Sequence[str], what: str) -> dict[str, str]:
             f"{len(missing):,} of the {len(wanted):,} {what} images to show are not in the data, first {missing[0]}. "
             "Give the data that were predicted (--data-dir)."
         )
-    found = {}
+    pictures = {}
     raw = [part.select_columns(["image"]).cast_column("image", datasets.Image(decode=False)) for part in parts]
     for example in tqdm(wanted, desc=f"{what} pictures", unit="img", delay=2, disable=None):
         number, row = row_of[example]
@@ -179,5 +179,5 @@ def _pictures(data: Any, ids: Sequence[str], what: str) -> dict[str, str]:
         picture.thumbnail((_EDGE, _EDGE))
         file = io.BytesIO()
         picture.save(file, "JPEG", quality=80)
-        found[example] = "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
-    return found
+        pictures[example] = "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
+    return pictures

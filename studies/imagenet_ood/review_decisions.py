@@ -48,34 +48,34 @@ def read_decisions(path: str | Path) -> Decisions:
     file = Path(path).expanduser()
     if not file.is_file():
         raise OochubError(f"There are no decisions at {file}. The page of `oochub review` saves them there.")
-    found: dict[tuple[str, str], Decision] = {}
+    decisions: dict[tuple[str, str], Decision] = {}
     with file.open(encoding="utf-8-sig", newline="") as lines:
         rows = csv.reader(lines)
         if tuple(next(rows, ())) != Decision._fields:
             raise OochubError(f"{file} is no file of decisions: its first line must be {','.join(Decision._fields)}.")
         for row in filter(None, rows):
             where = f"{file}, line {rows.line_num}"
-            one = _checked(row, where)
-            if (one.scope, one.id) in found:
-                raise OochubError(f"{where}: a second decision on {one.scope} {one.id}. Keep one of them.")
-            found[one.scope, one.id] = one
-    return found
+            decision = _checked(row, where)
+            if (decision.scope, decision.id) in decisions:
+                raise OochubError(f"{where}: a second decision on {decision.scope} {decision.id}. Keep one of them.")
+            decisions[decision.scope, decision.id] = decision
+    return decisions
 
 
 def _checked(row: list[str], where: str) -> Decision:
     if len(row) != len(Decision._fields):
         raise OochubError(f"{where}: expected {len(Decision._fields)} values, got {len(row)}.")
-    one = Decision(*row)
-    if one.decision not in _ALLOWED.get(one.scope, ()):
+    decision = Decision(*row)
+    if decision.decision not in _ALLOWED.get(decision.scope, ()):
         allowed = "; ".join(f"{scope}: {', '.join(words)}" for scope, words in _ALLOWED.items())
-        raise OochubError(f"{where}: no decision {one.decision!r} on {one.scope!r}. Allowed are {allowed}.")
+        raise OochubError(f"{where}: no decision {decision.decision!r} on {decision.scope!r}. Allowed are {allowed}.")
     try:
-        time = datetime.fromisoformat(one.at)
+        time = datetime.fromisoformat(decision.at)
     except ValueError:
         time = datetime.min
     if time.tzinfo is None:
-        raise OochubError(f"{where}: {one.at!r} is no time with a time zone, as 2026-01-31T12:00:00Z.")
-    return one._replace(at=time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+        raise OochubError(f"{where}: {decision.at!r} is no time with a time zone, as 2026-01-31T12:00:00Z.")
+    return decision._replace(at=time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
 def merged(parts: Iterable[Decisions]) -> Decisions:
@@ -85,12 +85,12 @@ def merged(parts: Iterable[Decisions]) -> Decisions:
     >>> merged([{("image", "a"): early._replace(decision="keep", at=late)}, {("image", "a"): early}])["image", "a"][2]
     'keep'
     """
-    found: dict[tuple[str, str], Decision] = {}
+    latest: dict[tuple[str, str], Decision] = {}
     for part in parts:
-        for key, one in part.items():
-            if key not in found or one.at >= found[key].at:
-                found[key] = one
-    return found
+        for key, decision in part.items():
+            if key not in latest or decision.at >= latest[key].at:
+                latest[key] = decision
+    return latest
 
 
 def check_known(decisions: Decisions, ood: Predictions) -> None:
@@ -148,12 +148,12 @@ def keep_list(ood: Predictions, decisions: Decisions) -> list[str]:
     ['b']
     """
     check_known(decisions, ood)
-    said = {key: one.decision for key, one in decisions.items()}
+    verdicts = {key: decision.decision for key, decision in decisions.items()}
     column = "file_name" if "file_name" in ood.table.column_names else "example_id"
     rows = zip(ood.column("example_id").tolist(), class_ids(ood), ood.column(column).tolist(), strict=True)
-    return [name for example, of_class, name in rows if _stays(said, example, of_class)]
+    return [name for example, of_class, name in rows if _stays(verdicts, example, of_class)]
 
 
-def _stays(said: Mapping[tuple[str, str], str], example: str, of_class: str) -> bool:
-    own = said.get(("image", example), "open")
-    return own == "keep" or (own == "open" and said.get(("class", of_class), "open") == "open")
+def _stays(verdicts: Mapping[tuple[str, str], str], example: str, of_class: str) -> bool:
+    own = verdicts.get(("image", example), "open")
+    return own == "keep" or (own == "open" and verdicts.get(("class", of_class), "open") == "open")

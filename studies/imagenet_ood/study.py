@@ -12,7 +12,7 @@ from oochub.evaluation.present_classes import Classes
 from oochub.files import check_writable, written_whole
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
-from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, StudyStopped, Wanted
+from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile, StudyStopped
 from oochub.studies.imagenet_ood.model_list import StudiedModel, check_classes, model_state, read_models
 from oochub.studies.imagenet_ood.model_rows import model_rows
 from oochub.studies.imagenet_ood.plan import Pair, Plan, make_plan, perturbation
@@ -105,7 +105,7 @@ def study(
     listed = read_models(models)
     work = _work(plan, listed)
     folder = check_writable(Path(out) / "numbers.csv").parent
-    given = _given_reference(reference, listed, plan, reference_rows)
+    own_reference = _given_reference(reference, listed, plan, reference_rows)
     largest = {key: getattr(made_detector(key), "k", 0) for key in _keys(plan)}
 
     def check_k(rows: int) -> None:
@@ -116,9 +116,9 @@ def study(
                 )
 
     extractor = Extractor(folder / "predictions", data_dir=data_dir, batch_size=batch_size, tell=tell, on_rows=check_k)
-    wanted = {kind: _wanted(plan, kind, reference if given is None else None, reference_rows) for kind in work}
+    wanted = {kind: _wanted(plan, kind, reference if own_reference is None else None, reference_rows) for kind in work}
     for kind in work:
-        extractor.check(one for one in wanted[kind] if given is None or one.name != TRAINING)
+        extractor.check(item for item in wanted[kind] if own_reference is None or item.name != TRAINING)
     check_classes(listed, _CLASSES)
     from safetensors import SafetensorError
 
@@ -126,7 +126,7 @@ def study(
     for kind, several in work.items():
         for model in several:
             try:
-                frames.append(model_rows(model, plan, wanted[kind], extractor, given, folder))
+                frames.append(model_rows(model, plan, wanted[kind], extractor, own_reference, folder))
             except StudyStopped:
                 raise
             except (OochubError, OSError, RuntimeError, ValueError, SafetensorError) as error:
@@ -134,16 +134,16 @@ def study(
                 if tell is not None:
                     tell(f"{model.name} failed: {failed[model.name]}")
     if not frames:
-        raise OochubError(f"Every model failed. {'; '.join(f'{name}: {said}' for name, said in failed.items())}")
+        raise OochubError(f"Every model failed. {'; '.join(f'{name}: {error}' for name, error in failed.items())}")
     import pandas as pd
 
     frame = pd.concat(frames, ignore_index=True)
-    made = detection_tables(frame, plan, reported=reported, failed=failed)
-    _write(folder, frame, made)
+    table_set = detection_tables(frame, plan, reported=reported, failed=failed)
+    _write(folder, frame, table_set)
     return Study(
         folder=folder,
         frame=frame,
-        tables=made,
+        tables=table_set,
         extracted=tuple(extractor.made),
         kept=extractor.kept,
         failed=failed,
@@ -184,17 +184,17 @@ def _given_reference(
     return Path(reference)
 
 
-def _wanted(plan: Plan, kind: str, reference: str | Path | None, rows: int | None) -> list[Wanted]:
+def _wanted(plan: Plan, kind: str, reference: str | Path | None, rows: int | None) -> list[SetFile]:
     random = kind == "random"
     keys = plan.detectors(random=random)
-    made = [
-        Wanted(name, f"imagenet_ood/{name}", "test", tuple(perturbation(keys).items()))
+    files = [
+        SetFile(name, f"imagenet_ood/{name}", "test", tuple(perturbation(keys).items()))
         for name in plan.sets(random=random)
     ]
     if any({"features", "logits", "label"} & set(made_detector(key).fit_needs) for key in keys):
         data = str(reference or f"imagenet_ood/{plan.id_set}")
-        made.insert(0, Wanted(TRAINING, data, "train", rows=rows))
-    return made
+        files.insert(0, SetFile(TRAINING, data, "train", rows=rows))
+    return files
 
 
 def _write(folder: Path, frame: "pd.DataFrame", tables: Iterable[DetectionTable]) -> None:

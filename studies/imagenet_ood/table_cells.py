@@ -53,7 +53,7 @@ def measured_cell(name: str, part: "pd.DataFrame", detector: str, pair: Pair, me
     if rows.empty:
         return None
     values = [float(value) for value in rows["value"]]
-    reason = next((str(one) for one, value in zip(rows["reason"], values, strict=True) if math.isnan(value)), None)
+    reason = next((str(each) for each, value in zip(rows["reason"], values, strict=True) if math.isnan(value)), None)
     if len(values) == 1:
         low, high = float(rows["low"].iloc[0]), float(rows["high"].iloc[0])
         cell = Cell(mean=values[0], low=low, high=high, seeds=1, reason=reason or _none(rows["reason"].iloc[0]))
@@ -81,8 +81,8 @@ def _share(cell: Cell, rows: "pd.DataFrame", part: "pd.DataFrame") -> Entry:
     both = rows[[*keys, "value"]].merge(gains[[*keys, "value"]], on=keys, suffixes=("", "_gain"))
     total = float(both["value_gain"].sum())
     mean = float((both["value"] * both["value_gain"]).sum()) / total if total and not cell.reason else math.nan
-    made = Cell(mean=mean, seeds=len(rows), reason=cell.reason)
-    return Entry(made, numbers.fraction(mean), f"; {decided} of {len(rows)} gains decided")
+    share = Cell(mean=mean, seeds=len(rows), reason=cell.reason)
+    return Entry(share, numbers.fraction(mean), f"; {decided} of {len(rows)} gains decided")
 
 
 def _none(reason: Any) -> str | None:
@@ -108,21 +108,21 @@ def mark_best(rows: list[list[Entry | None]], sign: int) -> None:
     """
     for k in range(len(rows[0])):
         rivals = {
-            row: one
+            row: rival
             for row, cells in enumerate(rows)
-            if (one := cells[k]) and not any(map(math.isnan, (one.cell.mean, *one.cell.spread)))
+            if (rival := cells[k]) and not any(map(math.isnan, (rival.cell.mean, *rival.cell.spread)))
         }
         if len(rivals) < 2:
             continue
-        low, high = max(rivals.values(), key=lambda one: sign * one.cell.mean).cell.spread
-        for row, one in rivals.items():
-            if one.cell.spread[0] <= high and one.cell.spread[1] >= low:
-                rows[row][k] = one._replace(bold=True)
+        low, high = max(rivals.values(), key=lambda rival: sign * rival.cell.mean).cell.spread
+        for row, rival in rivals.items():
+            if rival.cell.spread[0] <= high and rival.cell.spread[1] >= low:
+                rows[row][k] = rival._replace(bold=True)
 
 
-def printed_cell(found: ReportedNumbers, detector: str, pair: Pair) -> Entry | None:
+def printed_cell(reported: ReportedNumbers, detector: str, pair: Pair) -> Entry | None:
     """The paper's number of a set in distribution and a detector; None where it has none."""
-    number = found.values.get((pair[0], detector))
+    number = reported.values.get((pair[0], detector))
     if number is None:
         return None
     cell = Cell(mean=number.mean)

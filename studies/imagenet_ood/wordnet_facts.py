@@ -57,7 +57,7 @@ def wordnet_facts() -> WordNet:
     rows = _rows()
     return WordNet(
         {f"n{offset}": (name,) for offset, _, _, name in rows},
-        {f"n{offset}": tuple(f"n{one}" for one in above.split()) for offset, _, above, _ in rows},
+        {f"n{offset}": tuple(f"n{number}" for number in above.split()) for offset, _, above, _ in rows},
     )
 
 
@@ -102,5 +102,5 @@ def write_wordnet_facts(
         file.write(_HEAD)
         for wnid in sorted(everything):
             of = "".join(letter for letter in sorted(members) if wnid in members[letter])
-            above = " ".join(one[1:] for one in tree.hypernyms[wnid])
+            above = " ".join(parent[1:] for parent in tree.hypernyms[wnid])
             file.write(f"{wnid[1:]}\t{of}\t{above}\t{tree.name(wnid)}\n")

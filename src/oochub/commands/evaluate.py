@@ -62,7 +62,7 @@ def evaluate(
         match=match,
         detectors=detector or None,
         reference=reference,
-        pairs=[_pair(one) for one in pair] if pair else None,
+        pairs=[_pair(names) for names in pair] if pair else None,
         probes=probe or [],
         classes=classes,  # type: ignore[arg-type]  # evaluate checks it
         seed=seed,

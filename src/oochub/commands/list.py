@@ -16,15 +16,15 @@ def list_(
 ) -> None:
     """Lists what the hub has: benchmarks, metrics, objectives, detectors, criteria."""
     wanted = [kind] if kind else catalog.kinds()
-    found = {one: {name: catalog.summary(one, name) for name in catalog.names(one)} for one in wanted}
+    summaries = {each: {name: catalog.summary(each, name) for name in catalog.names(each)} for each in wanted}
     if as_json:
-        out_console.print_json(json.dumps(found))
+        out_console.print_json(json.dumps(summaries))
         return
-    for one, entries in found.items():
-        table = Table(title=one, title_justify="left", box=None, show_header=False, pad_edge=False)
+    for each, entries in summaries.items():
+        table = Table(title=each, title_justify="left", box=None, show_header=False, pad_edge=False)
         table.add_column(no_wrap=True, style="bold")
         table.add_column()
         for name, text in entries.items():
             table.add_row(name, text)
-        out_console.print(table if entries else f"[italic]{one}[/italic]\nnone in this version")
+        out_console.print(table if entries else f"[italic]{each}[/italic]\nnone in this version")
         out_console.print()

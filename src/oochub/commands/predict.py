@@ -36,7 +36,7 @@ def predict(
     check_writable(out)
     without_weight_bars()
     data = load(benchmark, data_dir=data_dir, options=parse_options(option or []))
-    made = run(
+    predictions = run(
         model,
         data,
         splits=split or None,
@@ -49,4 +49,4 @@ def predict(
         zoom=zoom,
         out=out,
     )
-    done({"predictions": str(out), "rows": len(made)}, as_json)
+    done({"predictions": str(out), "rows": len(predictions)}, as_json)

@@ -69,27 +69,27 @@ def challenge(
     Source: Madras and Zemel, NOOCH, Section 2, steps 1 to 3.
 
     >>> data = datasets.Dataset.from_dict({"label": [0, 0, 1], "background": [0, 1, 0]})
-    >>> made = challenge(data, "mismatch", context="background")
-    >>> made.dataset.features["challenge"].int2str(made.dataset["challenge"][:])
+    >>> challenge_set = challenge(data, "mismatch", context="background")
+    >>> challenge_set.dataset.features["challenge"].int2str(challenge_set.dataset["challenge"][:])
     ['easy', 'hard_negative', 'hard_positive']
-    >>> made.counts
+    >>> challenge_set.counts
     {'train': {'easy': 1, 'hard_positive': 1, 'hard_negative': 1, 'hard': 0}}
     """
-    told = check_arguments(criterion, arguments)
+    criterion_arguments = check_arguments(criterion, arguments)
     parts = _parts(dataset)
     for name, part in parts.items():
-        check_columns(told, part.features, replace=replace, split=name)
+        check_columns(criterion_arguments, part.features, replace=replace, split=name)
     if restrict_train and "train" not in parts:
         raise OochubError(f"restrict_train drops rows of the split train; there are only {', '.join(parts)}.")
-    read = {key: _read(parts, columns) for key, columns in told.columns.items()}
-    names = _names(parts, told.columns)
-    arrays, values = _coded(told, names, read)
-    behind = None if told.behind in names else read.get(told.behind or "")
-    made, counts, dropped, start = {}, {}, 0, 0
+    read = {key: _read(parts, columns) for key, columns in criterion_arguments.columns.items()}
+    names = _names(parts, criterion_arguments.columns)
+    arrays, values = _coded(criterion_arguments, names, read)
+    behind = None if criterion_arguments.behind in names else read.get(criterion_arguments.behind or "")
+    judged, counts, dropped, start = {}, {}, 0, 0
     for name, part in parts.items():
         rows = slice(start, start + len(part))
         start = rows.stop
-        codes = _judge(told.function, {key: array[rows] for key, array in arrays.items()}, values, name)
+        codes = _judge(criterion_arguments.function, {key: array[rows] for key, array in arrays.items()}, values, name)
         counts[name] = dict(zip(KINDS, np.bincount(codes, minlength=len(KINDS)).tolist(), strict=True))
         part = part.remove_columns([column for column in MADE if column in part.column_names])
         part = part.add_column("challenge", codes, feature=datasets.ClassLabel(names=list(KINDS)))
@@ -100,8 +100,8 @@ def challenge(
             if not len(easy):
                 raise OochubError("Every example of train is hard, so that restrict_train would leave none.")
             dropped, part = len(part) - len(easy), part.select(easy)
-        made[name] = part
-    whole = datasets.DatasetDict(made) if isinstance(dataset, datasets.DatasetDict) else next(iter(made.values()))
+        judged[name] = part
+    whole = datasets.DatasetDict(judged) if isinstance(dataset, datasets.DatasetDict) else next(iter(judged.values()))
     return ChallengeSet(whole, counts, dropped)
 
 
@@ -118,28 +118,29 @@ def _parts(dataset: Any) -> dict[str, datasets.Dataset]:
 
 def _names(parts: Mapping[str, datasets.Dataset], columns: Mapping[str, Any]) -> dict[str, list[str]]:
     """The class names of the parameters that are read from a ClassLabel column."""
-    found = {}
+    names = {}
     for key, column in columns.items():
         features = [part.features[listed(column)[0]] for part in parts.values()]
         if any(feature != features[0] for feature in features):
             raise OochubError(f"Column {column!r} is not the same in all splits: {features}. Cast it to one feature.")
         if isinstance(column, str) and isinstance(features[0], datasets.ClassLabel):
-            found[key] = list(features[0].names)
-    return found
+            names[key] = list(features[0].names)
+    return names
 
 
 def _read(parts: Mapping[str, datasets.Dataset], columns: str | list[str]) -> NDArray[Any]:
     """The array of one parameter over all splits: (n,), or (n, k) of lists or of several columns."""
-    found = []
+    by_split = []
     for split, part in parts.items():
         table = part.select_columns(listed(columns)).with_format("arrow")[:]
         arrays = [
-            _array(table[one].combine_chunks(), part.features[one], f"{one!r} of {split}") for one in listed(columns)
+            _array(table[column].combine_chunks(), part.features[column], f"{column!r} of {split}")
+            for column in listed(columns)
         ]
-        found.append(arrays[0] if isinstance(columns, str) else np.column_stack(arrays))
-    if len({one.shape[1:] for one in found}) > 1:
+        by_split.append(arrays[0] if isinstance(columns, str) else np.column_stack(arrays))
+    if len({column.shape[1:] for column in by_split}) > 1:
         raise OochubError(f"Column {columns!r} holds lists of another length in each split; all must be as long.")
-    return np.concatenate(found)
+    return np.concatenate(by_split)
 
 
 def _array(column: pa.Array, feature: Any, title: str) -> NDArray[Any]:
@@ -160,23 +161,23 @@ def _array(column: pa.Array, feature: Any, title: str) -> NDArray[Any]:
 
 
 def _coded(
-    told: Arguments, names: Mapping[str, list[str]], read: Mapping[str, NDArray[Any]]
+    arguments: Arguments, names: Mapping[str, list[str]], read: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The criterion's arguments, with names for the numbers of ClassLabel columns."""
-    arrays, values = dict(read), dict(told.values)
+    arrays, values = dict(read), dict(arguments.values)
     for key, classes in names.items():
         if not (key in ("label", "present") and len(classes) == 2):
             arrays[key] = np.asarray(classes)[read[key]]
     if "present" in arrays:
         arrays["present"] = positives("present", arrays["present"])
     if {"label", "context"} <= set(arrays):
-        arrays |= _coded_alike(told.columns, names, read)
+        arrays |= _coded_alike(arguments.columns, names, read)
     allowed = values.get("allowed")
     if "value" in arrays and not _is_number(arrays["value"]) and isinstance(allowed, Collection):
-        values["allowed"] = [allowed] if isinstance(allowed, str) else [str(one) for one in allowed]
-        for one in values["allowed"]:
-            if one not in names.get("value", [one]):
-                raise unknown_name(f"class of column {told.columns['value']!r}", one, names["value"])
+        values["allowed"] = [allowed] if isinstance(allowed, str) else [str(name) for name in allowed]
+        for name in values["allowed"]:
+            if name not in names.get("value", [name]):
+                raise unknown_name(f"class of column {arguments.columns['value']!r}", name, names["value"])
     return arrays, values
 
 

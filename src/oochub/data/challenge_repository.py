@@ -61,23 +61,23 @@ def challenge_repository(
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "birds.csv").write_text("id,label,background\na,1,1\nb,1,0\n")
-    >>> made = challenge_repository(str(folder / "birds.csv"), folder / "out", "mismatch", {"context": "background"})
+    >>> _ = challenge_repository(str(folder / "birds.csv"), folder / "out", "mismatch", {"context": "background"})
     >>> datasets.load_dataset(str(folder / "out"))["train"][1]
     {'id': 'b', 'label': 1, 'background': 0, 'challenge': 1}
     """
-    told = check_arguments(criterion, arguments)
+    checked = check_arguments(criterion, arguments)
     target = check_writable(out)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise OochubError(f"{target} exists and is not an empty folder. Choose another one, or remove it first.")
     dataset = _load(
-        source, data_dir, dict(options or {}), lambda features: check_columns(told, features, replace=replace)
+        source, data_dir, dict(options or {}), lambda features: check_columns(checked, features, replace=replace)
     )
-    made = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
+    challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
     with folder_written_whole(target) as draft:
         (draft / "data").mkdir()
-        files = {name: _write(part, draft / "data", name) for name, part in made.dataset.items()}
-        (draft / "README.md").write_text(_card(source, criterion, told, made, files), "utf-8")
-    return made
+        files = {name: _write(part, draft / "data", name) for name, part in challenge_set.dataset.items()}
+        (draft / "README.md").write_text(_card(source, criterion, checked, challenge_set, files), "utf-8")
+    return challenge_set
 
 
 def _load(
@@ -138,21 +138,27 @@ def _write(part: datasets.Dataset, folder: Path, split: str) -> list[str]:
     return names
 
 
-def _card(source: str, criterion: str, told: Arguments, made: ChallengeSet, files: Mapping[str, list[str]]) -> str:
+def _card(
+    source: str, criterion: str, arguments: Arguments, challenge_set: ChallengeSet, files: Mapping[str, list[str]]
+) -> str:
     data = DatasetCardData(tags=["out-of-context", "challenge-set"])
     paths = [{"split": split, "path": [f"data/{name}" for name in names]} for split, names in files.items()]
     MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
-    first = next(iter(made.dataset.values()))
+    first = next(iter(challenge_set.dataset.values()))
     info = datasets.DatasetInfo(features=first.features)
     datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
     name = Path(source).name if Path(source).expanduser().exists() else source
-    parameters = [f"| `{key}` | column `{value}` |" for key, value in told.columns.items()]
-    parameters += [f"| `{key}` | {_shown(value)} |" for key, value in told.values.items()]
-    counts = [f"| {split} | {' | '.join(f'{n[kind]:,}' for kind in KINDS)} |" for split, n in made.counts.items()]
+    parameters = [f"| `{key}` | column `{value}` |" for key, value in arguments.columns.items()]
+    parameters += [f"| `{key}` | {_shown(value)} |" for key, value in arguments.values.items()]
+    counts = [
+        f"| {split} | {' | '.join(f'{n[kind]:,}' for kind in KINDS)} |" for split, n in challenge_set.counts.items()
+    ]
     record = BuildRecord.of(first.info.description)
     notes = [f"- {note}" for note in (record.notes if record else ())]
-    if made.dropped:
-        notes.append(f"- the {made.dropped:,} hard examples of train are counted above and left out of the data")
+    if challenge_set.dropped:
+        notes.append(
+            f"- the {challenge_set.dropped:,} hard examples of train are counted above and left out of the data"
+        )
     if first.info.license:
         notes.append(f"- licence of the source: {first.info.license}")
     return "\n".join(
@@ -160,7 +166,11 @@ def _card(source: str, criterion: str, told: Arguments, made: ChallengeSet, file
             f"---\n{data.to_yaml()}\n---\n\n# {name}: challenge set by {criterion}\n",
             f"The rows of {name} with the column `challenge`: out of context by the criterion `{criterion}` of oochub "
             f"{version('oochub')}.",
-            *([f"`challenge_value` is the `{told.behind}` behind it."] if "challenge_value" in first.features else []),
+            *(
+                [f"`challenge_value` is the `{arguments.behind}` behind it."]
+                if "challenge_value" in first.features
+                else []
+            ),
             "\n| parameter | value |\n|---|---|",
             *parameters,
             f"\n| split | {' | '.join(KINDS)} |\n|---|{'---:|' * len(KINDS)}",

@@ -44,27 +44,27 @@ def check_arguments(criterion: str | Callable[..., Any], arguments: Mapping[str,
     arrays = [name for name in parameters if hints.get(name) in (ArrayLike, ArrayLike | None)]
     if not arrays:
         raise OochubError(f"{title} has no parameter annotated numpy.typing.ArrayLike, to be read from a column.")
-    given = {name: value for name, value in arguments.items() if value is not None}
-    for name in given:
+    content = {name: value for name, value in arguments.items() if value is not None}
+    for name in content:
         if name not in parameters:
             raise unknown_name(f"parameter of {title}", name, parameters)
-    for name, one in parameters.items():
-        if one.default is one.empty and name not in given:
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in content:
             if name not in arrays:
                 raise OochubError(f"{title} needs a value for {name!r}. Its parameters: {', '.join(parameters)}.")
-            given[name] = name
-    columns = {name: given.pop(name) for name in arrays if name in given}
+            content[name] = name
+    columns = {name: content.pop(name) for name in arrays if name in content}
     for name, column in columns.items():
         names = listed(column) if isinstance(column, str | list) else []
-        if not names or not all(isinstance(one, str) and one for one in names):
+        if not names or not all(isinstance(part, str) and part for part in names):
             raise OochubError(f"{name} is read from a column: give its name, or a list of names, got {column!r}.")
-    values = {name: list(value) if isinstance(value, Iterator) else value for name, value in given.items()}
+    values = {name: list(value) if isinstance(value, Iterator) else value for name, value in content.items()}
     compared = [name for name in arrays if name not in ("present", "label")]
     has_number = any(float in (hint, *get_args(hint)) for name, hint in hints.items() if name != "return")
     return Arguments(function, columns, values, compared[0] if has_number and len(compared) == 1 else None)
 
 
-def check_columns(told: Arguments, features: Mapping[str, Any], *, replace: bool = False, split: str = "") -> None:
+def check_columns(arguments: Arguments, features: Mapping[str, Any], *, replace: bool = False, split: str = "") -> None:
     """Checks that a split has the columns that a criterion reads, and not yet those that it makes.
 
     Raises:
@@ -72,10 +72,10 @@ def check_columns(told: Arguments, features: Mapping[str, Any], *, replace: bool
             replaced.
     """
     where = f" in split {split}" if split else ""
-    for parameter, columns in told.columns.items():
+    for parameter, columns in arguments.columns.items():
         for column in listed(columns):
             if column not in features:
-                hint = f"{told.function.__name__} reads its {parameter} from it; name the column that holds it."
+                hint = f"{arguments.function.__name__} reads its {parameter} from it; name the column that holds it."
                 raise unknown_name(f"column{where}", column, features, hint)
             if not isinstance(features[column], datasets.Value | datasets.ClassLabel | datasets.List):
                 kind = type(features[column]).__name__

@@ -79,7 +79,7 @@ def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise OochubError(f"An option is written key=value, got {pair!r}. Example: --option contexts=published")
-        options[key] = [_scalar(one) for one in text.split(",")] if "," in text else _scalar(text)
+        options[key] = [_scalar(item) for item in text.split(",")] if "," in text else _scalar(text)
     return options
 
 

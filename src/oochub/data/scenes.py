@@ -61,11 +61,12 @@ class Scenes:
             data = Predictions.load(data)
         if isinstance(data, Predictions):
             chosen = data.select(_rows(data.split, split))
-            columns = {name: chosen.column(name) for name in _lying(chosen.table.column_names)}
+            columns = {name: chosen.column(name) for name in _scene_columns(chosen.table.column_names)}
             return cls._made(columns, data.metadata.facts, data.class_names, np.asarray(chosen.logits))
         part = data[split] if isinstance(data, Mapping) else data
         record = BuildRecord.of(part.info.description)
-        table = part.select_columns(_lying(part.column_names)).with_format("arrow")[:]  # numpy's would round to float32
+        own = _scene_columns(part.column_names)
+        table = part.select_columns(own).with_format("arrow")[:]  # numpy's format would round to float32
         columns = {name: table.column(name).to_numpy() for name in table.column_names}
         names = part.features["labels"].feature.names
         return cls._made(columns, record.facts if record else BuildFacts(), names, None)
@@ -77,8 +78,8 @@ class Scenes:
         if facts.context_surplus is None or facts.alpha is None or facts.beta is None:
             raise OochubError("The build record lacks the contexts: load the data with load_dataset('nooch', 'all').")
         present = np.zeros((len(columns["labels"]), len(names)), dtype=bool)
-        for row, shown in enumerate(columns["labels"]):
-            present[row, np.asarray(shown, dtype=np.int64)] = True
+        for row, labels in enumerate(columns["labels"]):
+            present[row, np.asarray(labels, dtype=np.int64)] = True
         surplus = np.full((len(names), len(names)), np.nan)
         number = {name: k for k, name in enumerate(names)}
         for name, others in facts.context_surplus.items():
@@ -112,11 +113,11 @@ class Scenes:
         return np.nan_to_num(self.surplus, nan=-1.0) > alpha
 
 
-def _lying(names: Any) -> list[str]:
-    found = [name for name in ("labels", "areas", "gist_similarity") if name in names]
-    if "labels" not in found or "areas" not in found:
+def _scene_columns(names: Any) -> list[str]:
+    columns = [name for name in ("labels", "areas", "gist_similarity") if name in names]
+    if "labels" not in columns or "areas" not in columns:
         raise OochubError(f"These are not rows of nooch/all, which has labels and areas, but {', '.join(names)}.")
-    return found
+    return columns
 
 
 def _rows(splits: NDArray[Any], split: str) -> NDArray[np.bool_]:

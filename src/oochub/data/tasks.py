@@ -57,8 +57,8 @@ def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
             'load_dataset("nooch", "all", data_dir=...).'
         )
     _check(record.benchmark, record.config, data.column_names)
-    made, columns, facts = _make(record.benchmark, _arrays(data), data.column_names, record.facts, name)
-    features = made.features(gist="challenge_gist" in columns)
+    spec, columns, facts = _make(record.benchmark, _arrays(data), data.column_names, record.facts, name)
+    features = spec.features(gist="challenge_gist" in columns)
     own = datasets.Dataset.from_dict(_numbered(columns, features), features=features)
     rest = data.remove_columns([each for each in _OF_ALL if each in data.column_names])
     joined = datasets.concatenate_datasets([rest, own], axis=1)
@@ -74,9 +74,9 @@ def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
 
 def _arrays(data: datasets.Dataset) -> dict[str, Any]:
     """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads pictures."""
-    lying = [each for each in _NEEDED if each in data.column_names]
-    table = data.select_columns(lying).with_format("arrow")[:]
-    return {each: table.column(each).to_numpy() for each in lying}
+    columns = [each for each in _NEEDED if each in data.column_names]
+    table = data.select_columns(columns).with_format("arrow")[:]
+    return {each: table.column(each).to_numpy() for each in columns}
 
 
 def _of_predictions(data: Predictions, name: str) -> Predictions:
@@ -86,16 +86,16 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
     parts = []
     facts = BuildFacts()
     names: list[str] = []
-    for one in dict.fromkeys(split.tolist()):
-        rows = data.table.filter(pa.array(split == one))
+    for part in dict.fromkeys(split.tolist()):
+        rows = data.table.filter(pa.array(split == part))
         arrays = {each: rows.column(each).to_numpy() for each in _NEEDED if each in rows.column_names}
-        made, columns, facts = _make(str(meta.benchmark), arrays, rows.column_names, meta.facts, name)
-        names = made.features(gist=False)["label"].names
-        number = data.class_names.index(made.name) if made.name in data.class_names else -1
+        spec, columns, facts = _make(str(meta.benchmark), arrays, rows.column_names, meta.facts, name)
+        names = spec.features(gist=False)["label"].names
+        number = data.class_names.index(spec.name) if spec.name in data.class_names else -1
         if number < 0:
-            raise OochubError(f"The model has no output for {made.name}, only {', '.join(data.class_names[:6])}, ...")
+            raise OochubError(f"The model has no output for {spec.name}, only {', '.join(data.class_names[:6])}, ...")
         logit = np.stack(rows.column("logits").to_numpy())[:, number]
-        parts.append(_replaced(rows, columns, made.features(gist="challenge_gist" in columns), logit))
+        parts.append(_replaced(rows, columns, spec.features(gist="challenge_gist" in columns), logit))
     return Predictions(
         pa.concat_tables(parts),
         replace(meta, kind="classes", config=name, facts=facts, class_names=tuple(names), task_of=meta.config),
@@ -123,12 +123,12 @@ def _replaced(
 
 
 def _make(
-    benchmark: str, columns: Mapping[str, Any], lying: Any, facts: BuildFacts, name: str
+    benchmark: str, columns: Mapping[str, Any], present: Any, facts: BuildFacts, name: str
 ) -> tuple[Any, dict[str, Any], BuildFacts]:
     maker = catalog.get("benchmark", benchmark).task
-    arrays = {each: columns[each] for each in _NEEDED if each in lying}
-    made: tuple[Any, dict[str, Any], BuildFacts] = maker(arrays, facts, name)
-    return made
+    arrays = {each: columns[each] for each in _NEEDED if each in present}
+    parts: tuple[Any, dict[str, Any], BuildFacts] = maker(arrays, facts, name)
+    return parts
 
 
 def _check(benchmark: str, config: str, columns: Any) -> None:

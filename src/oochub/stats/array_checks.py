@@ -193,8 +193,8 @@ def check_same_length(**arrays: Any) -> int:
     """
     lengths = {name: len(array) for name, array in arrays.items() if array is not None}
     if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise OochubError(f"All columns must have the same number of rows, got {shown}.")
+        counts = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise OochubError(f"All columns must have the same number of rows, got {counts}.")
     return next(iter(lengths.values()))
 
 

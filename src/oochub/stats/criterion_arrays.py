@@ -15,20 +15,20 @@ def column(name: str, values: ArrayLike, *, numbers: bool = False) -> NDArray[An
     Raises:
         OochubError: Another shape, a missing value, or, with `numbers`, text or an infinite one.
     """
-    found = np.asarray(values)
-    if found.ndim != 1:
-        raise OochubError(f"{name} takes one value per example, (n,), got {found.shape}.")
-    missing = pd.isna(found)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise OochubError(f"{name} takes one value per example, (n,), got {array.shape}.")
+    missing = pd.isna(array)
     if missing.any():
         raise OochubError(
-            f"{name} is missing or nan in {missing.sum()} of {len(found)} examples, first in row {missing.argmax()}. "
+            f"{name} is missing or nan in {missing.sum()} of {len(array)} examples, first in row {missing.argmax()}. "
             "Whether they are hard is undefined: leave these examples out."
         )
     if not numbers:
-        return found
-    if found.dtype.kind not in "buif" or not np.isfinite(found).all():
-        raise OochubError(f"{name} takes finite numbers, got {found.dtype} with {found[:3].tolist()} ...")
-    return found.astype(np.float64)
+        return array
+    if array.dtype.kind not in "buif" or not np.isfinite(array).all():
+        raise OochubError(f"{name} takes finite numbers, got {array.dtype} with {array[:3].tolist()} ...")
+    return array.astype(np.float64)
 
 
 def is_binary(label: NDArray[Any]) -> bool:
@@ -42,11 +42,11 @@ def positives(name: str, label: ArrayLike) -> NDArray[np.bool_]:
     Raises:
         OochubError: A label that is not of 0 and 1.
     """
-    found = column(name, label)
-    if not is_binary(found):
-        shown = ", ".join(map(str, pd.unique(found)[:5]))
-        raise OochubError(f"{name} takes truth values or 0 and 1 only, got {found.dtype} with {shown}.")
-    return found.astype(bool)
+    array = column(name, label)
+    if not is_binary(array):
+        values = ", ".join(map(str, pd.unique(array)[:5]))
+        raise OochubError(f"{name} takes truth values or 0 and 1 only, got {array.dtype} with {values}.")
+    return array.astype(bool)
 
 
 def signed(hard: NDArray[np.bool_], positive: NDArray[np.bool_] | None = None) -> NDArray[np.str_]:

@@ -137,8 +137,8 @@ def paired_delong(
         quantile, tail = special.stdtrit(freedom, level), special.stdtr(freedom, distance)
     half = -float(quantile) * error
     low, high = max(-1.0, value - half), min(1.0, value + half)
-    made = Estimate(value, low=low, high=high, n=m + n, method=method)
-    return PairedDifference(made, float(2 * tail))
+    estimate = Estimate(value, low=low, high=high, n=m + n, method=method)
+    return PairedDifference(estimate, float(2 * tail))
 
 
 def delong_covariance(label: Any, scores: Any, *, cluster: Any = None) -> Covariance:
@@ -211,8 +211,8 @@ def _clustered(auc: Array, wins: Array, losses: Array, of_positive: Array, of_ne
     a, b = len(np.unique(of_positive)), len(np.unique(of_negative))
     if min(a, b) < 2:
         return _Parts(auc, *(np.full((len(wins),) * 2, np.nan),) * 3)
-    ahead = np.stack([np.bincount(of_positive, one, count) for one in wins])
-    behind = np.stack([np.bincount(of_negative, one, count) for one in losses])
+    ahead = np.stack([np.bincount(of_positive, row, count) for row in wins])
+    behind = np.stack([np.bincount(of_negative, row, count) for row in losses])
     s10, s01 = a / (a - 1) * ahead @ ahead.T / m, b / (b - 1) * behind @ behind.T / n
     s11 = count / (count - 1) * ahead @ behind.T
     return _Parts(auc, s10 / m + s01 / n + (s11 + s11.T) / (m * n), s10 / m, s01 / n)

@@ -47,9 +47,9 @@ class Estimate(float):
         reason: str | None = None,
     ) -> "Estimate":
         """The float first: its value is fixed before the attributes are."""
-        made = super().__new__(cls, value)
-        vars(made).update(low=float(low), high=float(high), n=int(n), method=method, reason=reason)
-        return made
+        estimate = super().__new__(cls, value)
+        vars(estimate).update(low=float(low), high=float(high), n=int(n), method=method, reason=reason)
+        return estimate
 
     def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
         return (self.value,), dict(vars(self))

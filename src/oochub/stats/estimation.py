@@ -136,7 +136,7 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     0.200 [0.053, 0.334] n=150
     """
     value = first.value - second.value
-    reasons = dict.fromkeys(one.reason for one in (first, second) if one.reason)
+    reasons = dict.fromkeys(each.reason for each in (first, second) if each.reason)
     return Estimate(
         value,
         low=value - math.hypot(first.value - first.low, second.high - second.value),

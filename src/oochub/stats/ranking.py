@@ -65,7 +65,7 @@ def tallies(score: Any, is_ood: Any, correct: Any = None) -> Array:
     """
     score, kind = kinds(score, is_ood, correct)
     # Taking the places of True is much faster than indexing with the mask.
-    runs = [np.sort(score[np.flatnonzero(kind == one)]) for one in range(2 if correct is None else 3)]
+    runs = [np.sort(score[np.flatnonzero(kind == number)]) for number in range(2 if correct is None else 3)]
     ranked = np.concatenate(runs)
     order = np.argsort(ranked, kind="stable")  # timsort merges what is sorted already in one pass
     ranked = ranked[order]

@@ -62,9 +62,13 @@ def worst_group_interval(
     ]
     pick = min if worst == "smallest" else max
     at = pick(range(len(each)), key=lambda i: each[i].value)
-    without = [str(name) for (name, _), one in zip(present, each, strict=True) if math.isnan(one.low)]
+    without = [str(name) for (name, _), interval in zip(present, each, strict=True) if math.isnan(interval.low)]
     reason = f"too few rows or clusters in group {', '.join(without[:5])}" if without else None
-    low, high = (math.nan, math.nan) if without else (pick(one.low for one in each), pick(one.high for one in each))
+    low, high = (
+        (math.nan, math.nan)
+        if without
+        else (pick(interval.low for interval in each), pick(interval.high for interval in each))
+    )
     method = f"{each[at].method}, simultaneous over {len(each)} groups"
     return Estimate(each[at].value, low=low, high=high, n=each[at].n, method=method, reason=reason)
 

@@ -84,9 +84,9 @@ def _page(
     from oochub.studies.imagenet_ood.review import review_page, review_queue
 
     queue = review_queue(ood, reference, top=top)
-    shown = []
+    sources = []
     for predictions, options in ((ood, parse_options(option or [])), (reference, {})):
         name = f"{predictions.metadata.benchmark}/{predictions.metadata.config}"
         data = load(name, data_dir=data_dir, options=options)
-        shown.append((predictions, {split: data[split] for split in predictions.metadata.rows}))
-    return review_page(queue, *shown, decisions=decided)
+        sources.append((predictions, {split: data[split] for split in predictions.metadata.rows}))
+    return review_page(queue, *sources, decisions=decided)
