@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
-import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
@@ -15,7 +14,7 @@ from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.imagenet import Stored, containers
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
-from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, entering, row, set_of
+from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, columns_of, entering, set_of
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
 from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.errors import OochubError
@@ -271,14 +270,8 @@ class ImagenetOod(BenchmarkBuilder):
         if not 0 <= config.held_out < 1:
             raise OochubError(f"held_out is a share in [0, 1), got {config.held_out}.")
 
-    def _table(self, root: Path, rows: list[Any]) -> pa.Table:
-        records = [row(set_of(self.config.name), stored, root) for stored in rows]
-        columns: dict[str, Any] = {}
-        for name, feature in self.info.features.items():
-            values = [record[name] for record in records]
-            is_name = isinstance(feature, datasets.ClassLabel) and isinstance(values[0], str)
-            columns[name] = feature.str2int(values) if is_name else values
-        return pa.Table.from_pydict(columns, schema=self.info.features.arrow_schema)
+    def _columns(self, root: Path, row: Stored) -> dict[str, Any]:
+        return columns_of(set_of(self.config.name), row, root)
 
 
 def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[Stored]]:

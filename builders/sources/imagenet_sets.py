@@ -92,7 +92,7 @@ def published_name(environment: str, stored: Stored) -> str:
     return path.name
 
 
-def row(environment: str, stored: Stored, place: Path) -> dict[str, Any]:
+def columns_of(environment: str, stored: Stored, place: Path) -> dict[str, Any]:
     """Every column of a picture, its bytes read from below `place`.
 
     Raises:

@@ -106,15 +106,18 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             for start in range(0, len(rows), _ROWS):
                 yield Key(number, start), self._table(root, rows[start : start + _ROWS])
 
-    def _table(self, root: Path, rows: list[dict[str, Any]]) -> pa.Table:
+    def _table(self, root: Path, rows: list[Any]) -> pa.Table:
+        records = [self._columns(root, row) for row in rows]
         columns: dict[str, Any] = {}
         for name, feature in self.info.features.items():
-            if isinstance(feature, datasets.Image):
-                columns[name] = [_picture(root / row["file"]) for row in rows]
-                continue
-            values = [row[name] for row in rows]
+            values = [record[name] for record in records]
             columns[name] = feature.str2int(values) if _holds_names(feature, values) else values
         return pa.Table.from_pydict(columns, schema=self.info.features.arrow_schema)
+
+    def _columns(self, root: Path, row: Any) -> dict[str, Any]:
+        """The columns of a row of a shard by name, pictures as their bytes; overridden where rows are no mappings."""
+        pictures = [name for name, feature in self.info.features.items() if isinstance(feature, datasets.Image)]
+        return {**row, **{name: _picture(root / row["file"]) for name in pictures}}
 
     def _record(self, notes: Iterable[str], facts: BuildFacts) -> BuildRecord:
         """Writes what the build found into the dataset's description and returns it."""
