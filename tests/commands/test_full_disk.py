@@ -1,4 +1,4 @@
-"""A full disk at each verb: exit 2, words, and nothing half-written. RLIMIT_FSIZE stands for it."""
+"""A full disk at each command: exit 2, words, and nothing half-written. RLIMIT_FSIZE stands for it."""
 
 import resource
 import subprocess
@@ -12,7 +12,7 @@ _LIMIT = 600  # bytes: enough for locks, for none of the results
 
 @pytest.fixture(scope="module")
 def made(spawrious, tmp_path_factory) -> Path:
-    """What each verb reads: a run, predictions, a report."""
+    """What each command reads: a run, predictions, a report."""
     import oochub
     from oochub.data.load import load
     from oochub.training import train
@@ -39,8 +39,8 @@ def _main_on_a_full_disk(words: list[str]) -> tuple[int, str]:
 
 
 @pytest.mark.slow  # every command once more: half a minute
-@pytest.mark.parametrize("verb", ["build", "train", "predict", "evaluate", "report"])
-def test_full_disk(verb, made, spawrious, tmp_path):
+@pytest.mark.parametrize("command", ["build", "train", "predict", "evaluate", "report"])
+def test_full_disk(command, made, spawrious, tmp_path):
     data, out = ["--data-dir", str(spawrious)], tmp_path / "out"
     benchmark = "spawrious/o2o_hard"
     words = {
@@ -49,7 +49,7 @@ def test_full_disk(verb, made, spawrious, tmp_path):
         "predict": ["predict", str(made / "run"), benchmark, *data, "--out", str(out / "p.parquet")],
         "evaluate": ["evaluate", str(made / "preds.parquet"), "--out", str(out / "r.json")],
         "report": ["report", str(made / "report.json"), "--html", str(out / "r.html")],
-    }[verb]
+    }[command]
     code, said = _main_on_a_full_disk(words)
     assert code == 2, (code, said)
     assert "File too large" in said and "Traceback" not in said, said

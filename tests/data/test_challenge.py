@@ -1,4 +1,4 @@
-"""A criterion on any data set: what the columns hold, how classes are compared, and the verb on every source."""
+"""A criterion on any data set: what the columns hold, how classes are compared, and the command on every source."""
 
 import csv
 import json

@@ -17,7 +17,7 @@ from oochub.report import theme
 mpl.use("Agg")
 N, C = 60, 7
 OF_SCENES = ("contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share", "alpha_beta_loss")
-OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures"}  # their tests have this law of their own
+OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures"}  # their tests have this rule of their own
 SIDES = ("positive", "negative")
 
 

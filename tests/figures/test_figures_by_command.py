@@ -130,7 +130,7 @@ def test_the_same_input_gives_the_same_bytes(run, files, tmp_path):
 
 
 def test_every_figure_says_what_it_is_made_of():
-    """A figure that --plot cannot draw has a verb of its own."""
+    """A figure that --plot cannot draw has a command of its own."""
     drawn = 0
     for name in oochub.names("figure"):
         for source in ("report.json", "all.parquet", "nooch/all", "numbers.csv"):

@@ -1,4 +1,4 @@
-"""Which examples a gallery shows, against a plain loop; what stands on its axes; the verb and its wrong turns."""
+"""Which examples a gallery shows, against a plain loop; what stands on its axes; the command and its wrong turns."""
 
 import itertools
 import json

@@ -1,6 +1,6 @@
-"""Laws that every detector keeps: each file of eval_modules/detectors is found and tested without being named here.
+"""Contract of detectors, the rules that each keeps: each file of eval_modules/detectors is found and tested without being named here.
 
-Each law was seen to fail on a planted fault; `test_laws_catch_planted_faults` repeats that.
+Each rule was seen to fail on a planted fault; `test_rules_catch_planted_faults` repeats that.
 """
 
 import inspect
@@ -30,7 +30,7 @@ from oochub.eval_modules.detectors.msp import Msp
 NAMES = oochub.names("detector")
 CLASSES, WIDTH, ROWS = 12, 32, 14_400  # more rows a class than the default k of knn
 Arrays = dict[str, np.ndarray]
-Law = Callable[[type[Detector]], None]
+Rule = Callable[[type[Detector]], None]
 
 
 def world(seed: int, n: int, *, ood: bool = False, dtype: Any = np.float32) -> Arrays:
@@ -253,7 +253,7 @@ def law_fit_anew(kind: type[Detector]) -> None:
     np.testing.assert_array_equal(scores(detector.fit(**TRAIN)), scores(fitted(kind)))
 
 
-LAWS = [
+RULES = [
     law_form,
     law_direction,
     law_alone,
@@ -268,10 +268,10 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("name", NAMES)
-def test_law(name: str, law: Law) -> None:
-    law(oochub.get("detector", name))
+def test_rule(name: str, rule: Rule) -> None:
+    rule(oochub.get("detector", name))
 
 
 def test_all_detectors_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,7 +283,7 @@ def test_all_detectors_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
         assert (Path(__file__).parent / f"test_detector_{name}.py").is_file(), name
         assert "skip" not in catalog.summary("detector", name)
     with capsys.disabled():
-        print(f"\nlaws of detectors: {len(LAWS)} laws x {len(NAMES)} detectors")  # noqa: T201
+        print(f"\nlaws of detectors: {len(RULES)} rules x {len(NAMES)} detectors")  # noqa: T201
 
 
 def _lower_is_inside(self: Detector, rows: Arrays) -> np.ndarray:
@@ -335,7 +335,7 @@ def _nothing(self: Any, other: Any) -> None:
 
 
 _UPDATE = _moments.ClassMoments.update
-FAULTS: list[tuple[Law, str, str, Any, str, Any]] = [
+FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
     (law_form, "no docstring", "msp", Msp, "__doc__", "Energy."),
     (law_direction, "lower is more in-distribution", "energy", Energy, "_score", _lower_is_inside),
     (law_alone, "less the batch's mean", "energy", Energy, "_score", _against_the_batch),
@@ -356,17 +356,17 @@ FAULTS: list[tuple[Law, str, str, Any, str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("law", "fault", "name", "where", "attribute", "planted"),
+    ("rule", "fault", "name", "where", "attribute", "planted"),
     FAULTS,
     ids=[f"{one[0].__name__}-{one[1]}" for one in FAULTS],
 )
-def test_laws_catch_planted_faults(
-    law: Law, fault: str, name: str, where: Any, attribute: str, planted: Any, monkeypatch: pytest.MonkeyPatch
+def test_rules_catch_planted_faults(
+    rule: Rule, fault: str, name: str, where: Any, attribute: str, planted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(where, attribute, planted)
     with pytest.raises((AssertionError, AttributeError, KeyError, ValueError, ArithmeticError, pytest.fail.Exception)):
-        law(oochub.get("detector", name))
+        rule(oochub.get("detector", name))
 
 
 def test_every_law_has_a_planted_fault() -> None:
-    assert {law for law, *_ in FAULTS} == set(LAWS)
+    assert {rule for rule, *_ in FAULTS} == set(RULES)
