@@ -1,4 +1,4 @@
-"""Contract of detectors, the rules that each keeps: each file of eval_modules/detectors is found and tested without being named here.
+"""Contract of detectors: each file of eval_modules/detectors is found and tested by the same rules, unnamed here.
 
 Each rule was seen to fail on a planted fault; `test_rules_catch_planted_faults` repeats that.
 """
