@@ -44,8 +44,8 @@ def _summary(table: pd.DataFrame, tasks: list[str]) -> str:
     lines = ["## What it shows\n"]
     for task in tasks:
         won = [result for result in method_results(table, task) if result.against == BEATS]
-        oracle = [result for result in won if result.given == ORACLE]
-        others = [result for result in won if result.given != ORACLE]
+        oracle = [result for result in won if result.source == ORACLE]
+        others = [result for result in won if result.source != ORACLE]
         lines.append(f"- **{TASKS[task][0]}**: with groups, {_names(oracle)} beat ERM; without, {_names(others)}.")
     if "nooch/ce_car" in tasks:
         lines.append(f"- {_pairs(method_results(table, 'nooch/ce_car'))}")
@@ -88,7 +88,7 @@ def _section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> str:
     ]
     for result in results:
         name = f"**{result.title}**" if not result.against else result.title
-        cells = [name, result.given, _words(result.settings), result.inside.text(), result.outside.text()]
+        cells = [name, result.source, _words(result.settings), result.inside.text(), result.outside.text()]
         ahead = f"{result.ahead} of {rows['seed'].nunique()}" if result.against else numbers.ABSENT
         lines.append(
             f"| {' | '.join([*cells, result.gap.text(signed=True), ahead, result.against or numbers.ABSENT])} |"

@@ -55,7 +55,7 @@ class MethodResult:
     """A method on a world: its numbers, and what they say against ERM's."""
 
     title: str
-    given: str
+    source: str
     settings: dict[str, Any]
     inside: SeedInterval
     outside: SeedInterval
@@ -110,7 +110,7 @@ def method_results(table: pd.DataFrame, task: str) -> list[MethodResult]:
         results.append(
             MethodResult(
                 title=str(title),
-                given=first["given"],
+                source=first["given"],
                 settings=json.loads(first["settings"]),
                 inside=inside,
                 outside=outside,

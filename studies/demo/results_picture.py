@@ -46,7 +46,7 @@ def _panel(ax: Axes, results: list[MethodResult], most: int, title: str) -> None
     ax.axvspan(100 * erm.low, 100 * erm.high, color=theme.LIGHT["grid"], zorder=0)
     ax.axvline(100 * erm.mean, color=theme.LIGHT["ink2"], linewidth=1, zorder=1)
     for y, result in enumerate(reversed(results)):
-        style = _style(result.given)
+        style = _style(result.source)
         ax.plot([100 * result.outside.low, 100 * result.outside.high], [y, y], zorder=2, **style | {"marker": ""})
         ax.plot(100 * result.outside.mean, y, zorder=3, **style)
     ax.set_yticks(range(len(results)), [result.title for result in reversed(results)])

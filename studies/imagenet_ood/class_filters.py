@@ -147,8 +147,8 @@ def _alone(wnid: str, above: Iterable[str], parents: frozenset[str], classes: Cl
 
 
 FILTERS: Mapping[str, Filter] = {
-    one.__name__: one
-    for one in (
+    rule.__name__: rule
+    for rule in (
         *(id_classes, hypernyms, hyponyms, organism, covariate_shift),
         *(sister_classes, sister_classes_in_pool),
     )

@@ -132,10 +132,10 @@ def test_the_detector_reads_only_what_was_made_for_it(tmp_path):
     """Planted fault seen: a detector of another epsilon scored in silence."""
     sets = _sets(_EPSILON)
     report = oochub.evaluate(sets, detectors=["odin", f"odin:epsilon={_EPSILON}"])
-    assert [row["detector"] for row in report.data["detection"]] == ["odin", "odin:epsilon=0.0014"]
-    reopened = [Predictions.load(one.save(tmp_path / f"{k}.parquet")) for k, one in enumerate(sets)]
-    again = oochub.evaluate(reopened, detectors=["odin:epsilon=0.0014"]).data["detection"]
-    assert [row["metrics"] for row in again] == [report.data["detection"][1]["metrics"]]
+    assert [row.detector for row in report.detection] == ["odin", "odin:epsilon=0.0014"]
+    reopened = [Predictions.load(part.save(tmp_path / f"{k}.parquet")) for k, part in enumerate(sets)]
+    again = oochub.evaluate(reopened, detectors=["odin:epsilon=0.0014"]).detection
+    assert to_json([row.metrics for row in again]) == to_json([report.detection[1].metrics])
     with pytest.raises(oochub.OochubError, match=r"epsilon 0\.002, but .* inside were made with epsilon=0\.0014.*odin"):
         oochub.evaluate(sets, detectors=["odin:epsilon=0.002"])
     with pytest.raises(oochub.OochubError, match=r"temperature 10, but .* temperature=1000.*--odin-temperature 10"):

@@ -18,12 +18,12 @@ _HINTS = {
 }
 
 
-def check_arrays(needed: Sequence[str], given: Mapping[str, Any], *, by: str) -> dict[str, Array]:
+def check_arrays(needed: Sequence[str], arrays: Mapping[str, Any], *, by: str) -> dict[str, Array]:
     """Each of the arrays needed, as `check_array` gives it.
 
     Args:
         needed: Names.
-        given: What was given under each name, None for nothing.
+        arrays: What was passed under each name, None for nothing.
         by: Who needs them, for the error.
 
     Raises:
@@ -32,10 +32,10 @@ def check_arrays(needed: Sequence[str], given: Mapping[str, Any], *, by: str) ->
     >>> list(check_arrays(["features"], {"features": [[1.0]], "logits": None}, by="Knn(k=1)"))
     ['features']
     """
-    missing = [name for name in needed if given[name] is None]
+    missing = [name for name in needed if arrays[name] is None]
     if missing:
         raise OochubError(f"{by} needs {', '.join(missing)} and got none. {_HINTS[missing[0]]}")
-    return {name: check_array(given[name], name=name) for name in needed}
+    return {name: check_array(arrays[name], name=name) for name in needed}
 
 
 def check_array(values: Any, *, name: str) -> Array:
