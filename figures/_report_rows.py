@@ -16,11 +16,6 @@ COLORS = {"in": theme.LIGHT["inn"], "out": theme.LIGHT["out"]}
 LISTED_GROUPS = 20
 
 
-def scale_of(unit: str) -> float:
-    """What numbers of a unit are multiplied with: fractions stand as hundredths."""
-    return 100.0 if unit == "fraction" else 1.0
-
-
 def draw_point(
     ax: "Axes", y: float, estimate: Estimate, side: str | None, *, size: float, hollow: bool = False, scale: float = 100
 ) -> None:
@@ -48,7 +43,7 @@ def draw_rows(
         unit: Of the numbers.
         bars: Draws a bar from zero to each.
     """
-    scale = scale_of(unit)
+    scale = numbers.SCALES.get(unit, 1)
     for y, row in enumerate(rows):
         if numbers.is_undefined(row.estimate):
             ax.annotate(f"n/a, {wording.name(row.estimate.reason or 'no value')}", (0, y), va="center", color=INK2)

@@ -41,9 +41,10 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     chart, benchmark = gap_chart(report), report.benchmark
     ax = axes(ax, 7.0, 2.6)
     known = chart.sides
-    label = f"{numbers.points(chart.gap)} points\n{numbers.interval_points(chart.gap)}"
+    scale, unit = numbers.SCALES.get(chart.unit, 1), chart.unit
+    label = f"{numbers.points(chart.gap, unit)}{numbers.points_word(unit)}\n{numbers.interval_points(chart.gap, unit)}"
     if len(known) == 2:
-        ends = [100 * estimate for estimate in known.values()]
+        ends = [scale * estimate for estimate in known.values()]
         ax.plot(ends, [0, 0], color=theme.LIGHT["rule"], linewidth=7, solid_capstyle="butt", zorder=1)
         at = (sum(ends) / 2, 0)
         ax.annotate(label, at, (0, 14), textcoords="offset points", ha="center", va="bottom", color=INK)
@@ -51,23 +52,24 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         ax.annotate(f"gap {label}", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", color=INK)
     left = min(known, key=lambda side: known[side], default=None)
     for side, estimate in known.items():
-        draw_point(ax, 0, estimate, side, size=12, hollow=not chart.is_settled)
-        text = f"{chart.titles[side]}\n{numbers.fraction(estimate)}\n{numbers.interval(estimate)}"
+        draw_point(ax, 0, estimate, side, size=12, hollow=not chart.is_settled, scale=scale)
+        text = f"{chart.titles[side]}\n{numbers.quantity(estimate, unit)}\n{numbers.interval(estimate, unit)}"
         align = "right" if side == left else "left"
-        at = (100 * estimate, 0)
+        at = (scale * estimate, 0)
         ax.annotate(text, at, (0, -14), textcoords="offset points", ha=align, va="top", color=INK)
-    words = "perfect is 100"
+    words = [] if numbers.is_undefined(chart.perfect) else [f"perfect is {numbers.whole_points(chart.perfect, unit)}"]
     lows = [estimate.low if numbers.has_interval(estimate) else estimate.value for estimate in known.values()]
     if not numbers.is_undefined(chart.chance):
-        ax.axvline(100 * chart.chance, color=INK2, linewidth=1, linestyle=":")
-        ax.annotate("chance", (100 * chart.chance, 1), (3, -2), textcoords="offset points", va="top", color=INK2)
-        words = f"chance is {numbers.whole_points(chart.chance)}, {words}"
+        ax.axvline(scale * chart.chance, color=INK2, linewidth=1, linestyle=":")
+        ax.annotate("chance", (scale * chart.chance, 1), (3, -2), textcoords="offset points", va="top", color=INK2)
+        words = [f"chance is {numbers.whole_points(chart.chance, unit)}", *words]
         lows.append(chart.chance)
     ax.set_title(chart.sentence, loc="left", color=INK, fontsize="medium", fontweight="bold", wrap=True)
-    ax.set_xlim(100 * min(lows, default=0.0) - 3, 103)
+    if words and chart.perfect == 1:
+        ax.set_xlim(scale * (min(lows, default=0.0) - 0.03), scale * 1.03)
     ax.set_ylim(-1, 1)
     ax.set_yticks([])
     n = f"n = {numbers.count(report.gap.n_in)} {chart.titles['in']}, {out_count(report)} {chart.titles['out']}"
-    ax.set_xlabel(f"{metric_label(report, benchmark.primary_metric)}; {words}\n{n}")
+    ax.set_xlabel(f"{'; '.join(filter(None, (metric_label(report, benchmark.primary_metric), ', '.join(words))))}\n{n}")
     bare(ax, keep=("bottom",))
     return ax

@@ -172,12 +172,13 @@ def _coded(
         arrays["present"] = positives("present", arrays["present"])
     if {"label", "context"} <= set(arrays):
         arrays |= _coded_alike(arguments.columns, names, read)
-    allowed = values.get("allowed")
-    if "value" in arrays and not _is_number(arrays["value"]) and isinstance(allowed, Collection):
+    allowed, value = values.get("allowed"), arrays.get("value")
+    if value is not None and not _is_number(value) and isinstance(allowed, Collection):
         values["allowed"] = [allowed] if isinstance(allowed, str) else [str(name) for name in allowed]
         for name in values["allowed"]:
-            if name not in names.get("value", [name]):
-                raise unknown_name(f"class of column {arguments.columns['value']!r}", name, names["value"])
+            known = names.get("value", [name])
+            if name not in known:
+                raise unknown_name(f"class of column {arguments.columns.get('value')!r}", name, known)
     return arrays, values
 
 

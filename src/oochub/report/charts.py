@@ -34,7 +34,9 @@ class GapChart(NamedTuple):
         sides: The primary metric of each side that has it.
         titles: What the benchmark calls the sides.
         gap: Their difference.
+        unit: Of all these numbers.
         chance: The primary metric of guessing; nan where there is none.
+        perfect: The best that there is; nan where the metric has no upper bound.
         is_settled: False where the data do not settle the question: both marks are then hollow.
         sentence: The verdict.
     """
@@ -42,7 +44,9 @@ class GapChart(NamedTuple):
     sides: Mapping[Side, Estimate]
     titles: Mapping[Side, str]
     gap: Estimate
+    unit: str
     chance: float
+    perfect: float
     is_settled: bool
     sentence: str
 
@@ -59,12 +63,15 @@ class Curve(NamedTuple):
 def gap_chart(report: "Report") -> GapChart:
     """The chart at the head of the page."""
     estimates = {side: report.headline(side) for side in SIDES}
-    answer = verdict(report)
+    answer, description = verdict(report), report.description(report.benchmark.primary_metric)
+    unbounded = 1.0 if description.unit == "fraction" else math.nan
     return GapChart(
         sides={side: e for side, e in estimates.items() if e is not None and not numbers.is_undefined(e)},
         titles={side: wording.side_title(report.benchmark, side) for side in SIDES},
         gap=report.gap.estimate,
+        unit=description.unit,
         chance=report.benchmark.chance,
+        perfect=unbounded if description.maximum is None else description.maximum,
         is_settled=answer.is_shown,
         sentence=answer.sentence,
     )

@@ -139,12 +139,14 @@ def matched_words(report: "Report") -> str:
     reason = wording.clean(value.reason or "no interval")
     if numbers.is_undefined(value):
         return f"{wording.sentence_case(where)} the gap could not be measured: {reason}."
-    interval = numbers.interval_points(value)
+    unit, word = report.unit, numbers.points_word(report.unit)
+    interval = numbers.interval_points(value, unit)
+    before, after = numbers.points(raw, unit), numbers.points(value, unit)
     inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
     if not numbers.is_undefined(raw) and raw * value >= 0 and abs(value) <= abs(raw):
-        sentence = f"Of the gap of {numbers.points(raw)} points, {numbers.points(value)} remain {where} ({inner})."
+        sentence = f"Of the gap of {before}{word}, {after} remain {where} ({inner})."
     else:
-        sentence = f"The gap of {numbers.points(raw)} points becomes {numbers.points(value)} {where} ({inner})."
+        sentence = f"The gap of {before}{word} becomes {after} {where} ({inner})."
     if matched.share_out < 1:
         outside = wording.side_title(report.benchmark, "out").replace(" ", "-")
         counterpart = f"a counterpart {wording.side_words(report.benchmark, 'in')}"

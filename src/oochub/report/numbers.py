@@ -12,6 +12,8 @@ UNDEFINED = "n/a"
 ABSENT = "\u2013"
 _MINUS = "\u2212"
 _THIN = "\u202f"
+SCALES = {"fraction": 100}
+"""What numbers of a unit are multiplied with in print; those of other units stand as they are."""
 _UNITS = {
     "correlation": "\u22121 to 1",
     "label": "in units of the label",
@@ -49,13 +51,18 @@ def fraction(value: float | None) -> str:
     return UNDEFINED if value is None or is_undefined(value) else f"{100 * float(value):.1f}".replace("-", _MINUS)
 
 
-def points(value: float | None) -> str:
-    """A difference of fractions in points, always signed, with the true minus; the sign is that before rounding.
+def points(value: float | None, unit: str = "fraction") -> str:
+    """A difference, always signed, with the true minus: of fractions in points, else in the unit of the metric.
 
-    >>> points(-0.139), points(0.0021), points(0.0)
-    ('−13.9', '+0.2', '0.0')
+    The sign is that before rounding.
+
+    >>> points(-0.139), points(0.0021), points(0.0), points(-0.5, "correlation")
+    ('−13.9', '+0.2', '0.0', '−0.500')
     """
-    return UNDEFINED if value is None or is_undefined(value) else _signed(100 * float(value), 1)
+    if value is None or is_undefined(value):
+        return UNDEFINED
+    sign = _MINUS if value < 0 else "+" if value > 0 else ""
+    return f"{sign}{quantity(abs(float(value)), unit)}"
 
 
 def loss(value: float | None) -> str:
@@ -111,14 +118,14 @@ def interval(estimate: Bounded, unit: str = "fraction") -> str:
     return f"{quantity(estimate.low, unit)} to {quantity(estimate.high, unit)}" if has_interval(estimate) else ""
 
 
-def interval_points(estimate: Bounded) -> str:
+def interval_points(estimate: Bounded, unit: str = "fraction") -> str:
     """The bounds of a difference, both signed; "" where the estimate has none.
 
     >>> from oochub.stats.estimate import Estimate
     >>> interval_points(Estimate(-0.021, low=-0.044, high=0.002, n=536, method="bootstrap"))
     '−4.4 to +0.2'
     """
-    return f"{points(estimate.low)} to {points(estimate.high)}" if has_interval(estimate) else ""
+    return f"{points(estimate.low, unit)} to {points(estimate.high, unit)}" if has_interval(estimate) else ""
 
 
 def count(value: int) -> str:
@@ -140,13 +147,22 @@ def counts_in_text(text: str) -> str:
     return re.sub(r"(?<![\w./:-])[1-9]\d{4,}(?![\w/:-]|\.\d)", lambda match: count(int(match[0])), text)
 
 
-def whole_points(value: float) -> str:
-    """A declared size in points, without needless decimals.
+def whole_points(value: float, unit: str = "fraction") -> str:
+    """A declared size without needless decimals: of a fraction in points, else in the unit of the metric.
 
-    >>> whole_points(0.02), whole_points(0.025)
-    ('2', '2.5')
+    >>> whole_points(0.02), whole_points(0.025), whole_points(0.02, "correlation")
+    ('2', '2.5', '0.02')
     """
-    return f"{100 * float(value):.6g}"
+    return f"{100 * float(value) if unit == 'fraction' else float(value):.6g}"
+
+
+def points_word(unit: str) -> str:
+    """What follows a difference in a sentence: " points" where it is one of fractions.
+
+    >>> points_word("fraction"), points_word("correlation")
+    (' points', '')
+    """
+    return " points" if unit == "fraction" else ""
 
 
 def p_value(value: float | None) -> str:
@@ -201,8 +217,3 @@ def seeds(values: Sequence[int], example: str = "example") -> str:
     if len(values) > 1:
         return f"{len(values)} seeds"
     return f"{'1 seed' if values else 'one model'}: covers test {example}s, not training"
-
-
-def _signed(value: float, decimals: int) -> str:
-    sign = _MINUS if value < 0 else "+" if value > 0 else ""
-    return f"{sign}{abs(value):.{decimals}f}"

@@ -15,7 +15,7 @@ from oochub.report.detector_section import detection_section
 from oochub.report.findings import headings, match_title, matched_words, out_count
 from oochub.report.origin_records import EvaluatedBenchmark, SideRows
 from oochub.report.records import GroupRow, Mistake
-from oochub.report.tables import notes
+from oochub.report.tables import gap_title, notes
 from oochub.report.verdict import Verdict, verdict
 from oochub.stats.estimate import Estimate
 
@@ -66,12 +66,15 @@ def _head(report: "Report", answer: Verdict) -> Section:
     description = report.description(metric)
     reason = "no such rows" if metric in report.metrics else "not evaluated"
     absent = Estimate(float("nan"), n=0, method="none", reason=reason)
-    label = numbers.points(gap.estimate) + (", unclear" if answer.case == "unclear" else "")
+    label = numbers.points(gap.estimate, report.unit) + (", unclear" if answer.case == "unclear" else "")
+    chart = charts.gap_chart(report)
     inside, outside = (absent if e is None else e for e in map(report.headline, charts.SIDES))
     return {
-        "chart": svg.head(charts.gap_chart(report), label),
+        "chart": svg.head(chart, label) if chart.perfect == 1 else "",
+        "unit": report.unit,
+        "gap": wording.in_sentence(gap_title(report)),
         "metric": f"{wording.name(description.title)} {numbers.unit_of(metric, description.unit)}",
-        "chance": "" if numbers.is_undefined(benchmark.chance) else numbers.whole_points(benchmark.chance),
+        "chance": "" if numbers.is_undefined(benchmark.chance) else numbers.whole_points(benchmark.chance, report.unit),
         "rows": [
             ("in", _selection(benchmark.in_context), inside, numbers.count(gap.n_in)),
             ("out", _selection(benchmark.out_of_context), outside, out_count(report)),
@@ -212,7 +215,7 @@ def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> Section:
         "context": f"{place}{wording.words(mistake.context)}" if mistake.context else "",
         "answer": predicted,
         "sure": "" if numbers.is_undefined(mistake.probability) else f" at {numbers.fraction(mistake.probability)}%",
-        "text": wording.name(mistake.text or "", _LONGEST_TEXT),
+        "text": wording.name(" ".join((mistake.text or "").split()), _LONGEST_TEXT),
         "side": mistake.role,
         "url": link[0] if link else None,
         "host": wording.name(link[0].split("/")[2], 40) if link else "",

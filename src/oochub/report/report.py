@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
@@ -27,6 +27,7 @@ from oochub.report.records import (
 )
 from oochub.schema import from_json, optional, to_json
 from oochub.stats.estimate import Estimate
+from oochub.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ class Report:
 
     `report["auc_hard"]` is an `Estimate`, a float with `low`, `high`, `n` and `reason`, on all rows of the evaluation
     split; `report["out_of_context/nll"]` is one of a slice, and so is `report["hard/nll"]` where the benchmark calls
-    these rows hard; `report["worst_group"]` the worst group's accuracy; `report["gap"]` the primary metric out of
+    these rows hard; `report["worst_group"]` the worst group's accuracy; `report['gap']` the primary metric out of
     context minus in context, and `report["matched_gap"]` the same at equal values of a column, if one was matched on.
 
     Attributes:
@@ -100,7 +101,7 @@ class Report:
                 f"{path} has schema version {version}, this oochub reads {SCHEMA_VERSION}. "
                 "Make the report again from its predictions with `oochub evaluate`."
             )
-        return _with_words(from_json(cls, content, what=str(path)), content)
+        return _with_words(from_json(cls, content, what=str(path)))
 
     def save(self, path: str | Path) -> Path:
         """Writes report.json, whole or not at all."""
@@ -146,6 +147,11 @@ class Report:
         part = self.slice_of(role)
         return None if part is None else part.metrics.get(self.benchmark.primary_metric)
 
+    @property
+    def unit(self) -> str:
+        """The unit of the primary metric."""
+        return self.description(self.benchmark.primary_metric).unit
+
     def description(self, metric: str) -> MetricDescription:
         """What the numbers of a metric mean; of one that the report does not describe, its name and no direction."""
         benchmark = self.benchmark
@@ -170,7 +176,7 @@ class Report:
                     estimates[metric] = estimate
                     estimates.setdefault(metric.partition(".")[0], estimate)  # "worst_group": its headline
                 estimates[f"{part.name}/{metric}"] = estimate
-        estimates["gap"] = self.gap.estimate
+        estimates |= {"gap": self.gap.estimate}
         for row in self.detection or ():
             for metric, estimate in row.metrics.items():
                 estimates[f"{row.detector}/{row.id_set}/{row.ood_set}/{metric}"] = estimate
@@ -233,10 +239,10 @@ class Report:
         return function(self, ax=ax)
 
 
-def _with_words(report: Report, content: Any) -> Report:
+def _with_words(report: Report) -> Report:
     """A report made before reports held the words of their benchmark gets those of its declaration."""
     benchmark = report.benchmark
-    if "words" in content["benchmark"] or benchmark.name not in catalog.names("benchmark"):
+    if benchmark.words != Vocabulary() or benchmark.name not in catalog.names("benchmark"):
         return report
     words = catalog.get("benchmark", benchmark.name).of(benchmark.config).words
     return replace(report, benchmark=replace(benchmark, words=words))

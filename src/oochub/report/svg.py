@@ -5,7 +5,7 @@ scale stretches with the page, while text, strokes and marks keep their size. Cu
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -81,7 +81,7 @@ def icon(side: Side) -> Markup:
 
 
 def head(chart: GapChart, gap: str) -> Markup:
-    """The head chart: one axis from chance to perfect, both marks with their intervals, the gap above the bar.
+    """The head chart: one axis from chance to 1, both marks with their intervals, the gap above the bar.
 
     The left end is chance, unless a number lies below it. A side without a value has no mark.
 
@@ -95,20 +95,21 @@ def head(chart: GapChart, gap: str) -> Markup:
     scale = Scale(
         low=lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10), high=1.0, width=86.0
     )
-    drawn = [_axis(scale, chart.chance)]
+    drawn = [_axis(scale, chart)]
     middle = [(scale.percent(known["in"]) + scale.percent(known["out"])) / 2] if len(known) == 2 else []
     drawn += [_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
     drawn += [_whisker(scale, e, side, 64, 3) for side, e in known.items()]
     drawn += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in known.items()]
-    drawn += _head_labels(scale, known, chart.titles)
+    drawn += _head_labels(scale, chart)
     drawn += [_text(f"{max(at, 10):.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
     body = Markup("").join(drawn)
     return Markup('<svg width="100%" height="106" aria-hidden="true" focusable="false">{}</svg>').format(body)
 
 
-def _head_labels(scale: Scale, known: Mapping[Side, Estimate], titles: Mapping[Side, str]) -> list[Markup]:
+def _head_labels(scale: Scale, chart: GapChart) -> list[Markup]:
     # Outward: the left label ends at its mark, the right one begins there. In the narrowest chart, 288 px, a label
     # takes 29% of the width, so near an edge it turns inward where the other side leaves room, else it is pushed in.
+    known = chart.sides
     order = sorted(known, key=lambda side: (known[side].value, side == "in"))
     at = [scale.percent(known[side]) for side in order]
     places: dict[Side, tuple[float, str, int]] = {}
@@ -122,23 +123,23 @@ def _head_labels(scale: Scale, known: Mapping[Side, Estimate], titles: Mapping[S
     labels = []
     for side, (x, anchor, sign) in places.items():
         spot = f"{x:.2f}%"
-        labels.append(_text(spot, 15, numbers.fraction(known[side]), anchor=anchor, classes="k big"))
-        labels.append(_text(spot, 30, titles[side], anchor=anchor, dx=sign * 12))
+        labels.append(_text(spot, 15, numbers.quantity(known[side], chart.unit), anchor=anchor, classes="k big"))
+        labels.append(_text(spot, 30, chart.titles[side], anchor=anchor, dx=sign * 12))
         labels.append(
             Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(spot, sign * 5, mark(side, "0", 0, size=4))
         )
     return labels
 
 
-def _axis(scale: Scale, chance: float) -> Markup:
-    named = {} if numbers.is_undefined(chance) else {chance: "chance"}
+def _axis(scale: Scale, chart: GapChart) -> Markup:
+    named = {} if numbers.is_undefined(chart.chance) else {chart.chance: "chance"}
     values = [value for value in ticks(scale.low, scale.high) if not any(abs(value - at) <= 0.035 for at in named)]
     parts = [_line("0", f"{scale.width:.0f}%", 64, "ax")]
     for value in sorted({*values, *named, 1.0}):
         x = scale.at(value)
         anchor = "start" if scale.percent(value) < 2 else "middle"
         parts.append(Markup('<line x1="{0}" x2="{0}" y1="60" y2="68" class="ax"/>').format(x))
-        parts.append(_text(x, 84, f"{100 * value:.4g}", anchor=anchor))
+        parts.append(_text(x, 84, f"{numbers.SCALES.get(chart.unit, 1) * value:.4g}", anchor=anchor))
     for value, word in (named | {1.0: "perfect"}).items():
         parts.append(_text(scale.at(value), 100, word, anchor="start" if scale.percent(value) < 8 else "middle"))
     return Markup("").join(parts)

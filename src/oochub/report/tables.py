@@ -112,14 +112,14 @@ def sides_table(report: "Report") -> TextTable:
         pair = [None if part is None else part.metrics.get(metric) for part in (inside, outside)]
         if any(estimate is not None for estimate in pair):
             unit = report.description(metric).unit
-            difference = _cell(gap.estimate, signed=True) if metric == gap.metric else numbers.ABSENT
+            difference = _cell(gap.estimate, report.unit, signed=True) if metric == gap.metric else numbers.ABSENT
             rows.append((_head(report, metric), *(_cell(estimate, unit) for estimate in pair), difference))
         if metric == benchmark.primary_metric and not numbers.is_undefined(benchmark.chance):
-            chance = numbers.fraction(benchmark.chance)
+            chance = numbers.quantity(benchmark.chance, report.unit)
             rows.append(("chance", chance, chance, numbers.ABSENT))
     rows.append(("n", numbers.count(gap.n_in), out_count(report), numbers.ABSENT))
     titles = [wording.sentence_case(wording.side_title(benchmark, side)) for side in ("in", "out")]
-    return TextTable(heads=("Metric", *titles, "Gap, points"), rows=tuple(rows))
+    return TextTable(heads=("Metric", *titles, gap_title(report)), rows=tuple(rows))
 
 
 def slices_table(report: "Report") -> TextTable:
@@ -130,7 +130,7 @@ def slices_table(report: "Report") -> TextTable:
         cells = [_cell(part.metrics.get(metric), report.description(metric).unit) for metric in metrics]
         rows.append((wording.slice_words(benchmark, part), *cells, numbers.count(part.n)))
     if benchmark.primary_metric in metrics and not numbers.is_undefined(benchmark.chance):
-        chance = {benchmark.primary_metric: numbers.fraction(benchmark.chance)}
+        chance = {benchmark.primary_metric: numbers.quantity(benchmark.chance, report.unit)}
         rows.append(("chance", *(chance.get(metric, numbers.ABSENT) for metric in metrics), numbers.ABSENT))
     heads = ("Slice", *(_head(report, metric) for metric in metrics), "n")
     return TextTable(heads=heads, rows=tuple(rows))
@@ -179,6 +179,11 @@ def detector_tables(report: "Report") -> list[TextTable]:
     return tables
 
 
+def gap_title(report: "Report") -> str:
+    """The head of a column of gaps: "Gap, points", or "Gap" where they are no fractions."""
+    return "Gap, points" if report.unit == "fraction" else "Gap"
+
+
 def notes(report: "Report") -> list[str]:
     """The caveats of the data, with their counts set as counts."""
     return [numbers.counts_in_text(wording.name(note, 400)) for note in report.notes]
@@ -217,11 +222,11 @@ def _head(report: "Report", metric: str) -> str:
 
 
 def _cell(estimate: Estimate | None, unit: str = "fraction", *, signed: bool = False) -> str:
-    """The value, a line feed, and its interval or the reason why it has none; `signed` is a difference in points."""
+    """The value, a line feed, and its interval or the reason why it has none; `signed` is a difference."""
     if estimate is None:
         return numbers.ABSENT
-    value = numbers.points(estimate) if signed else numbers.quantity(estimate, unit)
-    interval = numbers.interval_points(estimate) if signed else numbers.interval(estimate, unit)
+    value = numbers.points(estimate, unit) if signed else numbers.quantity(estimate, unit)
+    interval = numbers.interval_points(estimate, unit) if signed else numbers.interval(estimate, unit)
     return f"{value}\n{interval or wording.name(estimate.reason or 'no interval')}"
 
 

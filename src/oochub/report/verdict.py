@@ -126,7 +126,9 @@ def _case(report: "Report") -> Case:
 
 def _headline(report: "Report", case: Case) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
-    benchmark, gap = report.benchmark, report.gap.estimate
+    benchmark, gap, unit = report.benchmark, report.gap.estimate, report.unit
+    practical = f"{numbers.whole_points(benchmark.practical_gap, unit)}{numbers.points_word(unit)}"
+    bounds = f"{numbers.points(gap.low, unit)} and {numbers.points(gap.high, unit)}{numbers.points_word(unit)}"
     cause, outside = wording.name(benchmark.words.cause), wording.side_words(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
     effect = f"effect of {cause}" if cause else "difference"
@@ -135,11 +137,11 @@ def _headline(report: "Report", case: Case) -> tuple[str, str]:
         "too_few": (f"Too few {wording.side_title(benchmark, 'out').replace(' ', '-')} examples to say.", ""),
         "relies": (f"This model {worse}.", ""),
         "slight": (f"This model is slightly worse {outside}.", ""),
-        "no_effect": (f"Any {effect} is smaller than {numbers.whole_points(benchmark.practical_gap)} points.", ""),
+        "no_effect": (f"Any {effect} is smaller than {practical}.", ""),
         "reversed": (f"This model does better {outside}.", "Check labels and slices before believing it."),
         "unclear": (
             f"No clear sign that this model {worse}.",
-            f"The data allow a gap between {numbers.points(gap.low)} and {numbers.points(gap.high)} points.",
+            f"The data allow a gap between {bounds}.",
         ),
     }
     return sentences[case]
@@ -180,7 +182,7 @@ def _lead(report: "Report") -> str:
 
 
 def _of_100(value: float, unit: str) -> str:
-    return f"{numbers.fraction(value)} of 100" if unit == "fraction" else f"{numbers.quantity(value, unit)} {unit}"
+    return f"{numbers.fraction(value)} of 100" if unit == "fraction" else numbers.quantity(value, unit)
 
 
 def _lead_of_worst_group(report: "Report") -> str:
@@ -200,13 +202,14 @@ def _how_much(report: "Report") -> Fact:
     if numbers.is_undefined(gap.estimate):
         reason = wording.clean(gap.estimate.reason or "the gap could not be computed")
         return Fact(title, numbers.UNDEFINED, f": {reason}.")
-    interval = numbers.interval_points(gap.estimate)
+    interval = numbers.interval_points(gap.estimate, report.unit)
     inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
     where = (
         f"{numbers.count(gap.n_in)} examples {wording.side_words(benchmark, 'in')} against {out_count(report)} "
         f"{wording.side_words(benchmark, 'out')}"
     )
-    return Fact(title, f"{numbers.points(gap.estimate)} points", f" of {metric} ({inner}), {where}.")
+    size = f"{numbers.points(gap.estimate, report.unit)}{numbers.points_word(report.unit)}"
+    return Fact(title, size, f" of {metric} ({inner}), {where}.")
 
 
 def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
@@ -250,16 +253,16 @@ def _on_object(report: "Report", thing: str) -> Fact:
 def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
     if case == "failed" and inside is not None:
-        chance = numbers.whole_points(benchmark.chance)
-        answer = f"{_inside(report)} {numbers.interval(inside)}, chance is {chance}."
+        chance = numbers.whole_points(benchmark.chance, report.unit)
+        answer = f"{_inside(report)} {numbers.interval(inside, report.unit)}, chance is {chance}."
     elif case == "too_few":
         smallest, reason = gap.n_out_smallest, gap.estimate.reason or "the gap has no interval"
         outside = wording.side_title(benchmark, "out").replace(" ", "-")
         few = f"{numbers.count(smallest)} in the smallest {outside} set, {_FEWEST} are needed."
         answer = few if smallest < _FEWEST else f"Undefined: {wording.clean(reason)}."
     elif case == "no_effect":
-        d = numbers.whole_points(benchmark.practical_gap)
-        answer = f"The interval lies between \u2212{d} and +{d} points."
+        d = numbers.whole_points(benchmark.practical_gap, report.unit)
+        answer = f"The interval lies between \u2212{d} and +{d}{numbers.points_word(report.unit)}."
     else:
         answer = f"The interval {'includes' if gap.estimate.low <= 0 <= gap.estimate.high else 'excludes'} zero."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)

@@ -1,0 +1,160 @@
+"""Contract: every metric alone, every pair of metrics and none is evaluated, saved, loaded and rendered in every form.
+
+Or it is refused before the first slow step, and only where the data lack a column that the metric needs, or hold
+another kind of output than it scores. Seen to fail on planted faults: a page that takes the primary metric's number for
+granted, a figure that shows "error_rate" whatever there is, a metric that is refused after the first slice is scored.
+"""
+
+import inspect
+import io
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from parsed_page import ParsedPage
+from rich.console import Console
+
+import oochub
+from oochub.evaluation.evaluated import arguments
+from oochub.metric import facts_of
+from oochub.report.charts import FEWEST
+from oochub.report.report import Report
+from oochub.report.tables import terminal
+
+mpl.use("Agg")
+METRICS = oochub.names("metric")
+FIGURES = [
+    n for n in oochub.names("figure") if next(iter(inspect.signature(oochub.get("figure", n)).parameters)) == "report"
+]
+N = 80
+OF_CLASSES = {"label", "prediction", "probability", "score"}  # what two classes give without a further column
+
+
+def _columns():
+    """What metrics may ask for beside labels and answers: half of the rows are hard, some out of distribution."""
+    hard = np.where(np.arange(N) % 2 == 1, "hard_positive", "hard_negative")
+    challenge = np.where(np.arange(N) % 4 < 2, "easy", hard)
+    rng = np.random.default_rng(0)
+    group = np.where(challenge == "easy", np.where(np.arange(N) % 2, "b", "a"), "c")
+    return {"challenge": challenge, "group": group, "is_ood": rng.random(N) < 0.3, "correct": rng.random(N) < 0.7}
+
+
+def _predictions(kind, **columns):
+    label = np.arange(N) % 2
+    z = np.random.default_rng(1).normal(size=N) + 2 * label - 1
+    if kind == "number":
+        return oochub.Predictions.from_arrays(value=z, label=label + 0.1 * z, **columns)
+    if kind == "labels":
+        labels = [[float(one), float(1 - one), float("nan")] for one in label]
+        return oochub.Predictions.from_arrays(logits=np.stack([z, -z, z], 1), labels=labels, **columns)
+    width = 3 if kind == "three classes" else 2
+    logits = np.stack([0 * z, z, -1 - z * z][:width], 1)
+    return oochub.Predictions.from_arrays(logits=logits, label=label, **columns)
+
+
+def _outputs(metric):
+    return facts_of(oochub.get("metric", metric)).outputs
+
+
+def _evaluate(predictions, metrics):
+    return oochub.evaluate(predictions, metrics=metrics, resamples=100)
+
+
+def _check_renderings(report, folder):
+    """The same report from its file; every text, without a nan; every figure, or why the report lacks what it shows."""
+    loaded = Report.load(report.save(folder / "report.json"))
+    assert {key: repr(loaded[key]) for key in loaded} == {key: repr(report[key]) for key in report}
+    stream = io.StringIO()
+    Console(file=stream, width=120).print(terminal(loaded))
+    texts = [stream.getvalue(), loaded.to_markdown(), loaded.to_latex()]
+    texts += [ParsedPage(loaded.to_html(images=images)).words for images in (True, False)]
+    for text in texts:
+        assert not re.search(r"\b(nan|None|inf)\b", text), text
+    frame = loaded.to_pandas()
+    assert (
+        sorted(frame["value"].dropna()) == sorted(value for value in _every_number(loaded) if value == value)
+        and "value" in frame.to_csv()
+    )
+    lacks = {
+        "groups": not any(row.error_rate is not None for row in loaded.group_rows),
+        "reliability": not any(b.n >= FEWEST for part in (loaded.calibration or {}).values() for b in part.bins),
+        "detection": not loaded.detection,
+        "slices": not any(part.metrics for part in loaded.slices),
+    }
+    for name in FIGURES:
+        if lacks.get(name):
+            with pytest.raises(oochub.OochubError, match="plot another kind"):
+                loaded.plot(name)
+        else:
+            assert loaded.plot(name).has_data() or name == "gap"
+    mpl.pyplot.close("all")
+
+
+def _every_number(report):
+    yield from (value for part in report.slices for value in part.metrics.values())
+    yield report.gap.estimate
+    for row in report.group_rows:
+        yield from (value for value in (row.accuracy, row.error_rate, row.nll) if value is not None)
+
+
+def _refused(predictions, metrics, monkeypatch, said):
+    with monkeypatch.context() as patched, pytest.raises(oochub.OochubError, match=said):
+        patched.setattr("oochub.evaluation.evaluate.slice_of", lambda *_: pytest.fail("refused after a slow step"))
+        _evaluate(predictions, metrics)
+
+
+@pytest.fixture(scope="module")
+def complete():
+    """Predictions of each kind of output that have every column."""
+    return {kind: _predictions(kind, **_columns()) for kind in ("classes", "labels", "number")}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_metric_alone_and_with_every_other(metric, complete, tmp_path, monkeypatch):
+    rendered = 0
+    for other in METRICS[METRICS.index(metric) :]:
+        for kind, predictions in complete.items():
+            if all(kind in _outputs(name) for name in (metric, other)):
+                report = _evaluate(predictions, list(dict.fromkeys((metric, other))))
+                assert {name.partition(".")[0] for name in report.metrics} == {metric, other}
+                _check_renderings(report, tmp_path)
+                rendered += 1
+            else:
+                _refused(predictions, [metric, other], monkeypatch, f"these predictions are of the kind {kind}")
+    assert rendered
+
+
+@pytest.mark.parametrize("kind", ["classes", "labels", "number"])
+def test_no_metric_named(kind, complete, tmp_path):
+    for metrics in (None, []):
+        _check_renderings(_evaluate(complete[kind], metrics), tmp_path)
+
+
+@pytest.mark.parametrize("metric", [name for name in METRICS if "classes" in _outputs(name)])
+def test_only_a_column_that_is_needed_is_asked_for(metric, tmp_path, monkeypatch):
+    """Without any further column, and without a score, which three classes do not give."""
+    needed = set(arguments(oochub.get("metric", metric), required=True))
+    for kind, given in (("classes", OF_CLASSES), ("three classes", OF_CLASSES - {"score"})):
+        if needed <= given:
+            _check_renderings(_evaluate(_predictions(kind), [metric]), tmp_path)
+        else:
+            missing = "|".join(sorted(needed - given))
+            _refused(_predictions(kind), [metric], monkeypatch, f"The metric {metric} needs ({missing})")
+    further = {name: column for name, column in _columns().items() if name in needed}
+    _check_renderings(_evaluate(_predictions("classes", **further), [metric]), tmp_path)
+
+
+def test_the_command_line_prints_what_there_is(tmp_path, complete, monkeypatch, capsys):
+    from oochub.cli import main
+
+    path, out = complete["classes"].save(tmp_path / "p.parquet"), tmp_path / "r.json"
+    outputs = [f"--{form}={tmp_path / form}" for form in ("html", "markdown", "latex")]
+    for words in (["evaluate", path, "--metric", "nll", "--out", out], ["report", out], ["report", out, *outputs]):
+        monkeypatch.setattr("sys.argv", ["oochub", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        shown = capsys.readouterr()
+        assert stopped.value.code == 0, shown.err
+        assert "NLL nats ↓" in shown.out or outputs[0] in words
+    assert all((tmp_path / form).stat().st_size for form in ("html", "markdown", "latex"))
