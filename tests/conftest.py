@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,18 +15,17 @@ os.environ["OMP_NUM_THREADS"] = "1"  # some tests fork, and OpenMP does not surv
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("OOCHUB_DATA", None)
 
+# Hugging Face caches of the session, so a test never meets what an earlier run or the user built. They are named before
+# `datasets` and `evaluate` are imported, which only some tests need.
+_CACHES = Path(tempfile.mkdtemp(prefix="oochub-caches-"))
+os.environ["HF_DATASETS_CACHE"] = str(_CACHES / "datasets")
+os.environ["HF_MODULES_CACHE"] = str(_CACHES / "modules")
+os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
 
-@pytest.fixture(scope="session", autouse=True)
-def own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Hugging Face caches of the session, so a test never meets what an earlier run or the user built."""
-    import datasets
-    import evaluate
 
-    folder = tmp_path_factory.mktemp("caches")
-    os.environ["HF_DATASETS_CACHE"] = datasets.config.HF_DATASETS_CACHE = str(folder / "datasets")
-    os.environ["HF_MODULES_CACHE"] = str(folder / "modules")
-    datasets.config.HF_MODULES_CACHE = evaluate.config.HF_MODULES_CACHE = folder / "modules"
-    datasets.disable_progress_bars()
+def pytest_unconfigure() -> None:
+    """Removes the caches."""
+    shutil.rmtree(_CACHES, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
