@@ -58,11 +58,11 @@ A built repository loads without oochub: `load_dataset("<folder or repository>"{
 
 ## Raw files
 
-| file | from | size | licence |
+| file | from | size | license |
 |---|---|---|---|
 {files}
 
-Licence of the images: {benchmark.images_license}. Licence of the labels: {benchmark.annotations_license}.
+License of the images: {benchmark.images_license}. License of the labels: {benchmark.annotations_license}.
 
 ## Citation
 

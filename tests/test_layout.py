@@ -43,7 +43,7 @@ ORDER = (
 """What imports what: a module imports only what stands on an earlier line, or in its own room. The longest name that
 fits a module places it: a record (prediction.metadata) may stand before the steps of its room."""
 BY_NAME = {"trainers": ("eval_modules", "builders"), "eval_modules": ("builders",)}
-"""What a folder reaches only by the catalogue, though it stands on an earlier line."""
+"""What a folder reaches only by the catalog, though it stands on an earlier line."""
 HEAVY = ("datasets", "torch", "transformers", "evaluate", "pandas", "scipy.stats", "sklearn", "matplotlib")
 BUT_PANDAS = tuple(name for name in HEAVY if name != "pandas")  # pyarrow imports it where it is installed
 COMMAND = "import sys, oochub.cli\nsys.argv[1:] = {}\ntry:\n  oochub.cli.main()\nexcept SystemExit:\n  print()"
@@ -73,7 +73,7 @@ def _upward(graph: Graph) -> list[str]:
 
 
 def _unnamed(graph: Graph) -> list[str]:
-    """The imports of what should be asked of the catalogue by its name."""
+    """The imports of what should be asked of the catalog by its name."""
     plugins = {catalog.module_name(kind, name) for kind in catalog.kinds() for name in catalog.names(kind)}
     lines = []
     for module, others in graph.items():

@@ -94,7 +94,7 @@ def recipe(
 
 
 def objective_name(objective: Objective) -> str:
-    """The name of an objective in the catalogue: that of its file.
+    """The name of an objective in the catalog: that of its file.
 
     >>> from oochub.trainers.objectives.erm import Erm
     >>> objective_name(Erm())

@@ -58,7 +58,7 @@ class RobustTrainer:
         args: The settings.
         train_dataset: A `datasets.Dataset` with `image`, `text` or `array`, labels and the environment column.
         eval_dataset: The validation split; without one the last epoch is kept.
-        objective: An Objective of the catalogue, made with its hyperparameters.
+        objective: An Objective of the catalog, made with its hyperparameters.
         image_processor: The processor of the model, for pictures.
         tokenizer: The tokenizer of the model, for texts.
         processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an

@@ -27,7 +27,7 @@ class CocoTable:
     Attributes:
         image_id: (n,) COCO image ids.
         file_name: (n,) file below `images/`, "val2017/000000000139.jpg".
-        license: (n,) name of the picture's licence, "" where the file does not say.
+        license: (n,) name of the picture's license, "" where the file does not say.
         source_url: (n,) where the picture was published, "" where the file does not say.
         area: (n, 171) float64, sum of the annotations' `area` over height x width: a fraction of the image, crowds
             included; annotations that overlap add up. Columns in the order of `CATEGORY_IDS`.

@@ -21,7 +21,7 @@ class RawFile:
         path: Where it must lie below the data folder, e.g. "annotations/instances_val2017.json".
         url: The download that contains it.
         size: The size of that download in words, e.g. "18 GB".
-        license: The licence of its content.
+        license: The license of its content.
         required: False when the builder works without it.
         note: What it is for, when the name does not say so.
         also: Another place where it may lie.
@@ -74,8 +74,8 @@ class Benchmark:
         output: The kind of output: "classes" (one class a row), "labels" (several, each there or not), "number".
         words: What report, page and terminal call all this.
         task_category: What the Hub calls the task: "image-classification", "text-classification", ...
-        images_license: Licence of the pictures.
-        annotations_license: Licence of the labels.
+        images_license: License of the pictures.
+        annotations_license: License of the labels.
         environments: Column with the training environments by default.
         group_column: Column of the groups: `group`, one a row, or `groups`, a list a row, which may overlap.
         context_column: Column that holds the context.

@@ -31,7 +31,7 @@ _STUDIES = _CORE / "studies"
 
 
 def kinds() -> list[str]:
-    """The kinds of things in the catalogue.
+    """The kinds of things in the catalog.
 
     >>> kinds()
     ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'figure', 'command']

@@ -1,4 +1,4 @@
-"""Where an artefact comes from: versions and settings, apart from what differs between two equal runs."""
+"""Where an artifact comes from: versions and settings, apart from what differs between two equal runs."""
 
 import platform
 import sys
@@ -11,7 +11,7 @@ _PACKAGES = ("accelerate", "datasets", "evaluate", "numpy", "pillow", "scipy", "
 
 
 def provenance(**fields: Any) -> dict[str, Any]:
-    """The record of an artefact: `fields`, the versions, and apart from them `when` and `where`.
+    """The record of an artifact: `fields`, the versions, and apart from them `when` and `where`.
 
     Two runs of the same command give equal records but for `when` and `where`. No user or host name, no absolute
     path, no environment variable enters.

@@ -1,4 +1,4 @@
-"""Contract tests over every benchmark of the catalogue: what its file declares, and what its builder builds.
+"""Contract tests over every benchmark of the catalog: what its file declares, and what its builder builds.
 
 A benchmark names its toy world and the configs to try in its declaration (`toy_world`, `tried_configs`); nothing is
 edited here. Each failure says which rule is broken and what to do.

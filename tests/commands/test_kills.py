@@ -1,4 +1,4 @@
-"""SIGKILL at 20 random moments of each step: the next run finishes, and its artefacts equal an undisturbed run's.
+"""SIGKILL at 20 random moments of each step: the next run finishes, and its artifacts equal an undisturbed run's.
 
 Each step runs in a child forked from a server that has imported everything, so that the moments fall into the work and
 not into imports. One thread, deterministic algorithms.

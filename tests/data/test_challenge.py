@@ -194,7 +194,7 @@ def test_criteria_of_others(monkeypatch):
         ("threshold", {"value": "place", "at": 2013}, "Split train: value takes finite numbers"),
         ("threshold", {"value": "gaps", "at": 2013}, "'gaps' of train has no value in 1 of 2 rows"),
         ("threshold", {"value": "year", "at": 2013, "label": "classes"}, "0 and 1 only"),
-        ("mismatch", {"label": "unlabelled", "context": "year"}, "'unlabelled' of train has no value in 1 of 2 rows"),
+        ("mismatch", {"label": "unlabeled", "context": "year"}, "'unlabeled' of train has no value in 1 of 2 rows"),
         ("co_occurrence", {"present": "classes", "context_areas": ["year"]}, "0 and 1 only"),
         ("co_occurrence", {"present": "place", "context_areas": ["year"]}, "0 and 1 only"),
         ("co_occurrence", {"present": "binary", "context_areas": "ragged"}, "lists of 1 to 2"),
@@ -208,7 +208,7 @@ def test_what_cannot_be_judged_is_said(criterion, arguments, words):
         "gaps": Value("int64"),
         "place": Value("string"),
         "classes": ClassLabel(names=["a", "b", "c"]),
-        "unlabelled": ClassLabel(names=["a", "b"]),
+        "unlabeled": ClassLabel(names=["a", "b"]),
         "binary": ClassLabel(names=["no", "yes"]),
         "ragged": List(Value("float32")),
     }
@@ -218,7 +218,7 @@ def test_what_cannot_be_judged_is_said(criterion, arguments, words):
         "gaps": [1, None],
         "place": ["grass", "sand"],
         "classes": [0, 2],
-        "unlabelled": [0, -1],
+        "unlabeled": [0, -1],
         "binary": [0, 1],
         "ragged": [[0.1], [0.1, 0.2]],
     }

@@ -113,7 +113,7 @@ def bytes_of(out: Path) -> bytes:
     return (out / "model.safetensors").read_bytes()
 
 
-def artefacts(out: Path) -> dict[str, Any]:
+def artifacts(out: Path) -> dict[str, Any]:
     """Every file of a finished run; the recipe without the fields that may differ between two equal runs."""
     files = {file.name: file.read_bytes() for file in out.iterdir()}
     return files | {"recipe.json": without_when_and_where(json.loads(files["recipe.json"]))}

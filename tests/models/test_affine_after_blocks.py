@@ -16,7 +16,7 @@ from trainings import (
     CLASSES,
     SIZE,
     Stop,
-    artefacts,
+    artifacts,
     bytes_of,
     made_split,
     stopped_after,
@@ -193,7 +193,7 @@ def test_a_stop_changes_nothing(tmp_path: Path, splits: Any, monkeypatch: pytest
         with pytest.raises(Stop):
             made("stopped").train()
     made("stopped").train()
-    assert artefacts(tmp_path / "stopped") == artefacts(tmp_path / "straight")
+    assert artifacts(tmp_path / "stopped") == artifacts(tmp_path / "straight")
 
 
 def test_left_out_it_is_plain_training(tmp_path: Path, splits: Any) -> None:

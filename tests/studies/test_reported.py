@@ -34,7 +34,7 @@ def test_every_cell_is_a_number_with_a_spread_or_null():
 
 
 def test_names_are_those_of_the_hub():
-    """Configs that load, metrics of the catalogue, slices of a report."""
+    """Configs that load, metrics of the catalog, slices of a report."""
     slices = {"all", "in_context", "out_of_context", "hard_positive", "hard_negative"}
     slices |= {"imagenet_ood", "openimage_o"}  # of detectors: the set out of distribution
     for name, number, table in TABLES:

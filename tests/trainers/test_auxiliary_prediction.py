@@ -13,7 +13,7 @@ import torch
 from datasets import Array2D, ClassLabel, Dataset, List, Value
 from safetensors import safe_open
 from safetensors.torch import load_file
-from trainings import CLASSES, SIZE, Stop, artefacts, bytes_of, made_split, stopped_after, trainer_of, with_group_norm
+from trainings import CLASSES, SIZE, Stop, artifacts, bytes_of, made_split, stopped_after, trainer_of, with_group_norm
 from transformers import AutoModelForImageClassification
 
 from oochub.cli import main
@@ -163,7 +163,7 @@ def test_a_stop_changes_nothing(
             with pytest.raises(Stop):
                 made(out).train()
         made(out).train()
-        assert artefacts(tmp_path / out) == artefacts(tmp_path / "straight")
+        assert artifacts(tmp_path / out) == artifacts(tmp_path / "straight")
 
 
 def processes(folder: Path) -> None:

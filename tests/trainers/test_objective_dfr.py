@@ -8,7 +8,7 @@ import pytest
 import torch
 from objective_references import agrees, erm, made, refuses, some_batch
 from sklearn.linear_model import LogisticRegression
-from trainings import artefacts, made_split, trainer_of, with_group_norm
+from trainings import artifacts, made_split, trainer_of, with_group_norm
 
 import oochub
 from oochub.errors import OochubError
@@ -88,7 +88,7 @@ def test_a_run(tmp_path: Path) -> None:
     plain.train()
     again = trainer_of(tmp_path / "again", *splits, model=with_group_norm(), **settings, **own)
     again.train()
-    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "again")
+    assert artifacts(tmp_path / "run") == artifacts(tmp_path / "again")
     erm_weights, found = plain.model.state_dict(), again.model.state_dict()
     changed = {name for name, values in found.items() if not torch.equal(values, erm_weights[name])}
     assert changed == {"classifier.1.weight", "classifier.1.bias"}

@@ -21,7 +21,7 @@ from trainings import (
     ENVIRONMENTS,
     SIZE,
     Stop,
-    artefacts,
+    artifacts,
     bytes_of,
     made_split,
     stopped_after,
@@ -176,7 +176,7 @@ def test_goes_on_within_an_epoch_bit_for_bit(
         seen = stopped_after(100, patch)
         made(tmp_path / "run").train()
     assert seen == order[continues_at:]
-    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "straight")
+    assert artifacts(tmp_path / "run") == artifacts(tmp_path / "straight")
 
 
 def killed_after(seconds: float, out: Path, folder: Path) -> bool:
@@ -221,7 +221,7 @@ def test_after_sigkill_at_random_moments_the_next_run_ends_equal(tmp_path: Path,
                 shutil.rmtree(out)
         assert hits == 2, "the kills came too late"
         long_run(out, folder).train()
-        assert artefacts(out) == artefacts(tmp_path / "straight"), f"seed {seed}"
+        assert artifacts(out) == artifacts(tmp_path / "straight"), f"seed {seed}"
 
 
 @pytest.mark.parametrize("limit", [20_000, 600_000])
@@ -241,7 +241,7 @@ def test_a_full_disk_is_an_error_and_afterwards_the_run_ends_equal(tmp_path: Pat
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     long_run(tmp_path / "run", folder).train()
-    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "straight")
+    assert artifacts(tmp_path / "run") == artifacts(tmp_path / "straight")
 
 
 def test_what_a_kill_left_in_a_finished_run_is_removed_and_nothing_else(tmp_path: Path, train: Dataset) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from datasets import Array3D, ClassLabel, Dataset, Features
-from trainings import Stop, arguments, artefacts, stopped_after
+from trainings import Stop, arguments, artifacts, stopped_after
 from transformers import PretrainedConfig, PreTrainedModel, ResNetConfig, ResNetForImageClassification
 from transformers.modeling_outputs import ImageClassifierOutput
 
@@ -98,7 +98,7 @@ def test_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(Stop):
             run("run")
     run("run")
-    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "straight")
+    assert artifacts(tmp_path / "run") == artifacts(tmp_path / "straight")
 
 
 def test_a_folder_trains_further_on_other_bands(tmp_path: Path) -> None:

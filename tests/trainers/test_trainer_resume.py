@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from datasets import Dataset
-from trainings import Stop, artefacts, made_split, stopped_after, trainer_of, with_dropout
+from trainings import Stop, artifacts, made_split, stopped_after, trainer_of, with_dropout
 
 import oochub
 from oochub.trainers.learner import Learner
@@ -64,7 +64,7 @@ def equal_after(case: str, stop: int, out: Path, splits: Any, straight: Any, mon
         rest = stopped_after(10_000, patch)
         made(case, out, splits).train()
     assert rest == order[len(order) - len(rest) :] and len(order) - len(rest) in (stop, stop - 1, stop - 2)
-    assert artefacts(out) == artefacts(straight["folder"] / case)
+    assert artifacts(out) == artifacts(straight["folder"] / case)
 
 
 STOPS = {"irm": ANNEAL, "jtt": 13, "jtt_weights": 2 * BATCHES}  # the annealing step, stage 2, the change of stages
@@ -111,7 +111,7 @@ def test_the_moments_are_reset_once_at_the_annealing_step(
 
 
 def test_every_objective_trains(tmp_path: Path, splits: Any) -> None:
-    """Two steps of each objective of the catalogue, on classes with environments, with what it needs."""
+    """Two steps of each objective of the catalog, on classes with environments, with what it needs."""
     for name in oochub.names("objective"):
         result = made("uniform", tmp_path / name, splits, objective=name, max_steps=2, num_train_epochs=2).train()
         assert result.global_step == 2, name

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
-from trainings import Stop, arguments, artefacts, stopped_after
+from trainings import Stop, arguments, artifacts, stopped_after
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast, pipeline
 
 import oochub
@@ -139,7 +139,7 @@ def test_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(Stop):
             made("run").train()
     made("run").train()
-    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "straight")
+    assert artifacts(tmp_path / "run") == artifacts(tmp_path / "straight")
 
 
 def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def _card(
             f"- the {challenge_set.dropped:,} hard examples of train are counted above and left out of the data"
         )
     if first.info.license:
-        notes.append(f"- licence of the source: {first.info.license}")
+        notes.append(f"- license of the source: {first.info.license}")
     return "\n".join(
         [
             f"---\n{data.to_yaml()}\n---\n\n# {name}: challenge set by {criterion}\n",

@@ -48,7 +48,7 @@ def detect(
     Args:
         parts: Predictions of one model, one config each. Rows are out of distribution where the column `is_ood` says
             so, or where their label is -1.
-        detectors: Names of the catalogue ("msp", or "odin:epsilon=0.0014"), or detectors, fitted or not.
+        detectors: Names of the catalog ("msp", or "odin:epsilon=0.0014"), or detectors, fitted or not.
         sources: The reference or None, then `parts`, as given to `evaluate`: Predictions or paths. The head lies
             beside the first path that has one.
         pairs: Of `chosen_pairs`; sets are never pooled.

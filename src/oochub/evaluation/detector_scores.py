@@ -52,7 +52,7 @@ def detector_scores(
 
     Args:
         parts: Predictions of one model, one config each.
-        detectors: Names of the catalogue (with their defaults, or "odin:epsilon=0.0014"), or detectors, fitted or not.
+        detectors: Names of the catalog (with their defaults, or "odin:epsilon=0.0014"), or detectors, fitted or not.
         reference: Predictions of the training split, to fit detectors on.
         head: "weight" (c, d) and "bias" (c,) of the model's last layer, for detectors that need them.
         classes: Which classes an answer may be, to be correct: "all", or those "present" in each set. Scores are of
@@ -114,7 +114,7 @@ def detector_key(detector: Any) -> str:
 
 
 def detector_name(detector: Any) -> str:
-    """The name of a detector in the catalogue: that of its file.
+    """The name of a detector in the catalog: that of its file.
 
     >>> detector_name(catalog.get("detector", "max_logit")())
     'max_logit'

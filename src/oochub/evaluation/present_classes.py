@@ -38,7 +38,7 @@ def allowed_classes(predictions: Predictions, classes: Classes = "all") -> NDArr
             (`present_classes`), else the labels that occur.
 
     Returns:
-        (k,) class numbers; all of them for a set without a labelled row.
+        (k,) class numbers; all of them for a set without a labeled row.
 
     Raises:
         OochubError: Another rule.

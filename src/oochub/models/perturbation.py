@@ -18,7 +18,7 @@ class Perturbation:
 
     x is what the model sees: pixels scaled, usually to [0, 1], less a mean, divided by `std`. The step in that space
     is epsilon / std of each channel, so epsilon itself is a step of the scaled pixels before they are normalized, as
-    in the released code of ODIN: 0.0014 is about a third of one of 255 grey levels. The sign of a gradient of 0 is 0
+    in the released code of ODIN: 0.0014 is about a third of one of 255 gray levels. The sign of a gradient of 0 is 0
     (the released code takes +1).
 
     Each picture is perturbed by its own gradient: neither the size of the batch nor its other pictures matter, beyond

@@ -66,7 +66,7 @@ def predict(
         image_processor: The same as `processor`, for pictures.
         processor: With a model object: its image processor, its tokenizer, or its
             `oochub.models.array_processor.ArrayProcessor`; without that, arrays are taken as they are.
-        preprocessing: "fused" decodes and resizes in one pass, within one grey level of the processor; "processor"
+        preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor"
             is the model's own. For pictures alone.
         images: Keep a small JPEG of the worst mistakes of each group, for the report.
         odin: Epsilon of ODIN, such as 0.0014: store `odin_logits` too, of pictures perturbed by it. A step of the

@@ -12,7 +12,7 @@ from oochub.vocabulary import Vocabulary
 
 @dataclass(frozen=True, kw_only=True)
 class License:
-    """The licence of `what`: "images" or "labels"."""
+    """The license of `what`: "images" or "labels"."""
 
     what: str
     license: str

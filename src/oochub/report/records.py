@@ -218,7 +218,7 @@ class Mistake:
         group: Its group.
         challenge: Easy or hard by the benchmark's criterion.
         image: A small JPEG in base64; None for rows without a picture.
-        attribution: Source and licence of the picture.
+        attribution: Source and license of the picture.
         text: What the row reads, where it is a text.
     """
 

@@ -16,7 +16,7 @@ _SHOWN = 12
 
 
 def describe(kind: str, name: str) -> str:
-    """The text on one thing of the catalogue, or on one config of a benchmark, "nooch/all".
+    """The text on one thing of the catalog, or on one config of a benchmark, "nooch/all".
 
     Raises:
         OochubError: An unknown kind, name or config.
@@ -109,9 +109,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _raw_files(benchmark: Benchmark) -> Iterator[str]:
-    """The paths that each download holds, where it is from, how large it is, and its licence."""
+    """The paths that each download holds, where it is from, how large it is, and its license."""
     paths: dict[tuple[str, str, str], list[str]] = {}
     for raw in benchmark.raw_files:
         paths.setdefault((raw.url, raw.size, raw.license), []).append(raw.path)
     for (url, size, license), names in paths.items():
-        yield from (f"  {', '.join(names)}", f"      from {url}", f"      {size}; licence: {license}")
+        yield from (f"  {', '.join(names)}", f"      from {url}", f"      {size}; license: {license}")

@@ -36,7 +36,7 @@ class Method:
 
     Attributes:
         title: Its name in tables ("GDRO").
-        objective: Its name in the catalogue ("group_dro").
+        objective: Its name in the catalog ("group_dro").
         fixed: Hyperparameters of the objective and training arguments that all its runs have.
         settings: What varies, one mapping a setting; one empty mapping where nothing does.
         environments: Column that gives the objective its environments; None for the recipe's.

@@ -23,7 +23,7 @@ class Run:
     Attributes:
         task: benchmark/config.
         method: Title of the method.
-        objective: Its name in the catalogue.
+        objective: Its name in the catalog.
         seed: Of the weights that are not loaded, the order of rows and the augmentation.
         setting: The hyperparameters and training arguments that vary among the runs of the method, by name.
         fixed: Those that do not.

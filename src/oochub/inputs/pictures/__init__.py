@@ -25,7 +25,7 @@ class Pictures(Input):
 
     Args:
         image_processor: Of the model.
-        preprocessing: "fused" decodes and resizes in one pass, within one grey level of the processor; "processor" is
+        preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is
             the processor itself, which is for prediction alone.
 
     Raises:
