@@ -36,7 +36,7 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ...     challenge=["easy"] * 4 + ["hard_negative", "hard_positive"] * 2, group=["sea", "land"] * 4,
     ... )
     >>> [text.get_text().partition("\n")[0] for text in gap(oochub.evaluate(predictions, metrics=["auc"])).texts]
-    ['−25.0 points', 'in context', 'out of context', 'chance']
+    ['−25.0 points', 'on easy rows', 'on hard rows', 'chance']
     """
     chart, benchmark = gap_chart(report), report.benchmark
     ax = axes(ax, 7.0, 2.6)

@@ -125,8 +125,9 @@ def test_shared_columns(tried, data):
         assert known, f"{where}: output={declaration.output!r} needs the column {column}, a {kind.__name__}"
         for name in ("environment", "group"):  # names, unless they are too many for a ClassLabel
             feature = part.features.get(name)
-            named = feature is None or isinstance(feature, ClassLabel) or feature == Value("string")
-            assert named, f"{where}: {name} must be a ClassLabel or text, not {feature}: bare numbers say nothing"
+            plain = feature in (None, Value("string"), Value("int64"), Value("int32"))
+            named = plain or isinstance(feature, ClassLabel)
+            assert named, f"{where}: {name} must be a ClassLabel, text or whole numbers, not {feature}"
         listed = part.features.get("groups")
         assert listed is None or isinstance(listed, List), f"{where}: groups must be a List of names, not {listed}"
 
