@@ -71,6 +71,14 @@ def test_losses_of_labels_leave_unknown_ones_out():
         assert loss[row] == pytest.approx(sum(terms) / max(len(terms), 1), abs=1e-9)
 
 
+def test_chance_of_labels_is_the_metric_of_equal_scores():
+    """Labels that hold everywhere, nowhere or unknown are not ranked. Planted fault seen: one that holds everywhere."""
+    labels = np.c_[TRUE_LABELS, np.ones(40), np.zeros(40), np.full(40, np.nan)]
+    predictions = Predictions.from_arrays(logits=np.zeros((40, 6)), labels=labels, kind="labels")
+    metric = oochub.get("metric", "mean_average_precision")
+    assert predictions.output.chance(predictions) == pytest.approx(metric(label=labels, score=np.zeros((40, 6))))
+
+
 def test_labels_that_hold_are_the_same_as_ones_and_zeros():
     listed = Predictions.from_arrays(logits=LOGITS[:3], labels=[[2, 0], [], [1]], class_names=NAMES, kind="labels")
     assert listed.label.tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]

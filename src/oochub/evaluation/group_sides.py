@@ -14,6 +14,8 @@ from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.worst_group_interval import worst_group_interval
 
+_FEW_BEYOND = 5  # groups beyond a percentile: with 3, of 30 groups, its bootstrap covered 0.83 in simulations
+
 
 def group_side(
     side: GroupsOfRows, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: Evaluated
@@ -22,7 +24,9 @@ def group_side(
 
     The interval of the worst group is simultaneous over the G groups, each at level 1 - 0.05 / G, since the group was
     picked by the same rows; where all of them hold, the worst true value lies between the worst lower end and the
-    worst upper end. That of a percentile is a bootstrap of whole groups.
+    worst upper end. That of a percentile is a bootstrap of whole groups, and covers the percentile of groups measured
+    by as many rows as these; the noise of few rows spreads what is measured, so that of true values is less extreme
+    (60 groups of 40 rows: a 10th percentile of 0.60 is measured of true accuracies with one of 0.63).
 
     Args:
         side: What the statistic is.
@@ -63,8 +67,10 @@ def _percentile(
         sampling,
     )
     method = f"percentile bootstrap of {len(groups)} groups, {sampling.resamples} resamples"
-    n = sum(map(len, groups.values()))
-    return Estimate(estimate.value, low=estimate.low, high=estimate.high, n=n, method=method, reason=estimate.reason)
+    n, beyond = sum(map(len, groups.values())), min(side.percentile, 100 - side.percentile) / 100 * len(groups)
+    few = f"only {len(groups)} groups: the interval may be too narrow" if beyond < _FEW_BEYOND else None
+    reason = "; ".join(filter(None, (estimate.reason, few))) or None
+    return Estimate(estimate.value, low=estimate.low, high=estimate.high, n=n, method=method, reason=reason)
 
 
 def _worst(
@@ -78,18 +84,22 @@ def _worst(
         names = np.repeat(list(groups), [len(part) for part in groups.values()])
         column = evaluated.benchmark.cluster
         cluster = evaluated.columns[column][rows] if column else None
-        worst = "smallest" if higher_is_better else "largest"
-        return worst_group_interval(values[rows], names, worst=worst, cluster=cluster)  # type: ignore[arg-type]
+        return worst_group_interval(
+            values[rows], names, worst="smallest" if higher_is_better else "largest", cluster=cluster
+        )
     level = 1 - 0.05 / len(groups)
     estimates = [evaluated.of(metric, part, confidence=level) for part in groups.values()]
     defined = [each for each in estimates if not np.isnan(each.value)]
     if not defined:
-        return Estimate(np.nan, n=0, method="none", reason=estimates[0].reason)
+        reason = f"none of {len(groups)} groups has a value: {estimates[0].reason}"
+        return Estimate(np.nan, n=0, method="none", reason=reason)
     pick = min if higher_is_better else max
-    worst_one = pick(defined, key=float)
+    worst = pick(defined, key=float)
     ends = [[getattr(each, end) for each in defined] for end in ("low", "high")]
     low, high = (pick(end) if not np.isnan(end).any() else np.nan for end in ends)
-    method = f"{worst_one.method}, simultaneous over {len(groups)} groups"
-    left_out = len(estimates) - len(defined)
-    reason = f"{left_out} of {len(groups)} groups have no value" if left_out else worst_one.reason
-    return Estimate(worst_one.value, low=low, high=high, n=worst_one.n, method=method, reason=reason)
+    method = f"{worst.method}, simultaneous over {len(groups)} groups"
+    left_out, without = len(estimates) - len(defined), sum(bool(np.isnan(each.low)) for each in defined)
+    reasons = [f"{left_out} of {len(groups)} groups have no value"] if left_out else []
+    reasons += [f"{without} of {len(groups)} groups have no interval"] if without else []
+    reason = "; ".join(reasons) or worst.reason
+    return Estimate(worst.value, low=low, high=high, n=worst.n, method=method, reason=reason)

@@ -142,8 +142,8 @@ class Labels(Output):
         return {"logits": vector_array(outputs)}
 
     def chance(self, predictions: "Predictions") -> float:
-        """The mean share of rows that have a label, over the labels that occur: the average precision of guessing."""
-        shares = [column[~np.isnan(column)].mean() for column in predictions.label.T if np.nansum(column) > 0]
+        """The mean share of rows that have a label, over those ranked: the mean average precision of guessing."""
+        shares = [np.nanmean(column) for column in predictions.label.T if (column == 0).any() and (column == 1).any()]
         return float(np.mean(shares)) if shares else float("nan")
 
 
