@@ -45,7 +45,7 @@ def test_groups_may_overlap():
     report = oochub.evaluate(Predictions.from_arrays(logits=LOGITS, label=LABEL, groups=groups))
     right = LOGITS.argmax(1) == LABEL
     by_group = {name: right[[name in members for members in groups]].mean() for name in ("blue", "large", "red")}
-    rows = {row.group: row for row in report.groups.rows if row.role == "in"}
+    rows = {row.group: row for row in report.groups.rows if row.role == "out"}
     assert {name: float(row.accuracy) for name, row in rows.items()} == pytest.approx(by_group)
     assert [rows[name].n for name in ("blue", "large", "red")] == [30, 15, 30]
     assert report["out_of_context/accuracy"] == pytest.approx(min(by_group.values()))
@@ -81,3 +81,29 @@ def test_metadata_of_wrong_types_are_named(tmp_path):
         Predictions(predictions.table, {key: value for key, value in content.items() if key != "model"})
     with pytest.raises(OochubError, match="schema version 2"):
         Predictions(predictions.table, content | {"schema_version": 2})
+
+
+@pytest.mark.parametrize(
+    ("arrays", "metric", "words"),
+    [
+        (
+            {"value": [1.0, 2.0, 0.0, 9.0] * 6, "label": [1.0, 1.5, 0.0, 3.0] * 6},
+            "mean_absolute_error",
+            "b**: mean absol",
+        ),
+        (
+            {"logits": [[1.0, -1.0], [-1.0, 1.0]] * 12, "labels": [[1.0, 0.0], [0.0, 1.0]] * 12, "kind": "labels"},
+            "",
+            "",
+        ),
+    ],
+)
+def test_groups_of_every_kind_are_in_the_tables(arrays, metric, words):
+    """By hand: of the numbers, group a is off by 0 and 1/2, group b by 0 and 6."""
+    report = oochub.evaluate(Predictions.from_arrays(**arrays, group=["a", "a", "b", "b"] * 6))
+    markdown = report.to_markdown()
+    assert "| a | in the worst group |" in markdown and "| b | in the worst group |" in markdown
+    assert words in markdown
+    if metric:
+        rows = {row.group: row.metrics[metric] for row in report.groups.rows}
+        assert rows == {"a": 0.25, "b": 3.0} and "group test:b" in report.to_pandas()["slice"].tolist()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.evaluation.evaluated import Evaluated
 from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
-from oochub.sides import WorstOfGroups
+from oochub.sides import GroupsOfRows, WorstOfGroups
 from oochub.stats.bootstrap import mean_estimate
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate
@@ -34,6 +34,8 @@ def groups(evaluated: Evaluated, sides: Mapping[Side, NDArray[np.bool_]], split:
     metrics = {name: catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics}
     rows = []
     every: list[tuple[Side | None, NDArray[np.bool_]]] = [*sides.items()]
+    if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
+        every = [(side, mask) for side, mask in every if side == "out"]
     for side, mask in every or [(None, evaluated.columns["split"] == split)]:
         for group, members in _members(evaluated, mask).items():
             values = {name: estimate(metric, evaluated.arrays(metric, members)) for name, metric in metrics.items()}

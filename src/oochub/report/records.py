@@ -151,6 +151,13 @@ class GroupRow:
     nll: Estimate | None = optional()
     metrics: Mapping[str, Estimate] | None = optional()
 
+    @property
+    def headline(self) -> tuple[str, Estimate] | None:
+        """The metric by which groups are told apart, with its name: the error, else the first of the kind's own."""
+        if self.error_rate is not None:
+            return "error_rate", self.error_rate
+        return next(iter((self.metrics or {}).items()), None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:

@@ -1,5 +1,6 @@
 """A report as tables: for the terminal, for Markdown, for LaTeX, and as a data frame of every number."""
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -147,8 +148,31 @@ def groups_table(report: "Report") -> TextTable:
         )
         for row in group_rows(report)
     ]
-    heads = ("Group", "Side", "Error % ↓", "95% interval", "n")
-    return TextTable(heads=heads, rows=tuple(rows), left=frozenset({0, 1}))
+    head = "Error % ↓"
+    if not rows and report.group_rows:
+        head, rows = _other_groups(report)
+    return TextTable(heads=("Group", "Side", head, "95% interval", "n"), rows=tuple(rows), left=frozenset({0, 1}))
+
+
+def _other_groups(report: "Report") -> tuple[str, list[tuple[str, ...]]]:
+    """The head and rows of groups that have no error, by the metric of their kind of output, worst first."""
+    groups = [(row, *row.headline) for row in report.group_rows if row.headline is not None]
+    if not groups:
+        return "", []
+    metric = groups[0][1]
+    description = report.description(metric)
+    sign = -1 if description.direction == "lower" else 1
+    groups.sort(key=lambda group: (group[0].role != "out", math.inf if math.isnan(group[2]) else sign * group[2]))
+    rows = [
+        (
+            wording.group_words(report.benchmark, row),
+            wording.side_title(report.benchmark, row.role) if row.role else numbers.ABSENT,
+            *_cell(estimate, description.unit).split("\n"),
+            numbers.count(row.n),
+        )
+        for row, _, estimate in groups
+    ]
+    return _head(report, metric), rows
 
 
 def detector_tables(report: "Report") -> list[TextTable]:
@@ -199,6 +223,7 @@ def _estimates(report: "Report") -> Iterator[tuple[str, str, Estimate]]:
     for group in report.group_rows:
         errors = {"accuracy": group.accuracy, "error_rate": group.error_rate, "nll": group.nll}
         known = {metric: estimate for metric, estimate in errors.items() if estimate is not None}
+        known |= group.metrics or {}
         yield from ((f"group {group.split}:{group.group}", metric, estimate) for metric, estimate in known.items())
     for row in report.detection or ():
         sets = f"detection {row.id_set} / {row.ood_set}"

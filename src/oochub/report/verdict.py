@@ -227,9 +227,24 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
         return Fact(title, f"Most for {named}", f", in points of accuracy against the same class {inside}{tail}.")
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or numbers.is_undefined(worst.estimate):
-        return Fact(title, "Groups were not measured.", "")
+        return _on_other_groups(report)
     error = f"error {numbers.fraction(worst.estimate)}% ({numbers.interval(worst.estimate) or 'no interval'})"
     return Fact(title, f"Most errors for {_worst_words(report, worst)}", f": {error}.")
+
+
+def _on_other_groups(report: "Report") -> Fact:
+    """The worst group by the metric of a kind of output that has no error."""
+    groups = [(row, *row.headline) for row in report.group_rows if row.headline and row.role != "in"]
+    groups = [group for group in groups if not numbers.is_undefined(group[2])]
+    if not groups:
+        return Fact("On what", "Groups were not measured.", "")
+    description = report.description(groups[0][1])
+    pick = max if description.direction == "lower" else min
+    row, _, estimate = pick(groups, key=lambda group: group[2])
+    unit, title = description.unit, wording.name(description.title)
+    interval = numbers.interval(estimate, unit) or "no interval"
+    detail = f": {title[:1].lower()}{title[1:]} {numbers.quantity(estimate, unit)} ({interval})."
+    return Fact("On what", f"Worst for {wording.group_words(report.benchmark, row)}", detail)
 
 
 def _worst_words(report: "Report", worst: WorstValue) -> str:
