@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.detector_comparison import rank_comparison
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import inside_part, outside_part, scored_by
+from oochub.figures._detector_comparison import rank_comparison
 from oochub.figures._set_styles import COLORS, detector_words
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
 from oochub.report import numbers, wording

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
-from oochub.evaluation.chosen_examples import KINDS, chosen_examples
+from oochub.figures._chosen_examples import KINDS, chosen_examples
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._read_pictures import read_pictures
 from oochub.prediction.predictions import Predictions

@@ -11,10 +11,10 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.evaluation.detection_rows import detection_rows, pair_columns
-from oochub.evaluation.detector_comparison import auroc_differences, gain_from_incorrect
 from oochub.evaluation.detector_differences import BASELINE, GOALS
 from oochub.evaluation.detector_scores import ScoredSet, detector_scores, read_head
 from oochub.evaluation.present_classes import Classes
+from oochub.figures._detector_comparison import auroc_differences, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
 from oochub.report.detection_records import DetectionRow
 from oochub.stats.array_checks import Array

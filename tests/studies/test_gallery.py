@@ -19,7 +19,7 @@ from oochub import OochubError
 from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco_outlines import outlines
 from oochub.cli import main
-from oochub.evaluation.chosen_examples import KINDS, chosen_examples
+from oochub.figures._chosen_examples import KINDS, chosen_examples
 from oochub.figures._picture_grid import LINES
 from oochub.figures.gallery import gallery
 from oochub.prediction.predictions import Predictions, row_counts

@@ -34,7 +34,7 @@ def gallery(
     from oochub.data.load import load, parse_options
     from oochub.data.tasks import task as task_of
     from oochub.errors import OochubError, unknown_name
-    from oochub.evaluation.chosen_examples import chosen_examples
+    from oochub.figures._chosen_examples import chosen_examples
     from oochub.figures.gallery import gallery as draw
     from oochub.files import check_writable, written_whole
     from oochub.prediction.predictions import Predictions

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 import oochub
 from oochub.errors import OochubError
-from oochub.evaluation.detector_comparison import (
+from oochub.figures._detector_comparison import (
     auroc_differences,
     gain_from_incorrect,
     goals_of_breakdown,
