@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
-from oochub.report import detector_words, numbers, theme, wording
+from oochub.report import detector_words, numbers, svg, theme, wording
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.detector_words import PairRows, goal_estimate
-from oochub.report.svg import Scale, ticks
+from oochub.report.svg import Scale
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _SHAPES = {
     "auroc_new_class": Markup('<path d="M-4.5-4.5h9v9h-9z"/>'),
     "auroc_failure": Markup('<path d="M0-5.5 5.2 4.5-5.2 4.5z"/>'),
 }
-_CHART = Markup('<svg width="100%" height="{}" aria-hidden="true" focusable="false">{}</svg>')
 _Pairs = TypeVar("_Pairs", PairRows[DetectionRow], PairRows[ProbeRow])
 
 
@@ -90,38 +89,22 @@ def _scale(estimates: Sequence[Estimate], *, around: float = 0.5) -> Scale:
 
 
 def _dots(row: DetectionRow, scale: Scale) -> Markup:
-    parts = [_grid(scale), _zero(scale, 0.5)]
+    parts = [svg.grid(scale), _zero(scale, 0.5)]
     for goal, y in zip(_GOALS, (11, 25), strict=True):
         estimate = goal_estimate(row, goal)
-        parts += [_whisker(estimate, scale, y, theme.GOALS[goal]), _mark(estimate, scale, y, goal)]
-    return _CHART.format(36, Markup("").join(parts))
+        parts += [svg.whisker(scale, estimate, theme.GOALS[goal], y, 2), _mark(estimate, scale, y, goal)]
+    return svg.strip(36, parts)
 
 
 def _change(estimate: Estimate, scale: Scale) -> Markup:
-    parts = [_grid(scale), _zero(scale, 0.0), _whisker(estimate, scale, 14, "plain")]
+    parts = [svg.grid(scale), _zero(scale, 0.0), svg.whisker(scale, estimate, "plain", 14, 2)]
     if not numbers.is_undefined(estimate):
         parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(scale.at(estimate)))
-    return _CHART.format(28, Markup("").join(parts))
-
-
-def _grid(scale: Scale) -> Markup:
-    lines = [Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>').format(scale.at(t)) for t in _ticks(scale)]
-    return Markup("").join(lines)
+    return svg.strip(28, parts)
 
 
 def _zero(scale: Scale, at: float) -> Markup:
     return Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="chance"/>').format(scale.at(at))
-
-
-def _ticks(scale: Scale) -> list[float]:
-    return ticks(scale.low, scale.high)
-
-
-def _whisker(estimate: Estimate, scale: Scale, y: int, color: str) -> Markup:
-    if numbers.is_undefined(estimate) or not numbers.has_interval(estimate):
-        return Markup("")
-    ends = scale.at(estimate.low), scale.at(estimate.high)
-    return Markup('<line x1="{}" x2="{}" y1="{y}" y2="{y}" class="l-{}" stroke-width="2"/>').format(*ends, color, y=y)
 
 
 def _mark(estimate: Estimate, scale: Scale, y: int, goal: str) -> Markup:
@@ -138,11 +121,5 @@ def _icon(goal: str) -> Markup:
 
 
 def _axis(scale: Scale, *, signed: bool = False) -> Markup:
-    parts, places = [], _ticks(scale)
-    for t in places:
-        at = scale.percent(t)
-        anchor = "start" if at < 4 else "end" if at > 96 else "middle"
-        text = (numbers.points(t) if signed else f"{100 * t:.4g}").removesuffix(".0")
-        far = Markup("") if t in (places[0], places[-1]) else Markup(' class="far"')  # a phone has no room for it
-        parts.append(Markup('<text x="{}" y="12" text-anchor="{}"{}>{}</text>').format(scale.at(t), anchor, far, text))
-    return _CHART.format(16, Markup("").join(parts))
+    form = numbers.points if signed else (lambda tick: f"{100 * tick:.4g}")
+    return svg.tick_labels(scale, lambda tick: form(tick).removesuffix(".0"), all_fit=False)

@@ -127,7 +127,7 @@ def _confidence_heading(report: "Report") -> str:
     out = (report.calibration or {}).get("out")
     if out is None or not out.overconfidence.low > 0:
         return "Confidence"
-    return f"{wording.sentence_case(wording.side_words(report.benchmark, 'out'))} it is too sure of itself"
+    return f"{wording.sentence_case(wording.side_title(report.benchmark, 'out'))} it is too sure of itself"
 
 
 def matched_words(report: "Report") -> str:
@@ -148,11 +148,9 @@ def matched_words(report: "Report") -> str:
     else:
         sentence = f"The gap of {before}{word} becomes {after} {where} ({inner})."
     if matched.share_out < 1:
-        outside = wording.side_title(report.benchmark, "out").replace(" ", "-")
-        counterpart = f"a counterpart {wording.side_words(report.benchmark, 'in')}"
-        sentence += (
-            f" It covers the {numbers.fraction(matched.share_out)}% of the {outside} examples that have {counterpart}."
-        )
+        examples = wording.of_side(report.benchmark, "out", "examples")
+        share = f"{numbers.fraction(matched.share_out)}% of the {examples}"
+        sentence += f" It covers the {share} that have a counterpart {wording.side_title(report.benchmark, 'in')}."
     return sentence
 
 

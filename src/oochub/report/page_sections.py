@@ -55,7 +55,6 @@ def sections(report: "Report", *, images: bool = True) -> Section:
         "detection": detection_section(report),
         "mistakes": _mistakes(report, images=images),
         "reproduce": _reproduce(report),
-        "places": {side: wording.side_words(report.benchmark, side) for side in charts.SIDES},
         "sides": {side: wording.side_title(report.benchmark, side) for side in charts.SIDES},
     }
 
@@ -118,7 +117,7 @@ def _groups(report: "Report", title: str) -> Section | None:
         "matrix": _matrix(report),
         "rows": [(row, svg.bar(row.side, row.estimate, scale)) for row in rows][:_LISTED_GROUPS],
         "left_out": max(len(rows) - _LISTED_GROUPS, 0),
-        "axis": svg.bar_axis(scale),
+        "axis": svg.tick_labels(scale, lambda tick: f"{100 * tick:.4g}"),
         "worst": worst and worst_row and (wording.group_words(report.benchmark, worst_row), worst.estimate),
         "heat": heat,
         "steps": [f"{100 * theme.HEAT_STEP * step:.0f}" for step in range(7)],
@@ -163,7 +162,7 @@ def _confidence(report: "Report", title: str) -> Section | None:
     if not curves:
         return None
     finding = " ".join(
-        f"{wording.sentence_case(wording.side_words(report.benchmark, curve.side))} "
+        f"{wording.sentence_case(wording.side_title(report.benchmark, curve.side))} "
         f"{numbers.fraction(curve.calibration.accuracy)}% are right at a mean confidence of "
         f"{numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves

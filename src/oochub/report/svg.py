@@ -95,15 +95,14 @@ def head(chart: GapChart, gap: str) -> Markup:
     scale = Scale(
         low=lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10), high=1.0, width=86.0
     )
-    drawn = [_axis(scale, chart)]
+    parts = [_axis(scale, chart)]
     middle = [(scale.percent(known["in"]) + scale.percent(known["out"])) / 2] if len(known) == 2 else []
-    drawn += [_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
-    drawn += [_whisker(scale, e, side, 64, 3) for side, e in known.items()]
-    drawn += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in known.items()]
-    drawn += _head_labels(scale, chart)
-    drawn += [_text(f"{max(at, 10):.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
-    body = Markup("").join(drawn)
-    return Markup('<svg width="100%" height="106" aria-hidden="true" focusable="false">{}</svg>').format(body)
+    parts += [_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
+    parts += [whisker(scale, e, _CLASS[side], 64, 3) for side, e in known.items()]
+    parts += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in known.items()]
+    parts += _head_labels(scale, chart)
+    parts += [_text(f"{max(at, 10):.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
+    return strip(106, parts)
 
 
 def _head_labels(scale: Scale, chart: GapChart) -> list[Markup]:
@@ -153,34 +152,59 @@ def bar(side: Side | None, estimate: Estimate, scale: Scale) -> Markup:
         estimate: What to draw; undefined draws the grid alone.
         scale: From 0 to the largest value of all rows.
     """
-    parts = [
-        Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>').format(scale.at(t))
-        for t in ticks(0, scale.high)
-    ]
+    parts = [grid(scale)]
     if not numbers.is_undefined(estimate):
         x, name = scale.at(estimate), _CLASS.get(side or "", "plain")
         parts.append(Markup('<rect x="0" y="9" width="{}" height="10" class="bar b-{}"/>').format(x, name))
-        parts.append(_whisker(scale, estimate, side, 14, 2))
+        parts.append(whisker(scale, estimate, name, 14, 2))
         parts.append(mark(side, x, 14, size=4.5) if side else Markup(""))
-    return Markup('<svg width="100%" height="28" aria-hidden="true" focusable="false">{}</svg>').format(
-        Markup("").join(parts)
+    return strip(28, parts)
+
+
+def strip(height: int, parts: Sequence[Markup]) -> Markup:
+    """A chart as wide as its place, so many pixels high; what stands beside it says the same in words."""
+    frame = Markup('<svg width="100%" height="{}" aria-hidden="true" focusable="false">{}</svg>')
+    return frame.format(height, Markup("").join(parts))
+
+
+def grid(scale: Scale) -> Markup:
+    """Vertical lines at the ticks of a scale."""
+    line = Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>')
+    return Markup("").join(line.format(scale.at(tick)) for tick in ticks(scale.low, scale.high))
+
+
+def whisker(scale: Scale, estimate: Estimate, name: str, y: float, width: float) -> Markup:
+    """The interval of an estimate as a line; nothing where it has none.
+
+    Args:
+        scale: Of the chart.
+        estimate: Its bounds are drawn.
+        name: The color, by the name of its CSS class: "inn", "plain".
+        y: Pixels from above.
+        width: Of the line, in pixels.
+    """
+    if numbers.is_undefined(estimate) or not numbers.has_interval(estimate):
+        return Markup("")
+    return Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="l-{}" stroke-width="{}"/>').format(
+        scale.at(estimate.low), scale.at(estimate.high), y, y, name, width
     )
 
 
-def bar_axis(scale: Scale) -> Markup:
-    """The tick labels above a column of `bar` rows, in hundredths."""
-    parts = [
-        _text(
-            scale.at(t),
-            12,
-            f"{100 * t:.4g}",
-            anchor="start" if t == 0 else "end" if scale.percent(t) > 96 else "middle",
-        )
-        for t in ticks(0, scale.high)
-    ]
-    return Markup('<svg width="100%" height="16" aria-hidden="true" focusable="false">{}</svg>').format(
-        Markup("").join(parts)
-    )
+def tick_labels(scale: Scale, words: Callable[[float], str], *, all_fit: bool = True) -> Markup:
+    """The labels above a column of charts.
+
+    Args:
+        scale: Of the charts.
+        words: What is printed at a tick.
+        all_fit: False marks those between the ends as "far": a phone has no room for them.
+    """
+    parts, places = [], ticks(scale.low, scale.high)
+    for tick in places:
+        at = scale.percent(tick)
+        anchor = "start" if at < 4 else "end" if at > 96 else "middle"
+        far = "" if all_fit or tick in (places[0], places[-1]) else "far"
+        parts.append(_text(scale.at(tick), 12, words(tick), anchor=anchor, classes=far))
+    return strip(16, parts)
 
 
 def reliability(curves: Sequence[Curve], *, low: float, title: str) -> Markup:
@@ -262,14 +286,6 @@ def _histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
             )
         )
     return Markup("").join([*parts, _text("46", base - 30, f"share of answers, {curve.title}", classes="halo")])
-
-
-def _whisker(scale: Scale, estimate: Estimate, side: str | None, y: float, width: float) -> Markup:
-    if not numbers.has_interval(estimate):
-        return Markup("")
-    return Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="l-{}" stroke-width="{}"/>').format(
-        scale.at(estimate.low), scale.at(estimate.high), y, y, _CLASS.get(side or "", "plain"), width
-    )
 
 
 def _line(x1: str, x2: str, y: float, classes: str) -> Markup:

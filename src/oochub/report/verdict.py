@@ -129,12 +129,12 @@ def _headline(report: "Report", case: Case) -> tuple[str, str]:
     benchmark, gap, unit = report.benchmark, report.gap.estimate, report.unit
     practical = f"{numbers.whole_points(benchmark.practical_gap, unit)}{numbers.points_word(unit)}"
     bounds = f"{numbers.points(gap.low, unit)} and {numbers.points(gap.high, unit)}{numbers.points_word(unit)}"
-    cause, outside = wording.name(benchmark.words.cause), wording.side_words(benchmark, "out")
+    cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
     effect = f"effect of {cause}" if cause else "difference"
     sentences = {
         "failed": ("This model has not learned the task.", "Its gap says nothing."),
-        "too_few": (f"Too few {wording.side_title(benchmark, 'out').replace(' ', '-')} examples to say.", ""),
+        "too_few": (f"Too few {wording.of_side(benchmark, 'out', 'examples')} to say.", ""),
         "relies": (f"This model {worse}.", ""),
         "slight": (f"This model is slightly worse {outside}.", ""),
         "no_effect": (f"Any {effect} is smaller than {practical}.", ""),
@@ -151,7 +151,7 @@ def _lead(report: "Report") -> str:
     benchmark, metric = report.benchmark, report.benchmark.primary_metric
     description, words = report.description(metric), report.benchmark.words
     title = wording.name(description.title)
-    titles: dict[str, str] = {side: wording.side_words(benchmark, side) for side in _SIDES}
+    titles: dict[str, str] = {side: wording.side_title(benchmark, side) for side in _SIDES}
     estimates = {side: report.headline(side) for side in _SIDES}
     values = {side: value for side, value in estimates.items() if value is not None and not numbers.is_undefined(value)}
     worst = _lead_of_worst_group(report) if metric.startswith("worst_group") else ""
@@ -205,8 +205,8 @@ def _how_much(report: "Report") -> Fact:
     interval = numbers.interval_points(gap.estimate, report.unit)
     inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
     where = (
-        f"{numbers.count(gap.n_in)} examples {wording.side_words(benchmark, 'in')} against {out_count(report)} "
-        f"{wording.side_words(benchmark, 'out')}"
+        f"{numbers.count(gap.n_in)} examples {wording.side_title(benchmark, 'in')} against {out_count(report)} "
+        f"{wording.side_title(benchmark, 'out')}"
     )
     size = f"{numbers.points(gap.estimate, report.unit)}{numbers.points_word(report.unit)}"
     return Fact(title, size, f" of {metric} ({inner}), {where}.")
@@ -223,7 +223,7 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
         named = wording.listed([f"{drop.group} ({numbers.points(drop.value)})" for drop in clear])
         least = drops[-1]
         tail = f"; least for {least.group} ({numbers.points(least.value)})" if least not in clear else ""
-        inside = wording.side_words(report.benchmark, "in")
+        inside = wording.side_title(report.benchmark, "in")
         return Fact(title, f"Most for {named}", f", in points of accuracy against the same class {inside}{tail}.")
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or numbers.is_undefined(worst.estimate):
@@ -272,8 +272,8 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         answer = f"{_inside(report)} {numbers.interval(inside, report.unit)}, chance is {chance}."
     elif case == "too_few":
         smallest, reason = gap.n_out_smallest, gap.estimate.reason or "the gap has no interval"
-        outside = wording.side_title(benchmark, "out").replace(" ", "-")
-        few = f"{numbers.count(smallest)} in the smallest {outside} set, {_FEWEST} are needed."
+        smallest_set = wording.of_side(benchmark, "out", "set")
+        few = f"{numbers.count(smallest)} in the smallest {smallest_set}, {_FEWEST} are needed."
         answer = few if smallest < _FEWEST else f"Undefined: {wording.clean(reason)}."
     elif case == "no_effect":
         d = numbers.whole_points(benchmark.practical_gap, report.unit)
@@ -287,7 +287,7 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
 
 
 def _inside(report: "Report") -> str:
-    return wording.sentence_case(wording.side_words(report.benchmark, "in"))
+    return wording.sentence_case(wording.side_title(report.benchmark, "in"))
 
 
 def _caveat(report: "Report") -> str:

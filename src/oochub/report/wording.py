@@ -101,19 +101,16 @@ def slice_words(benchmark: EvaluatedBenchmark, part: Slice) -> str:
 
 
 def side_title(benchmark: EvaluatedBenchmark, side: Side) -> str:
-    """What the benchmark calls a side in tables, legends and charts: "in context"."""
+    """What the benchmark calls a side in tables, charts and at the end of a sentence: "in context"."""
     return name(benchmark.words.inside_title if side == "in" else benchmark.words.outside_title, _LONGEST_WORDS)
 
 
-def side_words(benchmark: EvaluatedBenchmark, side: Side) -> str:
-    """Where a side is, in a sentence of its own: "out of context", "in the worst group".
-
-    It is the title where that is the usual one: a declaration may write "on unusual ones", which needs what it follows.
-    """
+def of_side(benchmark: EvaluatedBenchmark, side: Side, noun: str) -> str:
+    """A noun and the side that it is of: "out-of-context examples", "examples in the worst group"."""
     title, usual = side_title(benchmark, side), Vocabulary()
     if title in (usual.inside_title, usual.outside_title):
-        return title
-    return name(benchmark.words.inside if side == "in" else benchmark.words.outside)
+        return f"{title.replace(' ', '-')} {noun}"
+    return f"{noun} {title}"
 
 
 def model_words(model: EvaluatedModel) -> str:
