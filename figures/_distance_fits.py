@@ -86,7 +86,7 @@ def distance_fits(
         distance, score = near[part.scored.name].distance[part.rows], part.scored.scores[key][part.rows]
         of_row = score if value == "score" else _share_above(known, score)
         cut = np.array_split(np.argsort(distance, kind="stable"), subsets)
-        x, y = (np.array([float(one[rows].mean()) for rows in cut]) for one in (distance, of_row))
+        x, y = (np.array([float(column[rows].mean()) for rows in cut]) for column in (distance, of_row))
         about = {"detector": key, "name": part.name, "shift": part.shift, "rows": len(score)}
         fits.append(DistanceFit(distance=x, value=y, fit=linear_fit(x, y), **about))  # type: ignore[arg-type]
     return fits
@@ -102,12 +102,12 @@ def distance_table(fits: Sequence[DistanceFit]) -> pd.DataFrame:
         Columns detector, set, rows, coefficient, value, se, low, high (95%), n (subsets).
     """
     rows = []
-    for one in fits:
-        errors = {"β": (one.fit.slope, one.fit.slope_error), "α": (one.fit.intercept, one.fit.intercept_error)}
+    for fit in fits:
+        errors = {"β": (fit.fit.slope, fit.fit.slope_error), "α": (fit.fit.intercept, fit.fit.intercept_error)}
         for name, (number, error) in errors.items():
-            told = {"detector": one.detector, "set": one.name, "rows": one.rows, "coefficient": name}
+            about = {"detector": fit.detector, "set": fit.name, "rows": fit.rows, "coefficient": name}
             ends = {"low": number.low, "high": number.high, "n": number.n}
-            rows.append(told | {"value": number.value, "se": error} | ends)
+            rows.append(about | {"value": number.value, "se": error} | ends)
     return pd.DataFrame(rows)
 
 

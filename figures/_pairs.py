@@ -42,9 +42,9 @@ def hard_by_contexts(
     areas = np.ascontiguousarray(scenes.area.T)
     for row, alpha in enumerate(tqdm(alphas, desc="alphas", disable=None, leave=False)):
         largest = np.full(areas.shape, np.nan)
-        for one, contexts in zip(largest, scenes.contexts(alpha), strict=True):
+        for largest_of_class, contexts in zip(largest, scenes.contexts(alpha), strict=True):
             if contexts.any():
-                one[:] = areas[contexts].max(axis=0)
+                largest_of_class[:] = areas[contexts].max(axis=0)
         shown = largest.T[pairs]  # nan, a class without contexts, is neither below nor above
         for column, beta in enumerate(betas):
             yield row, column, shown < beta if side == "positive" else shown > beta

@@ -68,12 +68,12 @@ def picture_grid(
     width = cell * across if ax is None else _size(ax)[0]
     cell = width / across
     heads = [_wrapped(head, cell if columns == 1 else width, _LARGE) for head, _ in rows]
-    titles = {one.name: _wrapped(one.title, cell, _SMALL) for _, pictures in rows for one in pictures}
+    titles = {picture.name: _wrapped(picture.title, cell, _SMALL) for _, pictures in rows for picture in pictures}
     below = _wrapped(note, width, _SMALL)
     above = _HEAD_LINE * _most_lines(heads) + _LINE * _most_lines(titles.values()) + 1.5 * _GAP
     foot = _LINE * (_most_lines([below]) + 1.8 * bool(legend)) + _GAP
     if ax is None:
-        shape = median(one.image.height / one.image.width for _, pictures in rows for one in pictures)
+        shape = median(picture.image.height / picture.image.width for _, pictures in rows for picture in pictures)
         ax = axes(None, width, down * (above + shape * (cell - _GAP)) + foot)
     ax.axis("off")
     width, height = _size(ax)
@@ -86,10 +86,10 @@ def picture_grid(
         ax.text(first * cell / width, top / height, heads[number], color=INK, fontsize=_LARGE, weight="bold", **words)
         if not pictures:
             ax.text(first * cell / width, (top + _GAP - above) / height, "none", color=INK2, fontsize=_SMALL, **words)
-        for column, one in enumerate(pictures, first):
+        for column, shown in enumerate(pictures, first):
             corner = column * cell / width, (top + _GAP - above - picture) / height
-            inset = ax.inset_axes((*corner, (cell - _GAP) / width, picture / height), label=one.name)
-            _show(inset, one, titles[one.name])
+            inset = ax.inset_axes((*corner, (cell - _GAP) / width, picture / height), label=shown.name)
+            _show(inset, shown, titles[shown.name])
     ax.text(0, 0, below, color=INK2, fontsize=_SMALL, va="bottom", transform=ax.transAxes)
     if legend:
         at = (0, _LINE * (_most_lines([below]) + 0.4) / height)
@@ -114,13 +114,13 @@ def _most_lines(texts: Any) -> int:
     return max((text.count("\n") + 1 for text in texts), default=1)
 
 
-def _show(ax: "Axes", one: Picture, title: str) -> None:
+def _show(ax: "Axes", picture: Picture, title: str) -> None:
     from matplotlib.collections import LineCollection
 
-    ax.imshow(one.image)
+    ax.imshow(picture.image)
     for role, style in LINES.items():
-        if one.outlines.get(role):
-            lines = LineCollection(list(one.outlines[role]), label=role, path_effects=_seam(), **style)
+        if picture.outlines.get(role):
+            lines = LineCollection(list(picture.outlines[role]), label=role, path_effects=_seam(), **style)
             ax.add_collection(lines, autolim=False)
     ax.set_anchor("NW")
     ax.axis("off")

@@ -38,11 +38,11 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
             f"Give the data set that was predicted, its split {split}."
         )
     rows = part.select([row_of[name] for name in ids]).select_columns(["image"])
-    found = {}
+    pictures = {}
     for name, row in zip(ids, rows.cast_column("image", datasets.Image(decode=False)), strict=True):
         where, picture = f"split {split}, example {name}", row["image"]
         if picture is None or (picture["bytes"] is None and not Path(picture["path"] or "").is_file()):
             raise OochubError(f"{where}: there is no picture. Build the data set again.")
         data = picture["bytes"] if picture["bytes"] is not None else Path(picture["path"]).read_bytes()
-        found[name] = decode(data, where)
-    return found
+        pictures[name] = decode(data, where)
+    return pictures

@@ -27,12 +27,12 @@ def pictures_of(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[str, A
             f"{', '.join(datasets) or 'none'}."
         )
     split, ids = scored.predictions.split, scored.predictions.column("example_id")
-    found: dict[int, Image.Image] = {}
+    pictures: dict[int, Image.Image] = {}
     for name in dict.fromkeys(split[list(rows)].tolist()):
         here = sorted({row for row in rows if split[row] == name})
         read = read_pictures(datasets[scored.name], name, [str(ids[row]) for row in here])
-        found |= {row: read[str(ids[row])] for row in here}
-    return found
+        pictures |= {row: read[str(ids[row])] for row in here}
+    return pictures
 
 
 def class_words(scored: ScoredSet, row: int) -> str:

@@ -75,23 +75,23 @@ def detector_ranks(
         raise OochubError(f"Ranks are compared of two detectors, got {key} twice. Name another: detector=, --detector.")
     known, new = inside_part(scored_sets, inside), outside_part(scored_sets, outside)
     score, base = (
-        np.concatenate([one.scored.scores[name][one.rows] for one in (known, new)]) for name in (key, baseline)
+        np.concatenate([part.scored.scores[name][part.rows] for part in (known, new)]) for name in (key, baseline)
     )
     is_ood = np.repeat([False, True], [int(known.rows.sum()), int(new.rows.sum())])
     correct = np.concatenate([known.scored.correct[known.rows], np.zeros(int(new.rows.sum()), bool)])
-    found = rank_comparison(score, base, is_ood, correct, bins=bins)
-    n = int(found.histogram[rows].sum())
+    ranks = rank_comparison(score, base, is_ood, correct, bins=bins)
+    n = int(ranks.histogram[rows].sum())
     where = new.name if rows == "ood" else known.name
     if not n:
         raise OochubError(f"{known.name} has no {_WORDS[rows]}, so there are no ranks of them.")
     ax = axes(ax, 5.2, 4.2)
-    share, base_share = (100 * counts[rows] / n for counts in (found.histogram, found.baseline_histogram))
+    share, base_share = (100 * counts[rows] / n for counts in (ranks.histogram, ranks.baseline_histogram))
     color, dashes = _COLORS[rows], (0, (4, 1.5))
-    ax.stairs(share, found.edges, color=color, linewidth=2, label=detector_words(key))
-    ax.stairs(base_share, found.edges, color=INK2, linewidth=1.6, linestyle=dashes, label=detector_words(baseline))
-    ax.stairs(share, found.edges, fill=True, color=color, alpha=0.15, zorder=0)
+    ax.stairs(share, ranks.edges, color=color, linewidth=2, label=detector_words(key))
+    ax.stairs(base_share, ranks.edges, color=INK2, linewidth=1.6, linestyle=dashes, label=detector_words(baseline))
+    ax.stairs(share, ranks.edges, fill=True, color=color, alpha=0.15, zorder=0)
     ax.axhline(100 / bins, color=INK2, linewidth=1, linestyle=":")
-    moved = found.shift[rows].difference
+    moved = ranks.shift[rows].difference
     words = f"{_signed(moved.value)} ({_signed(moved.low)} to {_signed(moved.high)})"
     ax.set_title(
         f"{wording.name(where)}, {_WORDS[rows]} (n = {numbers.count(n)})\nmean shift {words} percentile points",

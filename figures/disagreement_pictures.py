@@ -86,12 +86,12 @@ def disagreement_pictures(
         )
         order = np.argsort(own - others, kind="stable")[:columns]
         order = order[own[order] < others[order]]
-        images = pictures_of(part.scored, [int(rows[one]) for one in order], datasets)
+        images = pictures_of(part.scored, [int(rows[place]) for place in order], datasets)
         split, ids = part.scored.predictions.split, part.scored.predictions.column("example_id")
         pictures = []
-        for one in order.tolist():
-            row = int(rows[one])
-            ranks = f"{detector_words(key)} {own[one]:.0f}, {detector_words(baseline)} {others[one]:.0f}"
+        for place in order.tolist():
+            row = int(rows[place])
+            ranks = f"{detector_words(key)} {own[place]:.0f}, {detector_words(baseline)} {others[place]:.0f}"
             title = "\n".join(filter(None, [ranks, class_words(part.scored, row)]))
             label = f"{part.scored.name}/{split[row]}/{ids[row]}"
             pictures.append(Picture(name=label, title=title, image=images[row]))

@@ -69,21 +69,21 @@ def distance_regression(
     fits = distance_fits(scored_sets, detector=detector, nearest=nearest, subsets=subsets, value=value)
     known = inside_part(scored_sets)
     ax = axes(ax, 5.6, 4.8)
-    for number, one in enumerate(fits):
-        color = COLORS[one.shift]
-        face = color if number == [other.shift for other in fits].index(one.shift) else "none"
+    for number, fit in enumerate(fits):
+        color = COLORS[fit.shift]
+        face = color if number == [other.shift for other in fits].index(fit.shift) else "none"
         ax.plot(
-            one.distance, one.value, MARKERS[one.shift], color=color, markerfacecolor=face, markersize=3.5,
+            fit.distance, fit.value, MARKERS[fit.shift], color=color, markerfacecolor=face, markersize=3.5,
             alpha=0.55, markeredgewidth=0.8, zorder=3,
         )  # fmt: skip
-        if not numbers.is_undefined(one.fit.slope.value):
-            across = np.linspace(one.distance.min(), one.distance.max(), 50)
-            middle, low, high = one.fit.at(across)
+        if not numbers.is_undefined(fit.fit.slope.value):
+            across = np.linspace(fit.distance.min(), fit.distance.max(), 50)
+            middle, low, high = fit.fit.at(across)
             ax.plot(across, middle, color=color, linewidth=2, linestyle=_LINES[number % len(_LINES)], zorder=4)
             ax.fill_between(across, low, high, color=color, alpha=0.15, linewidth=0, zorder=2)
         ax.plot(
-            [], [], marker=MARKERS[one.shift], color=color, markerfacecolor=face, markersize=5,
-            linestyle=_LINES[number % len(_LINES)], linewidth=2, label=_label(one),
+            [], [], marker=MARKERS[fit.shift], color=color, markerfacecolor=face, markersize=5,
+            linestyle=_LINES[number % len(_LINES)], linewidth=2, label=_label(fit),
         )  # fmt: skip
     if value == "auroc":
         ax.set_ylim(top=min(ax.get_ylim()[1], 1.02))  # a line may leave what an AUROC can be
@@ -107,16 +107,16 @@ def _table(scored_sets: Sequence[ScoredSet], **options: Any) -> "pd.DataFrame":
     return distance_table(distance_fits(scored_sets, **options))
 
 
-def _label(one: DistanceFit) -> str:
+def _label(fit: DistanceFit) -> str:
     """The set and its line: slope and intercept, each with interval."""
-    head = f"{wording.name(one.name)}: {SHIFTS[one.shift]}, n = {numbers.count(one.rows)}"
-    if numbers.is_undefined(one.fit.slope.value):
-        return f"{head}\nno line: {one.fit.slope.reason}"
-    told = [
+    head = f"{wording.name(fit.name)}: {SHIFTS[fit.shift]}, n = {numbers.count(fit.rows)}"
+    if numbers.is_undefined(fit.fit.slope.value):
+        return f"{head}\nno line: {fit.fit.slope.reason}"
+    numbers_of_line = [
         f"{letter} = {_number(number.value)} ({_number(number.low)} to {_number(number.high)})"
-        for letter, number in (("β", one.fit.slope), ("α", one.fit.intercept))
+        for letter, number in (("β", fit.fit.slope), ("α", fit.fit.intercept))
     ]
-    return f"{head}\n{', '.join(told)}"
+    return f"{head}\n{', '.join(numbers_of_line)}"
 
 
 def _number(value: float) -> str:

@@ -98,7 +98,7 @@ def gallery(
     legend = {"object": wording.words(thing), "context": f"context: {_words_of(contexts)}"}
     return picture_grid(
         ax,
-        [(_heading(kind, criterion, thing, contexts, only=only), found) for kind, found in pictures.items()],
+        [(_heading(kind, criterion, thing, contexts, only=only), of_kind) for kind, of_kind in pictures.items()],
         columns=columns,
         legend={role: words for role, words in legend.items() if coco is not None and (contexts or role == "object")},
         note=_note(chosen, than is not None),
@@ -116,11 +116,11 @@ def _outlined(
     strange = [name for name in ids if not name.isdecimal()]
     if strange:
         raise OochubError(f"Outlines are of COCO's images, whose ids are numbers; there is a {strange[0]!r}.")
-    found = outlines(coco, [int(name) for name in ids], [thing, *contexts])
+    contours = outlines(coco, [int(name) for name in ids], [thing, *contexts])
     return {
         name: {
-            "object": found[int(name)][thing],
-            "context": [contour for one in contexts for contour in found[int(name)][one]],
+            "object": contours[int(name)][thing],
+            "context": [contour for context in contexts for contour in contours[int(name)][context]],
         }
         for name in ids
     }
@@ -133,8 +133,8 @@ def _title(row: Mapping[Any, Any], thing: str, contexts: Sequence[str]) -> str:
     shown = [f"no {name}" if row["label"] != thing else f"{name} {_share(row.get('area'))}".rstrip()]
     areas = row.get("context_area")
     shown += [
-        f"{wording.words(one)} {_share(area)}"
-        for one, area in zip(contexts, areas if areas is not None else [], strict=False)
+        f"{wording.words(context)} {_share(area)}"
+        for context, area in zip(contexts, areas if areas is not None else [], strict=False)
     ]
     gist = row.get("gist_similarity")
     shown += [] if gist is None or math.isnan(gist) else [f"gist {gist:.2f}".replace("-", "−")]
@@ -161,7 +161,7 @@ def _heading(kind: str, criterion: str, thing: str, contexts: Sequence[str], *, 
 
 
 def _words_of(contexts: Sequence[str]) -> str:
-    return wording.listed([wording.words(one) for one in contexts], "or")
+    return wording.listed([wording.words(context) for context in contexts], "or")
 
 
 def _note(chosen: Any, compared: bool) -> str:

@@ -81,26 +81,29 @@ def percentile_pictures(
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     keys = list(dict.fromkeys(scored_by(scored_sets, name) for name in detectors or scored_sets[0].scores))
     known, new = inside_part(scored_sets), outside_part(scored_sets, outside)
-    for one in percentiles:
-        if not 0 < one <= 100:
-            raise OochubError(f"A percentile lies above 0 and at most at 100, got {one:g}.")
+    for percentile in percentiles:
+        if not 0 < percentile <= 100:
+            raise OochubError(f"A percentile lies above 0 and at most at 100, got {percentile:g}.")
     near = (nearest if nearest is not None else nearest_inside(scored_sets))[new.scored.name]
     rows = np.flatnonzero(new.rows)
     orders = {"distance": near.distance[rows]} | {key: new.scored.scores[key][rows] for key in keys}
-    picked = {name: [(one, rows[_at(values, one)]) for one in percentiles] for name, values in orders.items()}
-    shown = sorted({int(row) for found in picked.values() for _, row in found})
+    picked = {
+        name: [(percentile, rows[_at(values, percentile)]) for percentile in percentiles]
+        for name, values in orders.items()
+    }
+    shown = sorted({int(row) for chosen in picked.values() for _, row in chosen})
     left = pictures_of(new.scored, shown, datasets)
     right = pictures_of(known.scored, sorted({int(near.row[row]) for row in shown}), datasets)
-    ids = [one.scored.predictions.column("example_id") for one in (new, known)]
+    ids = [part.scored.predictions.column("example_id") for part in (new, known)]
     grid = []
-    for name, found in picked.items():
+    for name, chosen in picked.items():
         values = near.distance if name == "distance" else new.scored.scores[name]
         pairs = []
-        for one, row in found:
+        for percentile, row in chosen:
             other = int(near.row[row])
             words = " | ".join([class_words(new.scored, row) or new.name, class_words(known.scored, other)])
-            label = f"{name}/{one:g}/{ids[0][row]}/{ids[1][other]}"
-            title = f"{_ordinal(one)}: {_number(values[row])}\n{words}"
+            label = f"{name}/{percentile:g}/{ids[0][row]}/{ids[1][other]}"
+            title = f"{_ordinal(percentile)}: {_number(values[row])}\n{words}"
             pairs.append(Picture(name=label, title=title, image=side_by_side(left[row], right[other])))
         grid.append((_heading(name, known.name), pairs))
     note = (

@@ -75,10 +75,10 @@ def random_models(
     rows = _rows(detection_numbers, detector, f"auroc_{goal}", model)
     values = 100 * rows.pivot(index="out", columns="seed", values="value")
     given = [_place(name) for name in dict.fromkeys(rows["out"])]
-    order = list(dict.fromkeys(one.group for one in given))
-    places = sorted(given, key=lambda one: (bool(one.severity), order.index(one.group), one.severity))
-    names = ["_".join(filter(None, one)) for one in places]
-    groups = np.array([one.group for one in places])
+    order = list(dict.fromkeys(place.group for place in given))
+    places = sorted(given, key=lambda place: (bool(place.severity), order.index(place.group), place.severity))
+    names = ["_".join(filter(None, place)) for place in places]
+    groups = np.array([place.group for place in places])
     across = np.cumsum([0.0, *np.where(groups[1:] == groups[:-1], 1.0, _BETWEEN)])
     ax = axes(ax, max(5.6, 1.2 + 0.19 * (across[-1] + 2)), 4.4)
     _draw(ax, groups, across, values.loc[names].to_numpy())
@@ -88,10 +88,10 @@ def random_models(
     copies = f"{values.shape[1]} random cop{'ies' if values.shape[1] > 1 else 'y'} of {architecture}"
     ax.set_title(f"{detector_words(key)}, {copies}", loc="left", color=INK, fontsize="medium", pad=24)
     ax.set_ylabel(_TITLES[goal].format(inside))
-    ax.set_xticks(across, [one.severity for one in places], fontsize="x-small")
+    ax.set_xticks(across, [place.severity for place in places], fontsize="x-small")
     undefined = int(values.isna().sum().sum())
     left_out = f"\n{undefined} of {values.size} numbers are undefined and left out" if undefined else ""
-    _name_groups(ax, groups, across, rows["n"], digits=any(one.severity for one in places), more=left_out)
+    _name_groups(ax, groups, across, rows["n"], digits=any(place.severity for place in places), more=left_out)
     ax.grid(axis="y", color=GRID)
     bare(ax)
     legend(ax, ncols=3, fontsize="small")
@@ -114,13 +114,15 @@ def _rows(frame: "pd.DataFrame", detector: str | None, metric: str, model: str |
         )
     for column, name in (("detector", detector), ("model", model)):
         known = list(dict.fromkeys(rows[column].astype(str)))
-        taken = [one for one in known if name in (None, one)] or [one for one in known if one.partition(":")[0] == name]
+        taken = [word for word in known if name in (None, word)] or [
+            value for value in known if value.partition(":")[0] == name
+        ]
         if not taken:
             raise unknown_name(f"{column} in these numbers", str(name), known)
         rows = rows[rows[column] == taken[0]]
     if rows["in"].nunique() > 1:
-        told = ", ".join(map(str, rows["in"].unique()))
-        raise OochubError(f"All sets stand against one set in distribution, got {told}. Keep the rows of one of them.")
+        sets = ", ".join(map(str, rows["in"].unique()))
+        raise OochubError(f"All sets stand against one set in distribution, got {sets}. Keep the rows of one of them.")
     doubled = rows[rows.duplicated(["seed", "out"])]
     if len(doubled):
         first = doubled.iloc[0]
@@ -160,10 +162,10 @@ def _name_groups(ax: "Axes", groups: NDArray[Any], x: NDArray[np.float64], n: An
     """Names below the digits of the severities, and how many rows each number is made of."""
     below = ax.secondary_xaxis("bottom")
     names = list(dict.fromkeys(groups.tolist()))
-    below.set_xticks([x[groups == one].mean() for one in names], [wording.name(one) for one in names])
+    below.set_xticks([x[groups == name].mean() for name in names], [wording.name(name) for name in names])
     below.tick_params(length=0, pad=14 if digits else 3, rotation=90, labelsize="small", colors=INK)
     below.spines["bottom"].set_visible(False)
-    ends = [numbers.count(int(one)) for one in (min(n), max(n))]
+    ends = [numbers.count(int(end)) for end in (min(n), max(n))]
     rows = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-    told = " (digits: severity of the corruption)" if digits else ""
-    below.set_xlabel(f"set{told}; n = {rows} rows of both sets{more}")
+    meaning = " (digits: severity of the corruption)" if digits else ""
+    below.set_xlabel(f"set{meaning}; n = {rows} rows of both sets{more}")

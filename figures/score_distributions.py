@@ -65,7 +65,7 @@ def score_distributions(
         raise unknown_name("by", by, get_args(By))
     if bins < 2:
         raise OochubError(f"bins is a whole number of 2 or more, got {bins}.")
-    named = {one.name: one for one in scored_sets}
+    named = {scored.name: scored for scored in scored_sets}
     for name in sets or ():
         if name not in named:
             raise unknown_name("set in these scores", name, named)

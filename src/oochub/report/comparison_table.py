@@ -147,14 +147,14 @@ def comparison_table(
 def _found(runs: Sequence[ComparedRun], metric: str, slice: str | None) -> tuple[str, str, ComparedRun]:
     """The key of the metric, the name of the slice, and the first run that has both."""
     known = dict.fromkeys(key for run in runs for key in run.report.metrics)
-    key = next((one for one in known if one == metric or one.startswith(f"{metric}.")), None)
+    key = next((name for name in known if name == metric or name.startswith(f"{metric}.")), None)
     if key is None:
         raise unknown_name(f"metric in the reports of {runs[0].benchmark}", metric, known)
     for name in [slice] if slice else ["out_of_context", "all"]:
         for run in runs:
             if f"{name}/{key}" in run.report:
                 return key, run.report.slice(name).name, run
-    having = {one.rpartition("/")[0] for run in runs for one in run.report if one.endswith(f"/{key}")}
+    having = {path.rpartition("/")[0] for run in runs for path in run.report if path.endswith(f"/{key}")}
     raise unknown_name(f"slice with {key} in the reports of {runs[0].benchmark}", slice or "out_of_context", having)
 
 
@@ -175,11 +175,11 @@ def _check_same_rows(runs: Sequence[ComparedRun], name: str) -> None:
 
 
 def _cell(of_seeds: Sequence[Estimate]) -> Cell:
-    values = [one.value for one in of_seeds]
-    reason = next((one.reason for one in of_seeds if math.isnan(one)), None)
+    values = [estimate.value for estimate in of_seeds]
+    reason = next((estimate.reason for estimate in of_seeds if math.isnan(estimate)), None)
     if reason is not None or len(values) == 1:
-        one = of_seeds[0]
-        low, high = (one.low, one.high) if len(values) == 1 else (math.nan, math.nan)
+        only = of_seeds[0]
+        low, high = (only.low, only.high) if len(values) == 1 else (math.nan, math.nan)
         mean = statistics.fmean(values)
         return Cell(mean=mean, low=low, high=high, seeds=len(values), reason=reason)
     return Cell(mean=statistics.fmean(values), sd=statistics.stdev(values), seeds=len(values))
@@ -199,8 +199,8 @@ def _averages(
             continue
         of_seed = [values.get((config, column), {}) for config in configs]
         seeds = set(of_seed[0])
-        same = len(seeds) > 1 and all(set(one) == seeds for one in of_seed)
-        averages = [statistics.fmean(one[seed] for one in of_seed) for seed in seeds] if same else []
+        same = len(seeds) > 1 and all(set(estimates) == seeds for estimates in of_seed)
+        averages = [statistics.fmean(estimates[seed] for estimates in of_seed) for seed in seeds] if same else []
         sd = statistics.stdev(averages) if same else math.nan
         yield column, Cell(mean=statistics.fmean(means), sd=sd, seeds=len(seeds) if same else 0)
 

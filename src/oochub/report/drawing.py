@@ -87,18 +87,18 @@ class Plot:
         if path.suffix not in _SUFFIXES:
             raise OochubError(f"A figure is a {', '.join(_SUFFIXES)} file, got {path.name}.")
         options = dict(pair.split("=") for pair in parts[2].split(":")[1:])
-        made = _figure(kind, options, path)
-        if sources.kind not in _NEEDS[made.material]:
-            wanted = " or ".join(_WORDS[one] for one in _NEEDS[made.material])
-            wanted = _WORDS.get(made.material, wanted)
+        plot = _figure(kind, options, path)
+        if sources.kind not in _NEEDS[plot.material]:
+            wanted = " or ".join(_WORDS[material] for material in _NEEDS[plot.material])
+            wanted = _WORDS.get(plot.material, wanted)
             raise OochubError(f"{kind} is made of {wanted}, got {_WORDS[sources.kind]}: {', '.join(sources.names)}.")
-        if made.material == "report" and len(sources.names) > 1:
+        if plot.material == "report" and len(sources.names) > 1:
             raise OochubError(f"{kind} shows exactly one report, got {len(sources.names)}. Draw one after the other.")
-        if sources.kind == "predictions" and len(sources.names) > 1 and made.material != "scored_sets":
+        if sources.kind == "predictions" and len(sources.names) > 1 and plot.material != "scored_sets":
             raise sources.several()
-        if made.material == "scored_sets":
-            _check_detectors(kind, made.detectors, sources)
-        return made
+        if plot.material == "scored_sets":
+            _check_detectors(kind, plot.detectors, sources)
+        return plot
 
 
 def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
@@ -136,12 +136,14 @@ def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
     """The plot of a kind with its options, whatever the sources."""
     function = catalog.get("figure", kind)
     first, *others = inspect.signature(function).parameters.values()
-    beside = [one.name for one in others if one.name in _BESIDE]
-    more = [one.name for one in others if one.default is one.empty and one.name not in beside]
+    beside = [parameter.name for parameter in others if parameter.name in _BESIDE]
+    more = [
+        parameter.name for parameter in others if parameter.default is parameter.empty and parameter.name not in beside
+    ]
     if first.name not in _NEEDS or more:
         way = f"`oochub {kind}`" if kind in catalog.names("command") else f"oochub.get('figure', {kind!r})"
         raise OochubError(f"{kind} is made of {', '.join([first.name, *more])}: {way} draws it, --plot does not.")
-    allowed = {one.name: one.annotation for one in others if _is_read(one.annotation)}
+    allowed = {parameter.name: parameter.annotation for parameter in others if _is_read(parameter.annotation)}
     for name in options:
         if not allowed:
             raise OochubError(f"{kind} has no options, got {name!r}.")
@@ -149,11 +151,11 @@ def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
             raise unknown_name(f"option of {kind}", name, allowed)
     given = {name: _read(f"{name} of {kind}", text, allowed[name]) for name, text in options.items()}
     scored: list[str] = []
-    for one in others:
-        value = given.get(one.name, one.default) if one.name in _OF_DETECTORS else None
+    for parameter in others:
+        value = given.get(parameter.name, parameter.default) if parameter.name in _OF_DETECTORS else None
         scored += [value] if isinstance(value, str) else value or []
     return Plot(
-        lambda *made, **named: function(*made, **named, **given), first.name, path,
+        lambda *material, **named: function(*material, **named, **given), first.name, path,
         beside=beside, detectors=scored, numbers=_numbers(function, given),
     )  # fmt: skip
 
@@ -166,29 +168,29 @@ def _numbers(function: Callable[..., Any], given: Mapping[str, Any]) -> "Callabl
 
 def _with(detectors: Sequence[str], named: Sequence[str]) -> list[str]:
     """The words of the detectors, and the names among `named` that none of them has."""
-    found = list(dict.fromkeys(detectors))
+    every = list(dict.fromkeys(detectors))
     for name in named:
-        if name not in found and name not in [words.partition(":")[0] for words in found]:
-            found.append(name)
-    return found
+        if name not in every and name not in [words.partition(":")[0] for words in every]:
+            every.append(name)
+    return every
 
 
 def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
     from oochub.evaluation.detector_scores import made_detector
 
     words = _with(sources.detectors, named)
-    made = {one: made_detector(one) for one in words}
+    by_name = {name: made_detector(name) for name in words}
     compared = "against" in inspect.signature(catalog.get("figure", kind)).parameters
-    if len(made) < 1 + compared:
-        told = f"only {words[0]}" if words else "none"
+    if len(by_name) < 1 + compared:
+        names = f"only {words[0]}" if words else "none"
         raise OochubError(
-            f"{kind} shows {'two detectors' if compared else 'a detector'}, and {told} is named. "
+            f"{kind} shows {'two detectors' if compared else 'a detector'}, and {names} is named. "
             "Name one: --detector vim."
         )
-    fitted = [one for one, detector in made.items() if {"features", "logits", "label"} & set(detector.fit_needs)]
-    if fitted and sources.reference is None:
+    to_fit = [name for name, detector in by_name.items() if {"features", "logits", "label"} & set(detector.fit_needs)]
+    if to_fit and sources.reference is None:
         raise OochubError(
-            f"{', '.join(fitted)}: fitted on the training split. Give --reference FILE: predictions of it with "
+            f"{', '.join(to_fit)}: fitted on the training split. Give --reference FILE: predictions of it with "
             "features, by `oochub predict ... --split train --features`."
         )
 

@@ -51,10 +51,10 @@ class Sources:
         Raises:
             OochubError: Sources of several kinds; several data sets or tables of numbers.
         """
-        found = [_kind(name) for name in self.names]
-        if len(set(found)) > 1 or (len(found) > 1 and found[0] in ("data", "numbers")):
+        kinds = [_kind(name) for name in self.names]
+        if len(set(kinds)) > 1 or (len(kinds) > 1 and kinds[0] in ("data", "numbers")):
             raise self.several()
-        return found[0]
+        return kinds[0]
 
     def several(self) -> OochubError:
         """The error for more sources than a figure takes."""
@@ -124,14 +124,14 @@ class Sources:
         from oochub.prediction.predictions import Predictions
 
         heads = map(read_head, filter(None, (self.reference, *self.names)))
-        head = next((one for one in heads if one is not None), None)
+        head = next((weights for weights in heads if weights is not None), None)
         fitted_on = Predictions.load(self.reference) if self.reference else None
         return detector_scores(self._every, self.detectors, reference=fitted_on, head=head)
 
     @property
     def nearest(self) -> "Mapping[str, Nearest]":
         """For each row of each file of predictions the nearest in distribution, searched when it is asked for."""
-        return _Lazily([one.name for one in self.scored_sets], lambda config: self._nearest[config])
+        return _Lazily([scored.name for scored in self.scored_sets], lambda config: self._nearest[config])
 
     @cached_property
     def _nearest(self) -> "dict[str, Nearest]":
@@ -149,7 +149,7 @@ class Sources:
     @cached_property
     def datasets(self) -> Mapping[str, Any]:
         """The data set of each file of predictions by its config, built when it is first asked for."""
-        names = {str(one.metadata.config): str(one.metadata.benchmark) for one in self._every}
+        names = {str(part.metadata.config): str(part.metadata.benchmark) for part in self._every}
 
         def built(config: str) -> Any:
             from oochub.data.load import load
@@ -167,11 +167,11 @@ class Sources:
         from oochub.benchmark import data_folder
 
         if "datasets" in beside:
-            for name in dict.fromkeys(str(one.metadata.benchmark) for one in self._every):
+            for name in dict.fromkeys(str(part.metadata.benchmark) for part in self._every):
                 data_folder(catalog.get("benchmark", name), self.data_dir)
         if "nearest" in beside and not self.embedding:
-            for name, one in zip(self.names, self._every, strict=True):
-                if "features" not in one.table.column_names:
+            for name, part in zip(self.names, self._every, strict=True):
+                if "features" not in part.table.column_names:
                     raise OochubError(
                         f"{name} has no features, by which pictures are near. Predict with --features, or give "
                         "--embedding FILE, predictions of the same pictures with the features of another model."
@@ -182,11 +182,11 @@ class Sources:
         from oochub.prediction.predictions import Predictions
 
         every = [Predictions.load(name) for name in self.names]
-        for one in every[1:]:
+        for part in every[1:]:
             for key in ("model", "class_names"):
-                if getattr(one.metadata, key) != getattr(every[0].metadata, key):
-                    told = " and ".join(str(part.metadata.model.id) for part in (every[0], one))
-                    raise OochubError(f"These predictions differ in {key} ({told}). Detectors are shown on one model.")
+                if getattr(part.metadata, key) != getattr(every[0].metadata, key):
+                    ids = " and ".join(str(part.metadata.model.id) for part in (every[0], part))
+                    raise OochubError(f"These predictions differ in {key} ({ids}). Detectors are shown on one model.")
         return every
 
 

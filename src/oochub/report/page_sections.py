@@ -226,7 +226,7 @@ def _reproduce(report: "Report") -> Section:
     benchmark, model, origin = report.benchmark, report.model, report.provenance
     predictions = origin.predictions
     versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
-    made = (origin.when.get("created"), origin.where.get("platform"), origin.where.get("device"))
+    places = (origin.when.get("created"), origin.where.get("platform"), origin.where.get("device"))
     facts: list[tuple[str, str]] = [
         ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
                  f"version {wording.name(benchmark.version)}"),
@@ -240,7 +240,7 @@ def _reproduce(report: "Report") -> Section:
         ("Training", _training(origin.training) if origin.training else ""),
         ("Intervals", f"95%, {numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
         ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
-        ("Made", " on ".join(wording.name(text) for text in made if text)),
+        ("Made", " on ".join(wording.name(text) for text in places if text)),
     ]  # fmt: skip
     return {
         "facts": [(title, text) for title, text in facts if text],

@@ -41,10 +41,10 @@ class ReportedNumbers:
 
     def among(self, configs: Collection[str]) -> "ReportedNumbers":
         """Those of some configs."""
-        return replace(self, values={place: one for place, one in self.values.items() if place[0] in configs})
+        return replace(self, values={place: number for place, number in self.values.items() if place[0] in configs})
 
     def __str__(self) -> str:
-        tables = sorted({one.table for one in self.values.values()}, key=lambda table: (len(table), table))
+        tables = sorted({number.table for number in self.values.values()}, key=lambda table: (len(table), table))
         if not tables:
             return f"{self.source} report no such numbers."
         of = f"Table{'s' if len(tables) > 1 else ''} {wording.listed(tables)}"
