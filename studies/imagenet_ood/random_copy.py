@@ -9,8 +9,8 @@ from oochub.studies.imagenet_ood.model_list import StudiedModel
 def random_copy(model: StudiedModel, folder: Path) -> Path:
     """Writes a model of the same architecture, whose weights come from a seed alone.
 
-    Every convolution is drawn by He's normal law (fan out, ReLU), as the paper's ("Kaiming normal"); all else is as
-    transformers initializes it. The paper does not say fan in or fan out; torchvision's networks are fan out.
+    Every convolution is drawn by He's normal distribution (fan out, ReLU), as the paper's ("Kaiming normal"); all else
+    is as transformers initializes it. The paper does not say fan in or fan out; torchvision's networks are fan out.
 
     Args:
         model: Its `source` gives the config and the image processor, its `seed` the weights.

@@ -24,8 +24,8 @@ def run(monkeypatch, capsys):
             code = 0
         except SystemExit as stopped:
             code = int(stopped.code or 0)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return call
 
@@ -35,53 +35,55 @@ def test_from_raw_folder_to_page(run, spawrious, tmp_path):
     data, out = ("--data-dir", spawrious), tmp_path / "runs" / "x"
     benchmark = "spawrious/o2o_hard"
     words = ("--objective", "group_dro", "--environments", "group", "--num-train-epochs", 1, "--out", out)
-    code, shown, err = run("train", benchmark, *words, *data)
-    assert code == 0 and shown.strip().endswith(str(out)), err
-    code, shown, _ = run("train", benchmark, *words, *data, "--json")  # finished: it says what the run gave
-    told = json.loads(shown)
-    assert code == 0 and told["run"] == str(out) and told["best_epoch"] == 1 and told["global_step"] > 0
-    code, shown, err = run("predict", out, benchmark, *data, "--out", tmp_path / "preds.parquet")
-    assert code == 0 and shown.strip().endswith("preds.parquet"), err
-    code, shown, err = run("evaluate", tmp_path / "preds.parquet", "--out", tmp_path / "report.json")
-    assert code == 0 and shown.strip().endswith("report.json") and "Out of context" in shown, err
+    code, output, err = run("train", benchmark, *words, *data)
+    assert code == 0 and output.strip().endswith(str(out)), err
+    code, output, _ = run("train", benchmark, *words, *data, "--json")  # finished: it says what the run gave
+    content = json.loads(output)
+    assert code == 0 and content["run"] == str(out) and content["best_epoch"] == 1 and content["global_step"] > 0
+    code, output, err = run("predict", out, benchmark, *data, "--out", tmp_path / "preds.parquet")
+    assert code == 0 and output.strip().endswith("preds.parquet"), err
+    code, output, err = run("evaluate", tmp_path / "preds.parquet", "--out", tmp_path / "report.json")
+    assert code == 0 and output.strip().endswith("report.json") and "Out of context" in output, err
     page = tmp_path / "report.html"
-    code, shown, err = run("report", tmp_path / "report.json", "--html", page, "--latex", tmp_path / "t.tex")
+    code, output, err = run("report", tmp_path / "report.json", "--html", page, "--latex", tmp_path / "t.tex")
     assert code == 0 and page.stat().st_size > 10_000 and "\\toprule" in (tmp_path / "t.tex").read_text(), err
     report = oochub.Report.load(tmp_path / "report.json")
     assert to_json(report)["model"]["objective"] == "group_dro"
     assert to_json(report)["provenance"]["training"]["environments"] == "group"
     assert "partial" in page.read_text() and str(tmp_path) not in page.read_text()
-    code, shown, _ = run("predict", out, benchmark, *data, "--split", "test", "--out", tmp_path / "p.parquet", "--json")
-    assert json.loads(shown) == {"predictions": str(tmp_path / "p.parquet"), "rows": 160}
+    code, output, _ = run(
+        "predict", out, benchmark, *data, "--split", "test", "--out", tmp_path / "p.parquet", "--json"
+    )
+    assert json.loads(output) == {"predictions": str(tmp_path / "p.parquet"), "rows": 160}
 
 
 def test_lists_and_shows(run):
-    code, shown, _ = run("list", "--json")
-    listed = json.loads(shown)
+    code, output, _ = run("list", "--json")
+    listed = json.loads(output)
     assert code == 0 and list(listed) == oochub.catalog.kinds() and "list" in listed["command"]
     assert {"auc", "auc_hard", "nll", "error_rate", "accuracy", "ece", "worst_group"} <= set(listed["metric"])
     assert {"erm", "group_dro"} <= set(listed["objective"])
-    code, shown, _ = run("show", "benchmark", "nooch")
-    assert code == 0 and "official_ids: Folder of the published id files" in shown
-    code, shown, _ = run("show", "metric", "ece")
-    assert code == 0 and "lower is better" in shown and "15" in shown
-    code, shown, _ = run("show", "objective", "group_dro")
-    assert code == 0 and "Sagawa" in shown
-    code, shown, _ = run("--version")
-    assert code == 0 and shown == f"oochub {oochub.__version__}\n"
+    code, output, _ = run("show", "benchmark", "nooch")
+    assert code == 0 and "official_ids: Folder of the published id files" in output
+    code, output, _ = run("show", "metric", "ece")
+    assert code == 0 and "lower is better" in output and "15" in output
+    code, output, _ = run("show", "objective", "group_dro")
+    assert code == 0 and "Sagawa" in output
+    code, output, _ = run("--version")
+    assert code == 0 and output == f"oochub {oochub.__version__}\n"
 
 
 @pytest.mark.parametrize("name", oochub.names("benchmark"))
 def test_show_benchmark_says_where_each_file_is(run, name):
-    code, shown, _ = run("show", "benchmark", name)
+    code, output, _ = run("show", "benchmark", name)
     assert code == 0
     for raw in oochub.get("benchmark", name).raw_files:
-        assert raw.path in shown and raw.url in shown and raw.size in shown and raw.license in shown
-    assert oochub.get("benchmark", name).tree() in shown
+        assert raw.path in output and raw.url in output and raw.size in output and raw.license in output
+    assert oochub.get("benchmark", name).tree() in output
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("list", "metrics"), "Did you mean 'metric'"),
         (("show", "metric", "eec"), "Did you mean 'ece'"),
@@ -108,12 +110,12 @@ def test_show_benchmark_says_where_each_file_is(run, name):
         (("report", "FILE", "--html", "OUT"), "is not a report"),
     ],
 )
-def test_wrong_turns_say_what_to_do_and_exit_2(run, words, said, coco, tmp_path):
+def test_wrong_turns_say_what_to_do_and_exit_2(run, words, message, coco, tmp_path):
     (tmp_path / "file").write_text("text")
     places = {"COCO": coco, "OUT": tmp_path / "out", "FILE": tmp_path / "file"}
     filled = [re.sub("COCO|OUT|FILE", lambda m: str(places[m[0]]), str(word)) for word in words]
-    code, shown, err = run(*filled)
-    assert code == 2 and said in err and "Traceback" not in err and not shown, (code, err)
+    code, output, err = run(*filled)
+    assert code == 2 and message in err and "Traceback" not in err and not output, (code, err)
     assert not (tmp_path / "out").exists() or not any((tmp_path / "out").rglob("*.*"))
 
 

@@ -11,7 +11,7 @@ _LIMIT = 600  # bytes: enough for locks, for none of the results
 
 
 @pytest.fixture(scope="module")
-def made(spawrious, tmp_path_factory) -> Path:
+def inputs(spawrious, tmp_path_factory) -> Path:
     """What each command reads: a run, predictions, a report."""
     import oochub
     from oochub.data.load import load
@@ -40,19 +40,19 @@ def _main_on_a_full_disk(words: list[str]) -> tuple[int, str]:
 
 @pytest.mark.slow  # every command once more: half a minute
 @pytest.mark.parametrize("command", ["build", "train", "predict", "evaluate", "report"])
-def test_full_disk(command, made, spawrious, tmp_path):
+def test_full_disk(command, inputs, spawrious, tmp_path):
     data, out = ["--data-dir", str(spawrious)], tmp_path / "out"
     benchmark = "spawrious/o2o_hard"
     words = {
         "build": ["build", benchmark, *data, "--out", str(out / "spawrious")],
         "train": ["train", benchmark, *data, "--num-train-epochs", "1", "--out", str(out / "run")],
-        "predict": ["predict", str(made / "run"), benchmark, *data, "--out", str(out / "p.parquet")],
-        "evaluate": ["evaluate", str(made / "preds.parquet"), "--out", str(out / "r.json")],
-        "report": ["report", str(made / "report.json"), "--html", str(out / "r.html")],
+        "predict": ["predict", str(inputs / "run"), benchmark, *data, "--out", str(out / "p.parquet")],
+        "evaluate": ["evaluate", str(inputs / "preds.parquet"), "--out", str(out / "r.json")],
+        "report": ["report", str(inputs / "report.json"), "--html", str(out / "r.html")],
     }[command]
-    code, said = _main_on_a_full_disk(words)
-    assert code == 2, (code, said)
-    assert "File too large" in said and "Traceback" not in said, said
+    code, message = _main_on_a_full_disk(words)
+    assert code == 2, (code, message)
+    assert "File too large" in message and "Traceback" not in message, message
     left = [path for path in out.rglob("*") if path.is_file()] if out.exists() else []
     assert not [path for path in left if path.name in ("p.parquet", "r.json", "r.html", "recipe.json", "README.md")], (
         left

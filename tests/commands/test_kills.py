@@ -120,16 +120,16 @@ def _finish(name: str, inputs: Path, out: Path) -> float:
     process = _started(name, inputs, out)
     process.join(_LONGEST)
     error = out / "error.txt"
-    said = error.read_text() if error.exists() else f"exit code {process.exitcode} (None: still running)"
+    message = error.read_text() if error.exists() else f"exit code {process.exitcode} (None: still running)"
     if process.exitcode is None:
         process.kill()
-    assert process.exitcode == 0, said
+    assert process.exitcode == 0, message
     return time.monotonic() - started
 
 
 def _artefacts(out: Path) -> dict[str, Any]:
     """Every file that the step leaves but caches and checkpoints, without when and where."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for path in sorted(out.rglob("*")):
         name = path.relative_to(out).as_posix()
         if not path.is_file() or name.startswith(("cache/", "pixels/")) or "checkpoints" in name:
@@ -137,12 +137,12 @@ def _artefacts(out: Path) -> dict[str, Any]:
         if path.suffix == ".parquet" and "preds" in name:
             table = pq.read_table(path)
             metadata = without_when_and_where(json.loads(table.schema.metadata[b"oochub"]))
-            found[name] = (table.replace_schema_metadata(None).to_pydict(), metadata)
+            result[name] = (table.replace_schema_metadata(None).to_pydict(), metadata)
         elif path.suffix == ".json":
-            found[name] = without_when_and_where(json.loads(path.read_text()))
+            result[name] = without_when_and_where(json.loads(path.read_text()))
         else:
-            found[name] = path.read_bytes()
-    return found
+            result[name] = path.read_bytes()
+    return result
 
 
 @pytest.fixture(scope="module")

@@ -56,8 +56,8 @@ def test_numbers_are_compared_where_one_side_has_no_names():
     expected = ["easy", "hard_negative", "hard_positive", "easy"]
     named = ClassLabel(names=["land bird", "water bird"])
     for column in (None, "label", "place"):
-        one = data.cast_column(column, named) if column else data
-        assert kinds(challenge(one, "mismatch", context="place").dataset) == expected
+        item = data.cast_column(column, named) if column else data
+        assert kinds(challenge(item, "mismatch", context="place").dataset) == expected
 
 
 def test_a_sign_is_for_the_whole_data_set():
@@ -66,38 +66,38 @@ def test_a_sign_is_for_the_whole_data_set():
     for label in (Value("int64"), ClassLabel(names=["a", "b", "c"])):
         features = Features({"label": label, "c": Value("int64")})
         data = DatasetDict({name: Dataset.from_dict(rows, features) for name, rows in parts.items()})
-        made = challenge(data, "mismatch", context="c").dataset
-        assert kinds(made["test"]) == ["hard", "easy"] and kinds(made["train"]) == ["hard", "easy", "hard"]
+        result = challenge(data, "mismatch", context="c").dataset
+        assert kinds(result["test"]) == ["hard", "easy"] and kinds(result["train"]) == ["hard", "easy", "hard"]
 
 
 def test_other_names_than_the_labels_are_an_error_that_shows_both():
     data = classes({"label": ["cow", "camel"], "place": ["grass", "sand"]}, label=["cow"], place=["sand"])
-    for one in (data, Dataset.from_dict({"label": ["cow"], "place": ["sand"]})):
+    for item in (data, Dataset.from_dict({"label": ["cow"], "place": ["sand"]})):
         with pytest.raises(OochubError, match=r"none of the names of the label.*sand against .*cow"):
-            challenge(one, "mismatch", context="place")
+            challenge(item, "mismatch", context="place")
 
 
 def test_the_value_behind_and_several_columns():
     """reference: the rule of NOOCH-CE by hand; planted fault seen: the mean area for the largest."""
     rows = {"label": [1, 1, 0, 0], "road": [0.05, 0.3, 0.2, 0.0], "sky": [0.0, 0.0, 0.5, 0.05]}
     expected, value = ["hard_positive", "easy", "hard_negative", "easy"], [0.05, 0.3, 0.5, 0.05]
-    made = challenge(Dataset.from_dict(rows), "co_occurrence", present="label", context_areas=["road", "sky"])
-    assert kinds(made.dataset) == expected and made.dataset["challenge_value"][:] == value
-    assert made.counts == {"train": {"easy": 2, "hard_positive": 1, "hard_negative": 1, "hard": 0}}
+    result = challenge(Dataset.from_dict(rows), "co_occurrence", present="label", context_areas=["road", "sky"])
+    assert kinds(result.dataset) == expected and result.dataset["challenge_value"][:] == value
+    assert result.counts == {"train": {"easy": 2, "hard_positive": 1, "hard_negative": 1, "hard": 0}}
     areas = [list(pair) for pair in zip(rows["road"], rows["sky"], strict=True)]
     lists = Dataset.from_dict({"label": rows["label"], "areas": areas})
     for columns in ("areas", ["areas"]):
-        made = challenge(lists, "co_occurrence", present="label", context_areas=columns)
-        assert kinds(made.dataset) == expected and made.dataset["challenge_value"][:] == value
+        result = challenge(lists, "co_occurrence", present="label", context_areas=columns)
+        assert kinds(result.dataset) == expected and result.dataset["challenge_value"][:] == value
     empty = Dataset.from_dict(
         {"present": [1, 0], "context_areas": [[], []]},
         Features({"present": Value("bool"), "context_areas": List(Value("float32"))}),
     )
-    made = challenge(empty, "co_occurrence").dataset
-    assert kinds(made) == ["easy", "easy"] and np.isnan(made["challenge_value"][:]).all()
+    result = challenge(empty, "co_occurrence").dataset
+    assert kinds(result) == ["easy", "easy"] and np.isnan(result["challenge_value"][:]).all()
     scenes = Dataset.from_dict({"label": [1, 0], "similarity": [0.25, 0.75]})
-    made = challenge(scenes, "gist", present="label", hard_positives=1, hard_negatives=0).dataset
-    assert kinds(made) == ["hard_positive", "easy"] and made["challenge_value"][:] == [0.25, 0.75]
+    result = challenge(scenes, "gist", present="label", hard_positives=1, hard_negatives=0).dataset
+    assert kinds(result) == ["hard_positive", "easy"] and result["challenge_value"][:] == [0.25, 0.75]
     for criterion, arguments in (
         ("mismatch", {"context": "similarity"}),
         ("membership", {"value": "label", "allowed": [1]}),
@@ -110,10 +110,10 @@ def test_pictures_stay_closed_and_rows_in_order():
     n = 300
     rows = {"image": [{"bytes": b"no picture", "path": None}] * n, "year": list(range(n))}
     data = Dataset.from_dict(rows, Features({"image": Image(), "year": Value("int64")})).shuffle(seed=0)
-    made = challenge(data, "threshold", value="year", at=100).dataset
-    made = made.remove_columns("image")
-    assert [row["challenge"] for row in made] == [3 if row["year"] >= 100 else 0 for row in made]
-    assert made["challenge_value"][:] == made["year"][:] == data["year"][:]
+    result = challenge(data, "threshold", value="year", at=100).dataset
+    result = result.remove_columns("image")
+    assert [row["challenge"] for row in result] == [3 if row["year"] >= 100 else 0 for row in result]
+    assert result["challenge_value"][:] == result["year"][:] == data["year"][:]
 
 
 def test_training_is_restricted_only_when_asked():
@@ -122,9 +122,9 @@ def test_training_is_restricted_only_when_asked():
     data = DatasetDict({name: Dataset.from_dict(rows) for name in ("train", "test")})
     whole = challenge(data, "threshold", value="year", at=2013)
     assert whole.dropped == 0 and whole.dataset.num_rows == {"train": 4, "test": 4}
-    made = challenge(data, "threshold", value="year", at=2013, restrict_train=True)
-    assert made.counts == whole.counts and made.dropped == 2
-    assert made.dataset["train"]["year"][:] == [2011, 2012] and made.dataset["test"]["year"][:] == rows["year"]
+    result = challenge(data, "threshold", value="year", at=2013, restrict_train=True)
+    assert result.counts == whole.counts and result.dropped == 2
+    assert result.dataset["train"]["year"][:] == [2011, 2012] and result.dataset["test"]["year"][:] == rows["year"]
     with pytest.raises(OochubError, match="would leave none"):
         challenge(data, "threshold", value="year", at=2000, restrict_train=True)
     with pytest.raises(OochubError, match="there are only test"):
@@ -142,8 +142,8 @@ def test_columns_that_are_there_are_replaced_only_when_asked():
     data = challenge(Dataset.from_dict({"year": [1, 3], "label": [0, 1]}), "threshold", value="year", at=2).dataset
     with pytest.raises(OochubError, match="'challenge' already"):
         challenge(data, "mismatch", context="year")
-    made = challenge(data, "mismatch", context="year", replace=True).dataset
-    assert kinds(made) == ["hard_negative", "hard_positive"] and "challenge_value" not in made.column_names
+    result = challenge(data, "mismatch", context="year", replace=True).dataset
+    assert kinds(result) == ["hard_negative", "hard_positive"] and "challenge_value" not in result.column_names
 
 
 def test_classes_of_a_set_are_checked():
@@ -156,7 +156,7 @@ def test_classes_of_a_set_are_checked():
 
 
 def _longest(title: ArrayLike, more_than: float, label: ArrayLike | None = None) -> list[str]:
-    return ["hard" if len(one) > more_than else "easy" for one in np.asarray(title).tolist()]
+    return ["hard" if len(item) > more_than else "easy" for item in np.asarray(title).tolist()]
 
 
 def test_criteria_of_others(monkeypatch):
@@ -250,8 +250,8 @@ def run(monkeypatch, capsys):
             code = 0
         except SystemExit as stopped:
             code = int(stopped.code or 0)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return call
 
@@ -275,13 +275,13 @@ def birds(tmp_path) -> Path:
 def test_a_folder_of_pictures(run, birds, tmp_path):
     """reference: the rows of metadata.csv, every third one mismatched; the bytes those of the files."""
     out = tmp_path / "out"
-    code, shown, err = run(
+    code, output, err = run(
         birds, "--criterion", "mismatch", "--context", "background", "--restrict-train", "--out", out
     )
-    assert code == 0 and shown.strip().endswith(str(out)), err
-    lines = [line.split() for line in shown.splitlines()]
+    assert code == 0 and output.strip().endswith(str(out)), err
+    lines = [line.split() for line in output.splitlines()]
     assert ["train", "8", "2", "2", "0"] in lines and ["test", "4", "1", "1", "0"] in lines
-    assert "Dropped the 4 hard examples" in shown
+    assert "Dropped the 4 hard examples" in output
     data = datasets.load_dataset(str(out)).cast_column("image", Image(decode=False))
     assert data.num_rows == {"train": 8, "test": 6} and data["test"].features["challenge"] == ClassLabel(
         names=list(KINDS)
@@ -300,16 +300,16 @@ def test_a_folder_of_pictures(run, birds, tmp_path):
 def test_csv_and_json(run, tmp_path):
     (tmp_path / "traps.csv").write_text("camera,label\n1,0\n245,1\n246,1\n300,0\n")
     words = (tmp_path / "traps.csv", "--criterion", "membership", "--value", "camera", "--allowed", "1..245")
-    code, shown, err = run(*words, "--label", "label", "--out", tmp_path / "out", "--json")
+    code, output, err = run(*words, "--label", "label", "--out", tmp_path / "out", "--json")
     assert code == 0, err
     counts = {"easy": 2, "hard_positive": 1, "hard_negative": 1, "hard": 0}
-    assert json.loads(shown) == {"repository": str(tmp_path / "out"), "counts": {"train": counts}, "dropped": 0}
+    assert json.loads(output) == {"repository": str(tmp_path / "out"), "counts": {"train": counts}, "dropped": 0}
     assert datasets.load_dataset(str(tmp_path / "out"))["train"]["challenge"][:] == [0, 0, 1, 2]
     assert "| `allowed` | 1 to 245 |" in (tmp_path / "out" / "README.md").read_text()
-    code, shown, err = run(*words[:-1], "245,1..2,300", "--inside", "--out", tmp_path / "inside", "--json")
-    assert code == 0 and json.loads(shown)["counts"]["train"]["hard"] == 3, err
-    code, shown, err = run(*words[:-1], "1..400", "--out", tmp_path / "none")
-    assert code == 0 and "Nothing is hard in train." in shown, err
+    code, output, err = run(*words[:-1], "245,1..2,300", "--inside", "--out", tmp_path / "inside", "--json")
+    assert code == 0 and json.loads(output)["counts"]["train"]["hard"] == 3, err
+    code, output, err = run(*words[:-1], "1..400", "--out", tmp_path / "none")
+    assert code == 0 and "Nothing is hard in train." in output, err
 
 
 def test_other_sources(run, birds, spawrious, tmp_path):
@@ -318,13 +318,13 @@ def test_other_sources(run, birds, spawrious, tmp_path):
     stored.save_to_disk(tmp_path / "stored")
     stored["test"].save_to_disk(tmp_path / "one")
     words = ("--criterion", "threshold", "--value", "year", "--at", "2013")
-    code, shown, err = run(tmp_path / "stored", *words, "--out", tmp_path / "a", "--json")
-    assert code == 0 and {split: n["hard"] for split, n in json.loads(shown)["counts"].items()} == {
+    code, output, err = run(tmp_path / "stored", *words, "--out", tmp_path / "a", "--json")
+    assert code == 0 and {split: n["hard"] for split, n in json.loads(output)["counts"].items()} == {
         "train": 7,
         "test": 1,
     }, err
-    code, shown, err = run(tmp_path / "one", *words, "--out", tmp_path / "b", "--json")
-    assert code == 0 and json.loads(shown)["counts"]["test"]["hard"] == 1, err
+    code, output, err = run(tmp_path / "one", *words, "--out", tmp_path / "b", "--json")
+    assert code == 0 and json.loads(output)["counts"]["test"]["hard"] == 1, err
     assert datasets.load_dataset(str(tmp_path / "b"))["test"]["challenge_value"][:] == [
         2008,
         2009,
@@ -337,19 +337,19 @@ def test_other_sources(run, birds, spawrious, tmp_path):
     for config in ("o2o_hard", "o2o_easy"):
         parquet_repository(f"spawrious/{config}", tmp_path / "repo", data_dir=str(spawrious))
     words = ("--criterion", "membership", "--value", "background", "--allowed", "beach,jungle")
-    code, shown, err = run("spawrious/o2o_hard", "--data-dir", spawrious, *words, "--out", tmp_path / "c", "--json")
+    code, output, err = run("spawrious/o2o_hard", "--data-dir", spawrious, *words, "--out", tmp_path / "c", "--json")
     assert code == 0, err
     code, again, err = run(tmp_path / "repo", "--option", "name=o2o_hard", *words, "--out", tmp_path / "d", "--json")
-    assert code == 0 and json.loads(again)["counts"] == json.loads(shown)["counts"], err
+    assert code == 0 and json.loads(again)["counts"] == json.loads(output)["counts"], err
     code, _, err = run(tmp_path / "repo", *words, "--out", tmp_path / "e")
     assert code == 2 and "Config name is missing" in err
     source = datasets.load_dataset("spawrious", "o2o_hard", data_dir=str(spawrious))
-    for made in (datasets.load_dataset(str(tmp_path / name)) for name in ("c", "d")):
-        for split, part in made.items():
+    for result in (datasets.load_dataset(str(tmp_path / name)) for name in ("c", "d")):
+        for split, part in result.items():
             names = part.features["background"].int2str(part["background"][:])
-            assert kinds(part) == ["easy" if one in ("beach", "jungle") else "hard" for one in names]
+            assert kinds(part) == ["easy" if item in ("beach", "jungle") else "hard" for item in names]
             assert {key: part.features[key] for key in source[split].features} == source[split].features
-            closed = [one.cast_column("image", Image(decode=False)) for one in (part, source[split])]
+            closed = [item.cast_column("image", Image(decode=False)) for item in (part, source[split])]
             assert closed[0].remove_columns("challenge")[:] == closed[1][:]
     assert "partial: 20 of 3,168" in (tmp_path / "c" / "README.md").read_text()
 
@@ -369,8 +369,8 @@ def test_parameters_of_other_criteria(run, tmp_path, monkeypatch):
     point = EntryPoint("_longest", f"{__name__}:_longest", "oochub.criterion")
     monkeypatch.setattr(catalog, "_plugins", lambda kind: {"_longest": point} if kind == "criterion" else {})
     words = (tmp_path / "books.csv", "--criterion", "_longest", "--parameter", "more_than=3")
-    code, shown, err = run(*words, "--out", tmp_path / "out", "--json")
-    assert code == 0 and json.loads(shown)["counts"]["train"] == {
+    code, output, err = run(*words, "--out", tmp_path / "out", "--json")
+    assert code == 0 and json.loads(output)["counts"]["train"] == {
         "easy": 1,
         "hard_positive": 0,
         "hard_negative": 0,
@@ -379,7 +379,7 @@ def test_parameters_of_other_criteria(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("CSV", "--criterion", "mismach"), "Did you mean 'mismatch'"),
         (
@@ -398,11 +398,11 @@ def test_parameters_of_other_criteria(run, tmp_path, monkeypatch):
         (("spawrious/o2o_hard", "--data-dir", "/no", "--criterion", "mismatch", "--context", "group"), "not a folder"),
     ],
 )
-def test_wrong_turns_say_what_to_do_and_leave_nothing(run, words, said, tmp_path):
+def test_wrong_turns_say_what_to_do_and_leave_nothing(run, words, message, tmp_path):
     (tmp_path / "a.csv").write_text("label,year\n0,1\n")
     places = {"CSV": tmp_path / "a.csv", "NONE.csv": tmp_path / "none.csv"}
-    code, shown, err = run(*(places.get(word, word) for word in words), "--out", tmp_path / "out")
-    assert code == 2 and said in err and "Traceback" not in err and not shown, err
+    code, output, err = run(*(places.get(word, word) for word in words), "--out", tmp_path / "out")
+    assert code == 2 and message in err and "Traceback" not in err and not output, err
     assert not (tmp_path / "out").exists()
 
 
@@ -417,7 +417,7 @@ def test_what_can_be_known_is_said_before_the_data_are_read(run, spawrious, tmp_
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("mine")
     benchmark = ("spawrious/o2o_easy", "--data-dir", spawrious, "--criterion", "mismatch", "--context")
-    for words, said in (
+    for words, message in (
         ((*benchmark, "backgrund", "--out", tmp_path / "out"), "Did you mean 'background'"),
         ((*benchmark, "background", "--out", tmp_path / "full"), "not an empty folder"),
         ((*benchmark, "background", "--out", tmp_path / "full" / "file"), "not an empty folder"),
@@ -425,5 +425,5 @@ def test_what_can_be_known_is_said_before_the_data_are_read(run, spawrious, tmp_
         ((*benchmark, "background", "--tau", "0.1", "--out", tmp_path / "out"), "named 'tau'"),
     ):
         code, _, err = run(*words)
-        assert code == 2 and said in err, err
+        assert code == 2 and message in err, err
     assert (tmp_path / "full" / "file").read_text() == "mine"

@@ -35,9 +35,9 @@ def columns(n: int, seed: int, gain: float = 0.0) -> dict[str, np.ndarray]:
     return {"score": score, "baseline": baseline, "is_ood": is_ood, "correct": correct}
 
 
-def sides(given: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    ood, right = given["is_ood"], given["correct"] & ~given["is_ood"]
-    wrong = ~given["correct"] & ~ood
+def sides(arguments: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    ood, right = arguments["is_ood"], arguments["correct"] & ~arguments["is_ood"]
+    wrong = ~arguments["correct"] & ~ood
     return {
         "auroc_new_class": (~ood, ood),
         "auroc_failure": (right, ~right),
@@ -52,8 +52,8 @@ def by_placements(
 ) -> tuple[float, float]:
     """Difference and p value as DeLong et al. 1988 define them, from a table of all pairs."""
     placed = []
-    for one in (score, baseline):
-        pairs = np.array([[(a > b) + (a == b) / 2 for b in one[behind].tolist()] for a in one[ahead].tolist()])
+    for item in (score, baseline):
+        pairs = np.array([[(a > b) + (a == b) / 2 for b in item[behind].tolist()] for a in item[ahead].tolist()])
         placed.append((pairs.mean(), pairs.mean(axis=1), pairs.mean(axis=0)))
     (first, wins, losses), (second, other_wins, other_losses) = placed
     variance = np.var(wins - other_wins, ddof=1) / ahead.sum() + np.var(losses - other_losses, ddof=1) / behind.sum()
@@ -63,30 +63,30 @@ def by_placements(
 def test_differences_equal_placement_values() -> None:
     """Planted faults: variances added as if unpaired; the baseline minus the detector."""
     for seed in range(3):
-        given = columns(70, seed, gain=0.3)
-        found = auroc_differences(**given)
-        assert list(found) == list(sides(given))
-        for name, (ahead, behind) in sides(given).items():
-            difference, p_value = by_placements(ahead, behind, given["score"], given["baseline"])
-            assert found[name].difference.value == pytest.approx(difference, abs=1e-12)
-            assert found[name].p_value == pytest.approx(p_value, rel=1e-9)
-            assert found[name].difference.n == (ahead | behind).sum()
+        arguments = columns(70, seed, gain=0.3)
+        result = auroc_differences(**arguments)
+        assert list(result) == list(sides(arguments))
+        for name, (ahead, behind) in sides(arguments).items():
+            difference, p_value = by_placements(ahead, behind, arguments["score"], arguments["baseline"])
+            assert result[name].difference.value == pytest.approx(difference, abs=1e-12)
+            assert result[name].p_value == pytest.approx(p_value, rel=1e-9)
+            assert result[name].difference.n == (ahead | behind).sum()
             metric = oochub.get("metric", name if name.startswith("auroc") else "ood_breakdown")
-            flags = (given["is_ood"],) if name == "auroc_new_class" else (given["is_ood"], given["correct"])
-            values = [metric(given[one], *flags) for one in ("score", "baseline")]
-            first, second = (one[name] if isinstance(one, dict) else one for one in values)
-            assert found[name].difference.value == pytest.approx(first - second, abs=1e-12)
-        del given["correct"]
-        assert list(auroc_differences(**given)) == ["auroc_new_class"]
+            flags = (arguments["is_ood"],) if name == "auroc_new_class" else (arguments["is_ood"], arguments["correct"])
+            values = [metric(arguments[item], *flags) for item in ("score", "baseline")]
+            first, second = (item[name] if isinstance(item, dict) else item for item in values)
+            assert result[name].difference.value == pytest.approx(first - second, abs=1e-12)
+        del arguments["correct"]
+        assert list(auroc_differences(**arguments)) == ["auroc_new_class"]
 
 
 def test_p_value_is_that_of_a_permutation() -> None:
     """Where both detectors may be exchanged row by row, the permutation test is exact; 2,000 exchanges a data set."""
     rng = np.random.default_rng(0)
     for seed, gain in ((0, 0.0), (1, 0.1), (2, 0.25)):
-        given = columns(200, seed, gain)
-        score, baseline, ood = given["score"], given["baseline"], given["is_ood"]
-        found = auroc_differences(score, baseline, ood)["auroc_new_class"]
+        arguments = columns(200, seed, gain)
+        score, baseline, ood = arguments["score"], arguments["baseline"], arguments["is_ood"]
+        result = auroc_differences(score, baseline, ood)["auroc_new_class"]
 
         def difference(first: np.ndarray, second: np.ndarray, ood: np.ndarray = ood) -> float:
             ranks = stats.rankdata([first, second], axis=1)[:, ~ood].sum(axis=1)
@@ -96,86 +96,89 @@ def test_p_value_is_that_of_a_permutation() -> None:
         for swapped in rng.random((2000, 200)) < 0.5:
             swap = np.where(swapped, baseline, score), np.where(swapped, score, baseline)
             beyond += difference(*swap) >= own - 1e-9
-        assert found.p_value == pytest.approx(beyond / 2000, abs=0.035)
+        assert result.p_value == pytest.approx(beyond / 2000, abs=0.035)
 
 
 def test_size_under_no_difference() -> None:
     """Of 400 pairs of equally good detectors about 5% differ at 0.05 for either goal (0.05 +- 3 standard errors)."""
     below = np.zeros(2)
     for seed in range(400):
-        given = columns(120, seed)
-        found = auroc_differences(**given)
-        below += [found[name].p_value < 0.05 for name in ("auroc_new_class", "auroc_failure")]
+        arguments = columns(120, seed)
+        result = auroc_differences(**arguments)
+        below += [result[name].p_value < 0.05 for name in ("auroc_new_class", "auroc_failure")]
     assert np.all(np.abs(below / 400 - 0.05) < 0.033), below / 400
 
 
 def test_a_monotone_rescaling_is_no_difference() -> None:
-    given = columns(100, 0)
-    found = auroc_differences(given["score"], np.exp(given["score"]), given["is_ood"], given["correct"])
-    assert all(one.difference == 0 and one.p_value == 1 for one in found.values())
+    arguments = columns(100, 0)
+    result = auroc_differences(
+        arguments["score"], np.exp(arguments["score"]), arguments["is_ood"], arguments["correct"]
+    )
+    assert all(item.difference == 0 and item.p_value == 1 for item in result.values())
 
 
 def test_ranks_and_histograms_equal_a_loop() -> None:
     """Planted faults: ranks without the half of a row itself; the histograms of both detectors exchanged."""
-    given = columns(90, 0, gain=0.5)
-    found = rank_comparison(**given, bins=4)
+    arguments = columns(90, 0, gain=0.5)
+    result = rank_comparison(**arguments, bins=4)
     kind = [
-        "ood" if o else "correct" if c else "incorrect" for o, c in zip(given["is_ood"], given["correct"], strict=True)
+        "ood" if o else "correct" if c else "incorrect"
+        for o, c in zip(arguments["is_ood"], arguments["correct"], strict=True)
     ]
     for name, rank, histogram in (
-        ("score", found.rank, found.histogram),
-        ("baseline", found.baseline_rank, found.baseline_histogram),
+        ("score", result.rank, result.histogram),
+        ("baseline", result.baseline_rank, result.baseline_histogram),
     ):
-        values = given[name].tolist()
-        expected = [100 * sum((v < one) + (v == one) / 2 for v in values) / 90 for one in values]
+        values = arguments[name].tolist()
+        expected = [100 * sum((v < item) + (v == item) / 2 for v in values) / 90 for item in values]
         np.testing.assert_allclose(rank, expected, rtol=1e-14)
         for of in ("correct", "incorrect", "ood"):
-            own = [r for r, one in zip(expected, kind, strict=True) if one == of]
+            own = [r for r, item in zip(expected, kind, strict=True) if item == of]
             counted = [sum(low <= r < low + 25 for r in own) for low in (0, 25, 50, 75)]
             assert histogram[of].tolist() == counted
-    assert found.edges.tolist() == [0, 25, 50, 75, 100]
+    assert result.edges.tolist() == [0, 25, 50, 75, 100]
 
 
 def test_shift_is_the_difference_of_mean_ranks() -> None:
     """Planted fault: the AUROC against the rest without the share of the rest as its factor."""
-    given = columns(300, 1, gain=0.5)
-    found = rank_comparison(**given)
-    moved = found.rank - found.baseline_rank
-    right = given["correct"] & ~given["is_ood"]
-    rows = {"correct": right, "incorrect": ~right & ~given["is_ood"], "ood": given["is_ood"]}
+    arguments = columns(300, 1, gain=0.5)
+    result = rank_comparison(**arguments)
+    moved = result.rank - result.baseline_rank
+    right = arguments["correct"] & ~arguments["is_ood"]
+    rows = {"correct": right, "incorrect": ~right & ~arguments["is_ood"], "ood": arguments["is_ood"]}
     for name, own in rows.items():
-        shift = found.shift[name]
+        shift = result.shift[name]
         assert shift.difference.value == pytest.approx(moved[own].mean(), abs=1e-10)
         assert shift.difference.low < shift.difference.value < shift.difference.high
-        _, p_value = by_placements(own, ~own, given["score"], given["baseline"])
+        _, p_value = by_placements(own, ~own, arguments["score"], arguments["baseline"])
         assert shift.p_value == pytest.approx(p_value, rel=1e-9)
-    assert found.shift["incorrect"].difference.low > 0 > found.shift["ood"].difference.high
-    assert sum(float(found.shift[name].difference) * own.sum() for name, own in rows.items()) == pytest.approx(0)
+    assert result.shift["incorrect"].difference.low > 0 > result.shift["ood"].difference.high
+    assert sum(float(result.shift[name].difference) * own.sum() for name, own in rows.items()) == pytest.approx(0)
 
 
 @pytest.mark.parametrize("name", TABLE_4)
 def test_goals_of_the_published_rows(name: str) -> None:
     """Published in Table 3: 79.2 and 86.8 of MSP. Planted fault: nO and nI exchanged."""
     row, goals = TABLE_4[name]
-    found = goals_of_breakdown(dict(zip(KEYS, row, strict=True)), correct=38_065, incorrect=11_935, ood=31_807)
+    result = goals_of_breakdown(dict(zip(KEYS, row, strict=True)), correct=38_065, incorrect=11_935, ood=31_807)
     assert 38_065 / 50_000 == 0.7613
-    assert [round(value, 2) for value in found.values()] == list(goals)
+    assert [round(value, 2) for value in result.values()] == list(goals)
 
 
 def test_gain_equals_the_metrics() -> None:
     """The share from the five AUROCs of scikit-learn. Planted fault: a share of all ID rows' gain, without 1 - a."""
     for seed in range(5):
-        given = columns(200, seed, gain=0.5)
+        arguments = columns(200, seed, gain=0.5)
         by = {}
-        for name, (ahead, behind) in sides(given).items():
+        for name, (ahead, behind) in sides(arguments).items():
             rows = ahead | behind
-            of = [roc_auc_score(ahead[rows], given[one][rows]) for one in ("score", "baseline")]
+            of = [roc_auc_score(ahead[rows], arguments[item][rows]) for item in ("score", "baseline")]
             by[name] = of[0] - of[1]
-        wrong = 1 - given["correct"][~given["is_ood"]].mean()
+        wrong = 1 - arguments["correct"][~arguments["is_ood"]].mean()
         expected = wrong * by["incorrect_vs_ood"] / by["auroc_new_class"]
-        found = gain_from_incorrect(**given)
-        assert found == pytest.approx(expected, rel=1e-12) and found.n == 200
-        assert found.low < found < found.high
+        result = gain_from_incorrect(**arguments)
+        assert result == pytest.approx(expected, rel=1e-12) and result.n == 200
+        assert result.low < result < result.high
 
 
 def test_gain_of_the_published_rows() -> None:
@@ -205,19 +208,19 @@ def test_interval_of_the_gain_covers() -> None:
         noise = rng.normal(size=500)
         score = np.where(is_ood, 0, np.where(correct, 1.8, 1.0)) + noise
         baseline = np.where(is_ood, 0, np.where(correct, 1.4, 0.4)) + 0.8 * noise + 0.6 * rng.normal(size=500)
-        found = gain_from_incorrect(score, baseline, is_ood, correct)
-        covered += found.low <= truth <= found.high
+        result = gain_from_incorrect(score, baseline, is_ood, correct)
+        covered += result.low <= truth <= result.high
     assert 0.92 <= covered / 300 <= 0.98
 
 
 def test_gain_that_is_not_decided_has_no_interval() -> None:
-    given = columns(60, 0)
-    found = gain_from_incorrect(**given)
-    assert "is not decided" in found.reason and np.isnan([found.low, found.high]).all()
-    assert auroc_differences(**given)["auroc_new_class"].p_value > 0.05
-    equal = gain_from_incorrect(**given | {"score": 2 * given["baseline"]})
+    arguments = columns(60, 0)
+    result = gain_from_incorrect(**arguments)
+    assert "is not decided" in result.reason and np.isnan([result.low, result.high]).all()
+    assert auroc_differences(**arguments)["auroc_new_class"].p_value > 0.05
+    equal = gain_from_incorrect(**arguments | {"score": 2 * arguments["baseline"]})
     assert np.isnan(equal) and "there is no gain" in equal.reason
-    sound = gain_from_incorrect(**given | {"correct": np.ones(60, bool)})
+    sound = gain_from_incorrect(**arguments | {"correct": np.ones(60, bool)})
     assert np.isnan(sound) and sound.reason.endswith("0 incorrect ID rows: two of each are needed")
 
 
@@ -225,38 +228,38 @@ def test_undecided_agrees_with_the_test_of_the_gain() -> None:
     """Fieller's interval is bounded exactly where the paired test of the gain rejects no gain."""
     decided = []
     for seed in range(60):
-        given = columns(100, seed, gain=0.25)
-        rejected = auroc_differences(**given)["auroc_new_class"].p_value < 0.05
-        assert np.isfinite(gain_from_incorrect(**given).low) == rejected
+        arguments = columns(100, seed, gain=0.25)
+        rejected = auroc_differences(**arguments)["auroc_new_class"].p_value < 0.05
+        assert np.isfinite(gain_from_incorrect(**arguments).low) == rejected
         decided.append(rejected)
     assert 5 < sum(decided) < 55
 
 
 def test_a_kind_without_rows_is_nan_with_a_reason() -> None:
     score, is_ood, correct = [4, 3, 2, 1], [0, 0, 1, 1], [1, 1, 0, 0]
-    found = auroc_differences(score, score[::-1], is_ood, correct)["incorrect_vs_ood"]
-    assert np.isnan(found.difference) and found.difference.reason == "0 rows ahead and 2 behind: an AUROC needs both"
+    result = auroc_differences(score, score[::-1], is_ood, correct)["incorrect_vs_ood"]
+    assert np.isnan(result.difference) and result.difference.reason == "0 rows ahead and 2 behind: an AUROC needs both"
     shift = rank_comparison(score, score[::-1], is_ood, correct).shift["incorrect"]
     assert np.isnan(shift.difference) and np.isnan(shift.p_value)
 
 
 def test_clusters_are_those_of_paired_delong() -> None:
-    given, cluster = columns(200, 0, gain=0.3), np.arange(200) % 30
-    found = auroc_differences(**given, cluster=cluster.tolist())
-    assert "30 clusters" in found["auroc_new_class"].difference.method
-    rank_comparison(**given, cluster=cluster)
+    arguments, cluster = columns(200, 0, gain=0.3), np.arange(200) % 30
+    result = auroc_differences(**arguments, cluster=cluster.tolist())
+    assert "30 clusters" in result["auroc_new_class"].difference.method
+    rank_comparison(**arguments, cluster=cluster)
     with pytest.raises(OochubError, match="same number of rows"):
-        auroc_differences(**given, cluster=cluster[1:])
+        auroc_differences(**arguments, cluster=cluster[1:])
 
 
 def test_messages() -> None:
-    given = columns(20, 0)
+    arguments = columns(20, 0)
     for run in (auroc_differences, rank_comparison, gain_from_incorrect):
         with pytest.raises(OochubError, match="baseline holds NaN in 1 of 20 rows"):
-            run(**given | {"baseline": np.append(given["baseline"][1:], np.nan)})
+            run(**arguments | {"baseline": np.append(arguments["baseline"][1:], np.nan)})
         with pytest.raises(OochubError, match="same number of rows, got score 20, baseline 19"):
-            run(**given | {"baseline": given["baseline"][1:]})
+            run(**arguments | {"baseline": arguments["baseline"][1:]})
     with pytest.raises(OochubError, match="bins must be a whole number of 1 or more, got 0"):
-        rank_comparison(**given, bins=0)
+        rank_comparison(**arguments, bins=0)
     with pytest.raises(OochubError, match="Both goals need ID rows and failures"):
         goals_of_breakdown(dict.fromkeys(KEYS, 0.5), correct=10, incorrect=0, ood=0)

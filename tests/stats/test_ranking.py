@@ -25,18 +25,18 @@ def columns(n: int, seed: int, dtype: type = np.float64) -> dict[str, np.ndarray
 def test_tallies_equal_counts_by_a_loop(dtype: type) -> None:
     """Planted fault: scores ranked without their last tie (`ranked[1:] == ranked[:-1]`)."""
     for seed in range(10):
-        given = columns(70, seed, dtype)
+        arguments = columns(70, seed, dtype)
         if dtype is not np.int64:
-            given["score"][::15] = [-np.inf, np.inf, -0.0, 0.0, np.inf]
-        kind = [0 if ood else 1 + right for ood, right in zip(given["is_ood"], given["correct"], strict=True)]
-        distinct = sorted(set(given["score"].tolist()))
-        rows = list(zip(kind, given["score"].tolist(), strict=True))
-        expected = [[0, *(sum(k == one and s <= at for k, s in rows) for at in distinct)] for one in range(3)]
-        found = tallies(**given)
-        np.testing.assert_array_equal(found, expected)
-        assert kinds(**given)[1].tolist() == kind
-        of_two = tallies(given["score"], given["is_ood"])
-        np.testing.assert_array_equal(of_two, [found[0], found[1] + found[2]])
+            arguments["score"][::15] = [-np.inf, np.inf, -0.0, 0.0, np.inf]
+        kind = [0 if ood else 1 + right for ood, right in zip(arguments["is_ood"], arguments["correct"], strict=True)]
+        distinct = sorted(set(arguments["score"].tolist()))
+        rows = list(zip(kind, arguments["score"].tolist(), strict=True))
+        expected = [[0, *(sum(k == item and s <= at for k, s in rows) for at in distinct)] for item in range(3)]
+        result = tallies(**arguments)
+        np.testing.assert_array_equal(result, expected)
+        assert kinds(**arguments)[1].tolist() == kind
+        of_two = tallies(arguments["score"], arguments["is_ood"])
+        np.testing.assert_array_equal(of_two, [result[0], result[1] + result[2]])
 
 
 def test_negative_zero_ties_with_zero() -> None:
@@ -46,8 +46,8 @@ def test_negative_zero_ties_with_zero() -> None:
 
 def test_accepted_from_the_top() -> None:
     """Counts of rows at or above each score, by a loop. Planted fault: counts strictly above (no shift)."""
-    given = columns(50, 0)
-    score, is_ood = given["score"], given["is_ood"]
+    arguments = columns(50, 0)
+    score, is_ood = arguments["score"], arguments["is_ood"]
     positives, negatives = accepted(*tallies(score, is_ood), "id")
     descending = sorted(set(score.tolist()), reverse=True)
     assert positives.tolist() == [0, *(int((score[~is_ood] >= at).sum()) for at in descending)]
@@ -57,16 +57,16 @@ def test_accepted_from_the_top() -> None:
 def test_numbers_are_those_of_the_metrics() -> None:
     """One sort gives what ten calls give. Planted fault: the negatives of fpr_at_tpr_ood and _id exchanged."""
     for seed in range(5):
-        given = columns(200, seed)
-        two = {name: given[name] for name in ("score", "is_ood")}
+        arguments = columns(200, seed)
+        two = {name: arguments[name] for name in ("score", "is_ood")}
         expected = {name: oochub.get("metric", name)(**two) for name in ("auroc_new_class",)}
         for name in ("fpr_at_tpr", "average_precision"):
             for positive in ("id", "ood"):
                 expected[f"{name}_{positive}"] = oochub.get("metric", name)(**two, positive=positive)
         assert ood_numbers(**two) == expected
         for name in ("auroc_failure", "correct_discarded"):
-            expected[name] = oochub.get("metric", name)(**given)
-        assert ood_numbers(**given) == expected | oochub.get("metric", "ood_breakdown")(**given)
+            expected[name] = oochub.get("metric", name)(**arguments)
+        assert ood_numbers(**arguments) == expected | oochub.get("metric", "ood_breakdown")(**arguments)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -76,12 +76,12 @@ def test_more_rows_than_one_piece(dtype: type) -> None:
     is_ood = rng.random(60_000) < 0.4
     for score in (rng.normal(~is_ood), np.round(rng.normal(~is_ood), 1)):
         score = score.astype(dtype)
-        found = ood_numbers(score, is_ood)
+        result = ood_numbers(score, is_ood)
         assert len(np.unique(score)) < 100 or len(np.unique(score)) > 2 * ranking._PIECE
-        assert found["auroc_new_class"] == pytest.approx(roc_auc_score(~is_ood, score), abs=1e-12)
+        assert result["auroc_new_class"] == pytest.approx(roc_auc_score(~is_ood, score), abs=1e-12)
         for positive, truth, sign in (("id", ~is_ood, 1), ("ood", is_ood, -1)):
             expected = average_precision_score(truth, sign * score)
-            assert found[f"average_precision_{positive}"] == pytest.approx(expected, abs=1e-12)
+            assert result[f"average_precision_{positive}"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_rows_needed_are_the_smallest_number_that_suffices() -> None:
@@ -110,7 +110,7 @@ def test_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"score": [1, 2], "is_ood": [0, 2]}, "is_ood must be one of 0..1, got 2 at row 1"),
         ({"score": [1, 2], "is_ood": [0, 1], "correct": [0.5, 1.0]}, "correct must hold whole numbers"),
@@ -120,6 +120,6 @@ def test_memory() -> None:
         ({"score": [1, 2], "is_ood": [0, 1], "rejected": 0.0}, "rejected must be a share of rows, .* got 0.0"),
     ],
 )
-def test_messages(given: dict[str, object], message: str) -> None:
+def test_messages(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(OochubError, match=message):
-        ood_numbers(**given)
+        ood_numbers(**arguments)

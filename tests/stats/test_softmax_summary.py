@@ -19,21 +19,21 @@ def test_equals_scipy(classes: int, scale: float, dtype: type) -> None:
     rng = np.random.default_rng(0)
     logits = (scale * rng.normal(size=(999, classes))).astype(dtype)
     label = rng.integers(0, classes, 999)
-    found = softmax_summary(logits, label=label)
+    result = softmax_summary(logits, label=label)
     wide = logits.astype(np.float64)
     tolerance = 1e-12 if dtype == np.float64 else 2e-6
-    np.testing.assert_array_equal(found.prediction, wide.argmax(1))
-    np.testing.assert_allclose(found.confidence, softmax(wide, axis=1).max(1), rtol=tolerance)
+    np.testing.assert_array_equal(result.prediction, wide.argmax(1))
+    np.testing.assert_allclose(result.confidence, softmax(wide, axis=1).max(1), rtol=tolerance)
     expected = np.minimum(logsumexp(wide, axis=1) - wide[np.arange(999), label], 708.396)
-    np.testing.assert_allclose(found.loss, expected, rtol=1e-6, atol=tolerance)
-    assert found.confidence.max() <= 1 and found.loss.min() >= 0
+    np.testing.assert_allclose(result.loss, expected, rtol=1e-6, atol=tolerance)
+    assert result.confidence.max() <= 1 and result.loss.min() >= 0
 
 
 def test_large_logits_do_not_overflow() -> None:
     """By hand: two classes 1 apart at 1e4, and a class ruled out by -inf."""
-    found = softmax_summary(np.array([[1e4, 1e4 - 1], [-np.inf, 3.0]], np.float32), label=[1, 0])
-    assert found.confidence.tolist() == pytest.approx([1 / (1 + math.exp(-1)), 1.0], rel=1e-6)
-    assert found.loss.tolist() == pytest.approx([math.log(1 + math.e), -math.log(np.finfo(float).tiny)], rel=1e-6)
+    result = softmax_summary(np.array([[1e4, 1e4 - 1], [-np.inf, 3.0]], np.float32), label=[1, 0])
+    assert result.confidence.tolist() == pytest.approx([1 / (1 + math.exp(-1)), 1.0], rel=1e-6)
+    assert result.loss.tolist() == pytest.approx([math.log(1 + math.e), -math.log(np.finfo(float).tiny)], rel=1e-6)
 
 
 def test_memory_does_not_grow_with_the_classes_times_rows() -> None:

@@ -42,8 +42,8 @@ from oochub.stats.estimation import (
 def coverage(make: Callable[[np.random.Generator], Estimate], truth: float, runs: int = 400) -> float:
     """The share of simulated intervals that hold the truth."""
     generators = [np.random.default_rng([7, run]) for run in range(runs)]
-    found = [make(generator) for generator in generators]
-    return float(np.mean([one.low <= truth <= one.high for one in found]))
+    result = [make(generator) for generator in generators]
+    return float(np.mean([item.low <= truth <= item.high for item in result]))
 
 
 def lowest(level: float, runs: int = 400) -> float:
@@ -60,27 +60,27 @@ def binormal(rng: np.random.Generator, m: int, n: int, truth: float) -> tuple[np
 
 
 def test_estimate_is_a_float() -> None:
-    one = Estimate(0.811, low=0.804, high=0.818, n=536, method="delong")
-    assert isinstance(one, float) and one == 0.811 and one < 0.9 and one + 1 == 1.811
-    assert repr(one) == str(one) == "0.811 [0.804, 0.818] n=536"
-    assert f"{one:.1%}" == "81.1%" and json.loads(json.dumps(one)) == 0.811
+    item = Estimate(0.811, low=0.804, high=0.818, n=536, method="delong")
+    assert isinstance(item, float) and item == 0.811 and item < 0.9 and item + 1 == 1.811
+    assert repr(item) == str(item) == "0.811 [0.804, 0.818] n=536"
+    assert f"{item:.1%}" == "81.1%" and json.loads(json.dumps(item)) == 0.811
     with pytest.raises(AttributeError, match="does not change"):
-        one.low = 0.5
+        item.low = 0.5
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])  # noqa: S301
 def test_estimate_survives_copies(again: Callable[[Estimate], Estimate]) -> None:
     """Planted fault: without __getnewargs_ex__ a copy of an Estimate raises TypeError."""
-    one = Estimate(math.nan, n=3, method="delong", reason="all 3 rows are of class 1")
-    made = again(one)
-    assert type(made) is Estimate and made.to_dict() == one.to_dict()
+    item = Estimate(math.nan, n=3, method="delong", reason="all 3 rows are of class 1")
+    result = again(item)
+    assert type(result) is Estimate and result.to_dict() == item.to_dict()
 
 
 def test_estimate_through_json() -> None:
-    one = Estimate(math.nan, low=0.1, n=3, method="m", reason="why")
-    fields = json.loads(json.dumps(one.to_dict(), allow_nan=False))
+    item = Estimate(math.nan, low=0.1, n=3, method="m", reason="why")
+    fields = json.loads(json.dumps(item.to_dict(), allow_nan=False))
     assert fields == {"value": None, "low": 0.1, "high": None, "n": 3, "method": "m", "reason": "why"}
-    assert Estimate.from_dict(fields).to_dict() == one.to_dict()
+    assert Estimate.from_dict(fields).to_dict() == item.to_dict()
 
 
 # DeLong
@@ -103,9 +103,9 @@ def test_delong_equals_the_definition() -> None:
         rng = np.random.default_rng(seed)
         label = rng.permutation(np.arange(50) < 15)
         scores = [np.round(rng.normal(label), 1), np.round(rng.normal(2 * label), 0)]
-        found = delong_covariance(label, scores)
-        np.testing.assert_allclose(found.covariance, covariance_by_pairs(label, scores), rtol=1e-10, atol=1e-16)
-        np.testing.assert_allclose(found.auc, [roc_auc_score(label, one) for one in scores], rtol=1e-14)
+        result = delong_covariance(label, scores)
+        np.testing.assert_allclose(result.covariance, covariance_by_pairs(label, scores), rtol=1e-10, atol=1e-16)
+        np.testing.assert_allclose(result.auc, [roc_auc_score(label, item) for item in scores], rtol=1e-14)
         assert delong(label, scores[0]).value == auc(label=label, score=scores[0])
 
 
@@ -118,19 +118,19 @@ def test_paired_delong_equals_the_definition() -> None:
     covariance = covariance_by_pairs(label, [first, second])
     value = roc_auc_score(label, first) - roc_auc_score(label, second)
     error = math.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    found, p_value = paired_delong(label, first, second)
-    assert found.value == pytest.approx(value, abs=1e-14)
-    assert (found.low, found.high) == pytest.approx((value - 1.959964 * error, value + 1.959964 * error), abs=1e-7)
+    result, p_value = paired_delong(label, first, second)
+    assert result.value == pytest.approx(value, abs=1e-14)
+    assert (result.low, result.high) == pytest.approx((value - 1.959964 * error, value + 1.959964 * error), abs=1e-7)
     assert p_value == pytest.approx(2 * stats.norm.sf(abs(value) / error), rel=1e-9)
     swapped = paired_delong(label, second, first)
-    assert swapped.difference.low == pytest.approx(-found.high) and swapped.p_value == pytest.approx(p_value)
+    assert swapped.difference.low == pytest.approx(-result.high) and swapped.p_value == pytest.approx(p_value)
 
 
 def test_paired_delong_of_one_order_is_no_difference() -> None:
     """PROC defines z = 0, p = 1 where both scores order the rows alike; here 0 / 0 by the formula."""
     label, score = [0, 0, 1, 1, 1], np.array([1.0, 3, 2, 4, 5])
-    found = paired_delong(label, score, np.exp(score))
-    assert (found.difference.value, found.p_value) == (0.0, 1.0)
+    result = paired_delong(label, score, np.exp(score))
+    assert (result.difference.value, result.p_value) == (0.0, 1.0)
 
 
 def test_p_value_is_uniform_where_there_is_no_difference() -> None:
@@ -175,8 +175,8 @@ def test_perfect_order_has_a_bound() -> None:
     low = delong([1] * 20 + [0] * 10, range(30))
     assert (low.value, low.low, low.high) == (0.0, 0.0, pytest.approx(1 - 0.025**0.1))
     orders = [delong(*binormal(np.random.default_rng(run), 8, 8, 0.98)) for run in range(400)]
-    assert 0.3 < np.mean([one.value == 1 for one in orders]) < 0.9
-    assert np.mean([one.low <= 0.98 <= one.high for one in orders]) >= lowest(0.95)
+    assert 0.3 < np.mean([item.value == 1 for item in orders]) < 0.9
+    assert np.mean([item.low <= 0.98 <= item.high for item in orders]) >= lowest(0.95)
 
 
 @pytest.mark.parametrize(
@@ -188,10 +188,10 @@ def test_perfect_order_has_a_bound() -> None:
     ],
 )
 def test_undefined_intervals_have_reasons(label: list[int], score: list[int], reason: str) -> None:
-    found = delong(label, score)
-    assert math.isnan(found.low) and math.isnan(found.high) and reason in str(found.reason)
+    result = delong(label, score)
+    assert math.isnan(result.low) and math.isnan(result.high) and reason in str(result.reason)
     if 0 < sum(label) < len(label):
-        assert found.value == roc_auc_score(label, score)
+        assert result.value == roc_auc_score(label, score)
 
 
 def test_clusters_of_one_row_are_no_clusters() -> None:
@@ -235,8 +235,8 @@ def test_wilson_and_clopper_pearson_anchors() -> None:
         (0, 20, (0.0, 0.1611), (0.0, 0.1684)),
         (1, 29, (0.0061, 0.1718), (0.0009, 0.1776)),
     ]:
-        for found, expected in ((wilson(successes, n), score), (clopper_pearson(successes, n), exact)):
-            assert (found.low, found.high) == pytest.approx(expected, abs=5e-5)
+        for result, expected in ((wilson(successes, n), score), (clopper_pearson(successes, n), exact)):
+            assert (result.low, result.high) == pytest.approx(expected, abs=5e-5)
     assert math.isnan(wilson(0, 0)) and wilson(0, 0).reason == "no rows"
     with pytest.raises(OochubError, match="between 0 and n = 3, got 4"):
         wilson(4, 3)
@@ -248,9 +248,9 @@ def test_binary_mean_covers_from_few_to_many() -> None:
     Planted fault: percentiles below ten successes too, which cover 0.64 at n = 20, p = 0.05.
     """
     for n, p in [(20, 0.05), (20, 0.5), (100, 0.9), (100, 0.97), (400, 0.8)]:
-        found = [mean_estimate((np.arange(n) < k) * 1) for k in range(n + 1)]
+        result = [mean_estimate((np.arange(n) < k) * 1) for k in range(n + 1)]
         weights = stats.binom.pmf(np.arange(n + 1), n, p)
-        covered = sum(w for w, one in zip(weights, found, strict=True) if one.low <= p <= one.high)
+        covered = sum(w for w, item in zip(weights, result, strict=True) if item.low <= p <= item.high)
         assert covered >= 0.92, (n, p)  # Wilson's own is 0.9245 at n = 20, p = 0.05
 
 
@@ -294,8 +294,8 @@ def test_clustered_mean_covers(clusters: int, promised: float) -> None:
 
 def test_few_clusters_say_so() -> None:
     values = np.random.default_rng(0).random(60)
-    one = mean_estimate(values, Sampling(cluster=np.zeros(60, int)))
-    assert math.isnan(one.low) and "one cluster only" in str(one.reason)
+    item = mean_estimate(values, Sampling(cluster=np.zeros(60, int)))
+    assert math.isnan(item.low) and "one cluster only" in str(item.reason)
     few = mean_estimate(values, Sampling(cluster=np.arange(60) % 5))
     assert "only 5 clusters" in str(few.reason) and few.method.startswith("t interval")
     assert mean_estimate(values, Sampling(cluster=np.arange(60) % 20)).reason is None
@@ -308,8 +308,8 @@ def test_cluster_rows_are_drawn_whole() -> None:
         lambda row: np.bincount(row, minlength=7), {"row": np.arange(7)}, Sampling(cluster=cluster, resamples=200)
     ):
         each = {name: set(counts[cluster == name]) for name in "abcd"}
-        assert all(len(one) == 1 for one in each.values())
-        assert sum(one.pop() for one in each.values()) == 4
+        assert all(len(item) == 1 for item in each.values())
+        assert sum(item.pop() for item in each.values()) == 4
 
 
 def test_undefined_resamples_are_counted() -> None:
@@ -317,10 +317,10 @@ def test_undefined_resamples_are_counted() -> None:
 
     Planted fault: np.nanquantile without a reason.
     """
-    found = bootstrap(auc, {"label": np.array([0, 0, 0, 0, 1, 1]), "score": np.arange(6) % 4}, Sampling(seed=3))
-    counted = int(str(found.reason).split()[2])
+    result = bootstrap(auc, {"label": np.array([0, 0, 0, 0, 1, 1]), "score": np.arange(6) % 4}, Sampling(seed=3))
+    counted = int(str(result.reason).split()[2])
     assert abs(counted - 89) < 3 * math.sqrt(89)
-    assert str(found.reason) == f"undefined in {counted} of 1000 resamples"
+    assert str(result.reason) == f"undefined in {counted} of 1000 resamples"
     rare = bootstrap(auc, {"label": np.array([0] * 30 + [1]), "score": np.arange(31)})
     assert rare.reason is not None and not math.isnan(rare.low)
     both = bootstrap(lambda x: float("nan") if len(set(x.tolist())) < 31 else 1.0, {"x": np.arange(31)})
@@ -336,9 +336,9 @@ def test_same_seed_same_interval() -> None:
 
 def test_estimate_of_any_function_is_a_bootstrap() -> None:
     columns = {"x": np.random.default_rng(0).normal(size=400)}
-    found = estimate(lambda x: float(np.median(x)), columns)
-    assert found.method == "percentile bootstrap of rows, 1000 resamples"
-    assert found.high - found.low == pytest.approx(2 * 1.96 * 1.2533 / 20, rel=0.25)  # sd of a median
+    result = estimate(lambda x: float(np.median(x)), columns)
+    assert result.method == "percentile bootstrap of rows, 1000 resamples"
+    assert result.high - result.low == pytest.approx(2 * 1.96 * 1.2533 / 20, rel=0.25)  # sd of a median
 
 
 @pytest.mark.parametrize(
@@ -462,22 +462,22 @@ def test_worst_group_estimates_agree_with_the_metric() -> None:
     columns = {
         "label": rng.integers(0, 2, 500),
         "prediction": rng.integers(0, 2, 500),
-        "group": [("sea", one) for one in rng.integers(0, 3, 500).tolist()],
+        "group": [("sea", item) for item in rng.integers(0, 3, 500).tolist()],
         "probability": rng.random(500),
     }
-    value, found = worst_group(**columns), estimate(worst_group, columns)
-    assert set(found) == {"accuracy", "error_rate", "nll"}
-    for key, one in found.items():
-        assert one.value == pytest.approx(value[key], rel=1e-12) and one.n == value[f"{key}_n"]
-        assert one.low < one.value < one.high and "simultaneous over 3 groups" in one.method
-    assert found["accuracy"].low == pytest.approx(1 - found["error_rate"].high, rel=1e-9)
+    value, result = worst_group(**columns), estimate(worst_group, columns)
+    assert set(result) == {"accuracy", "error_rate", "nll"}
+    for key, item in result.items():
+        assert item.value == pytest.approx(value[key], rel=1e-12) and item.n == value[f"{key}_n"]
+        assert item.low < item.value < item.high and "simultaneous over 3 groups" in item.method
+    assert result["accuracy"].low == pytest.approx(1 - result["error_rate"].high, rel=1e-9)
     assert set(estimate(worst_group, columns | {"probability": None})) == {"accuracy", "error_rate"}
 
 
 def test_worst_loss_of_a_single_row_has_no_interval() -> None:
-    found = worst_group_interval([0.1, 0.2, 5.5], ["a", "a", "b"], worst="largest")
-    assert (found.value, found.n) == (5.5, 1)
-    assert math.isnan(found.high) and found.reason == "too few rows or clusters in group b"
+    result = worst_group_interval([0.1, 0.2, 5.5], ["a", "a", "b"], worst="largest")
+    assert (result.value, result.n) == (5.5, 1)
+    assert math.isnan(result.high) and result.reason == "too few rows or clusters in group b"
 
 
 # Differences
@@ -490,14 +490,14 @@ def test_difference_anchors() -> None:
         (9, 10, 3, 10, (0.1705, 0.8090)),
         (10, 10, 0, 20, (0.6791, 1.0)),
     ]:
-        found = difference(wilson(a, m), wilson(b, n))
-        assert (found.low, found.high) == pytest.approx(expected, abs=5e-5)
-        assert found.value == pytest.approx(a / m - b / n) and found.n == m + n
+        result = difference(wilson(a, m), wilson(b, n))
+        assert (result.low, result.high) == pytest.approx(expected, abs=5e-5)
+        assert result.value == pytest.approx(a / m - b / n) and result.n == m + n
 
 
 def test_difference_keeps_reasons() -> None:
-    found = difference(wilson(3, 5), Estimate(math.nan, n=0, method="delong", reason="no row is hard"))
-    assert math.isnan(found.value) and math.isnan(found.low) and found.reason == "no row is hard"
+    result = difference(wilson(3, 5), Estimate(math.nan, n=0, method="delong", reason="no row is hard"))
+    assert math.isnan(result.value) and math.isnan(result.low) and result.reason == "no row is hard"
 
 
 AUC_GAPS = [((20, 20, 0.7), (200, 200, 0.95)), ((40, 60, 0.9), (500, 500, 0.9)), ((10, 30, 0.6), (50, 50, 0.99))]
@@ -511,8 +511,8 @@ def test_gap_of_auc_covers(outside: tuple[int, int, float], inside: tuple[int, i
         label, score = binormal(rng, *world)
         return {"label": label, "score": score}
 
-    found = coverage(lambda rng: gap(auc, columns(rng, inside), columns(rng, outside)), outside[2] - inside[2])
-    assert found >= lowest(0.94)
+    result = coverage(lambda rng: gap(auc, columns(rng, inside), columns(rng, outside)), outside[2] - inside[2])
+    assert result >= lowest(0.94)
 
 
 def test_gap_of_accuracy_covers() -> None:
@@ -521,12 +521,12 @@ def test_gap_of_accuracy_covers() -> None:
     def columns(rng: np.random.Generator, n: int, rate: float) -> dict[str, np.ndarray]:
         return {"label": np.ones(n, int), "prediction": (rng.random(n) < rate) * 1}
 
-    found = coverage(lambda rng: gap(accuracy, columns(rng, 800, 0.98), columns(rng, 60, 0.55)), 0.55 - 0.98)
-    assert found >= lowest(0.94)
+    result = coverage(lambda rng: gap(accuracy, columns(rng, 800, 0.98), columns(rng, 60, 0.55)), 0.55 - 0.98)
+    assert result >= lowest(0.94)
 
 
 def test_gap_of_a_dict_is_a_dict() -> None:
     rows = {"label": [0, 1] * 20, "prediction": [0, 1] * 20, "group": [0, 1] * 20}
-    found = gap(worst_group, rows, rows | {"prediction": [0, 0] * 20})
-    assert set(found) == {"accuracy", "error_rate"} and found["accuracy"].value == -1.0
-    assert found["error_rate"].value == 1.0
+    result = gap(worst_group, rows, rows | {"prediction": [0, 0] * 20})
+    assert set(result) == {"accuracy", "error_rate"} and result["accuracy"].value == -1.0
+    assert result["error_rate"].value == 1.0

@@ -34,13 +34,13 @@ def _edges(place):
     """Every wnid to its parents, read anew: a pattern over the pointers, not the fields by their counts."""
     if place is None:
         rows = [line.split("\t") for line in _facts_file().read_text().splitlines() if not line.startswith("#")]
-        return {"n" + row[0]: ["n" + one for one in row[2].split()] for row in rows}
-    found = {}
+        return {"n" + row[0]: ["n" + item for item in row[2].split()] for row in rows}
+    result = {}
     for line in (place / "data.noun").read_text("latin-1").splitlines():
         if not line.startswith("  "):
             body = line.partition(" | ")[0]
-            found["n" + body[:8]] = ["n" + one for one in re.findall(r" @i? (\d{8}) n 0000", body)]
-    return found
+            result["n" + body[:8]] = ["n" + item for item in re.findall(r" @i? (\d{8}) n 0000", body)]
+    return result
 
 
 def _facts_file():
@@ -52,7 +52,7 @@ def _all_above(edges):
 
     @functools.cache
     def above(wnid):
-        return frozenset().union(*({one} | above(one) for one in edges[wnid]))
+        return frozenset().union(*({item} | above(item) for item in edges[wnid]))
 
     return above
 
@@ -60,7 +60,7 @@ def _all_above(edges):
 def _plain_audit(edges, candidates):
     """The filters of Section 3.2 as sentences on sets; wnid to the first that removes it."""
     above = _all_above(edges)
-    covers = Counter(wnid for one in KNOWN for wnid in {one} | above(one))
+    covers = Counter(wnid for item in KNOWN for wnid in {item} | above(item))
     alone = {wnid for wnid, count in covers.items() if count == 1}
     verdicts = {}
     for wnid in candidates:
@@ -81,29 +81,29 @@ def audited(request):
     return class_audit(wordnet=request.param), _edges(request.param)
 
 
-def _left(found, published=False):
-    rows = found[found["published"]] if published else found
+def _left(result, published=False):
+    rows = result[result["published"]] if published else result
     return (len(rows) - rows["removed_by"].value_counts(sort=False).cumsum()).to_dict()
 
 
 def test_every_class_as_by_a_plain_walk(audited):
     """Planted faults seen: instance hypernyms left out of a hand-made tree; `widened` without its topmost rule."""
-    found, edges = audited
+    result, edges = audited
     expected = _plain_audit(edges, imagenet_21k_p())
-    told = {
-        wnid: None if pd.isna(name) else name for wnid, name in zip(found["wnid"], found["removed_by"], strict=True)
+    content = {
+        wnid: None if pd.isna(name) else name for wnid, name in zip(result["wnid"], result["removed_by"], strict=True)
     }
-    assert told == expected
-    assert (found["kept"] == found["removed_by"].isna()).all() and (found["kept"] == (found["why"] == "")).all()
+    assert content == expected
+    assert (result["kept"] == result["removed_by"].isna()).all() and (result["kept"] == (result["why"] == "")).all()
 
 
 def test_the_counts_of_the_reference(audited):
     """Figures found elsewhere, with timm's lists and Debian's WordNet; the paper says 5,074 where this says 4,922."""
-    found, _ = audited
-    assert len(found) == 10_450 and found["published"].sum() == 637
-    assert list(_left(found).values()) == [9459, 8853, 8187, 4922, 3411]
-    assert list(_left(found, published=True).values()) == [637, 635, 634, 600, 585]
-    lost = found[found["published"] & ~found["kept"]]
+    result, _ = audited
+    assert len(result) == 10_450 and result["published"].sum() == 637
+    assert list(_left(result).values()) == [9459, 8853, 8187, 4922, 3411]
+    assert list(_left(result, published=True).values()) == [637, 635, 634, 600, 585]
+    lost = result[result["published"] & ~result["kept"]]
     assert len(lost) == 52
     assert lost["removed_by"].value_counts().to_dict() == {
         "organism": 34, "covariate_shift": 15, "hypernyms": 2, "hyponyms": 1, "id_classes": 0,
@@ -120,21 +120,21 @@ def test_the_counts_of_the_reference(audited):
 
 def test_the_52_are_those_of_the_class_facts(audited, real_data):
     """`imagenet_ood_637.json` has four flags a class, made elsewhere."""
-    found, _ = audited
+    result, _ = audited
     flags = {"hypernym_of_1k": "hypernyms", "hyponym_of_1k": "hyponyms", "organism": "organism"}
     flags["sem_cov_R1"] = "covariate_shift"
     facts = json.loads((real_data / "imagenet" / "imagenet_ood_637.json").read_text())
-    expected = {one["wnid"]: next((name for flag, name in flags.items() if one[flag]), None) for one in facts}
-    rows = found[found["published"]]
-    told = dict(
+    expected = {item["wnid"]: next((name for flag, name in flags.items() if item[flag]), None) for item in facts}
+    rows = result[result["published"]]
+    content = dict(
         zip(rows["wnid"], rows["removed_by"].astype(object).where(rows["removed_by"].notna(), None), strict=True)
     )
-    assert len(expected) == 637 and told == expected
+    assert len(expected) == 637 and content == expected
 
 
 def test_every_reason_is_a_way_through_wordnet(audited):
-    found, edges = audited
-    removed = found[~found["kept"] & (found["removed_by"] != "id_classes")]
+    result, edges = audited
+    removed = result[~result["kept"] & (result["removed_by"] != "id_classes")]
     for row in removed.to_dict("records"):
         way = re.findall(r"(n\d{8}) ", re.split(", which|, and", row["why"])[0])
         assert all(upper in edges[lower] for lower, upper in pairwise(way)), row
@@ -153,9 +153,9 @@ def test_every_reason_is_a_way_through_wordnet(audited):
 )
 def test_sister_classes(order, left, published):
     """The counts found elsewhere of sisters in WordNet, and in the tree of the candidates."""
-    found = class_audit(order=order)
-    assert list(_left(found).values())[-2:] == left
-    assert list(_left(found, published=True).values())[-2:] == published
+    result = class_audit(order=order)
+    assert list(_left(result).values())[-2:] == left
+    assert list(_left(result, published=True).values())[-2:] == published
 
 
 def test_sisters_of_a_microwave():
@@ -164,9 +164,9 @@ def test_sisters_of_a_microwave():
     wnids = {tree.name(wnid): wnid for wnid in tree.hyponyms["n03620052"]}
     five = [wnids[name] for name in ("food processor", "ice maker", "hot plate", "coffee maker", "oven")]
     assert wnids["microwave"] in KNOWN
-    found = class_audit(order="sister_classes", candidates=[*five, "n03158885"])
-    assert found["kept"].tolist() == [True] * 5 + [False]
-    assert found["why"].iloc[-1].startswith("n03158885 dagger < n03624134 knife: no sister")
+    result = class_audit(order="sister_classes", candidates=[*five, "n03158885"])
+    assert result["kept"].tolist() == [True] * 5 + [False]
+    assert result["why"].iloc[-1].startswith("n03158885 dagger < n03624134 knife: no sister")
 
 
 def test_fall11_leaves_the_same_classes_after_organism():
@@ -180,7 +180,7 @@ def test_the_example_of_the_paper():
     tree = WordNet({name: (name,) for name in above}, above)
     classes = ClassPool(tree, {"dog": 0, "vehicle": 1}, frozenset(above))
     assert classes.widened == {"animal", "vehicle"}
-    removes = {name: {one for one in above if why(one, classes)} for name, why in FILTERS.items()}
+    removes = {name: {item for item in above if why(item, classes)} for name, why in FILTERS.items()}
     assert removes["id_classes"] == {"dog", "vehicle"}
     assert removes["hypernyms"] == {"thing", "animal"}
     assert removes["hyponyms"] == {"car"}
@@ -198,9 +198,9 @@ def test_the_example_of_the_paper():
 def test_filters_in_any_order_remove_the_same():
     """Order decides which filter is named, never whether a class is kept."""
     names = ORDERS["3.2"]
-    one, other = class_audit(), class_audit(order=names[::-1])
-    assert (one["kept"] == other["kept"]).all() and not (
-        one["removed_by"].astype(str) == other["removed_by"].astype(str)
+    item, other = class_audit(), class_audit(order=names[::-1])
+    assert (item["kept"] == other["kept"]).all() and not (
+        item["removed_by"].astype(str) == other["removed_by"].astype(str)
     ).all()
 
 
@@ -218,9 +218,9 @@ def test_shipped_facts_are_wordnet_s(real_data, tmp_path):
 
 def test_shipped_facts_are_the_subset_computed_elsewhere(real_data):
     subset = json.loads((real_data / "imagenet" / "wordnet30_hypernyms_subset.json").read_text())
-    ours = {wnid: sorted(above) for wnid, above in wordnet_facts().hypernyms.items()}
-    assert ours.keys() == subset.keys() and len(ours) == 13_043
-    differing = [wnid for wnid in ours if ours[wnid] != sorted(subset[wnid])]
+    own = {wnid: sorted(above) for wnid, above in wordnet_facts().hypernyms.items()}
+    assert own.keys() == subset.keys() and len(own) == 13_043
+    differing = [wnid for wnid in own if own[wnid] != sorted(subset[wnid])]
     assert differing == ["n09450163"]  # the sun, an instance of a star: the subset has no instances
 
 
@@ -258,7 +258,7 @@ def test_reader_on_a_line_worked_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (HEAD.replace("3.0", "3.1") + ENTITY, "is WordNet 3.1. ImageNet's wnids are places in WordNet 3.0"),
         (ENTITY, "is not the nouns of WordNet"),
@@ -268,15 +268,15 @@ def test_reader_on_a_line_worked_by_hand(tmp_path):
         (None, "apt-get install wordnet-base"),
     ],
 )
-def test_reader_says_what_is_wrong(tmp_path, text, said):
+def test_reader_says_what_is_wrong(tmp_path, text, message):
     if text is not None:
         (tmp_path / "data.noun").write_text(text)
-    with pytest.raises(OochubError, match=re.escape(said)):
+    with pytest.raises(OochubError, match=re.escape(message)):
         read_wordnet(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"order": "3.3"}, "Allowed: 3.2, H, covariate_shift"),
         ({"order": "organism,organism"}, "stands twice"),
@@ -288,8 +288,8 @@ def test_reader_says_what_is_wrong(tmp_path, text, said):
         ({"wordnet": "nowhere"}, "There is no data.noun at nowhere"),
     ],
 )
-def test_audit_says_what_is_wrong(wrong, said):
-    with pytest.raises(OochubError, match=re.escape(said)):
+def test_audit_says_what_is_wrong(wrong, message):
+    with pytest.raises(OochubError, match=re.escape(message)):
         class_audit(**wrong)
 
 
@@ -306,22 +306,22 @@ def test_by_the_command_line(monkeypatch, capsys, tmp_path):
         return (code, *capsys.readouterr())
 
     file = tmp_path / "audit.csv"
-    code, shown, _ = run("imagenet_ood", "--audit", file)
-    assert code == 0 and shown.strip().endswith(str(file))
-    assert re.search(r"organism +3,265 +4,922 +34 +600", shown) and "3,411 of 10,450" in shown
+    code, output, _ = run("imagenet_ood", "--audit", file)
+    assert code == 0 and output.strip().endswith(str(file))
+    assert re.search(r"organism +3,265 +4,922 +34 +600", output) and "3,411 of 10,450" in output
     frame = pd.read_csv(file)
     assert frame.columns.tolist() == ["wnid", "name", "kept", "removed_by", "why", "published"]
     assert len(frame) == 10_450 and (frame["published"] & ~frame["kept"]).sum() == 52
     (tmp_path / "some.txt").write_text("n02855089\nn03158885\n")
-    code, shown, _ = run(
+    code, output, _ = run(
         "imagenet_ood", "--audit", file, "--order", "H", "--candidates", tmp_path / "some.txt", "--json"
     )
-    assert code == 0 and json.loads(shown)["candidates"] == 2 and json.loads(shown)["left"]["sister_classes"] == 0
-    for words, said in (
+    assert code == 0 and json.loads(output)["candidates"] == 2 and json.loads(output)["left"]["sister_classes"] == 0
+    for words, message in (
         (("imagenet_ood",), "--out FOLDER"),
         (("imagenet_ood", "--out", tmp_path / "x", "--order", "H"), "add --audit"),
         (("spawrious", "--audit", file), "no choice of classes to audit; imagenet_ood has"),
         (("imagenet_ood", "--audit", file, "--order", "h"), "No filter or order of filters named 'h'"),
     ):
         code, _, err = run(*words)
-        assert code == 2 and said in err, err
+        assert code == 2 and message in err, err

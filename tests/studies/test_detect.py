@@ -40,10 +40,10 @@ def _near_mean_model(folder: Path, data, seed: int) -> Path:
     model, processor = backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=seed)
     draft = folder.with_name(f"{folder.name}-draft.parquet")
     model.eval()
-    found = oochub.predict(
+    result = oochub.predict(
         model, data, image_processor=processor, splits=["train"], features=True, images=False, out=draft
     )
-    mean = {k: found.features[found.label == k].mean(axis=0) for k in np.unique(found.label)}
+    mean = {k: result.features[result.label == k].mean(axis=0) for k in np.unique(result.label)}
     with torch.no_grad():
         head = model.classifier[-1]
         head.weight.zero_()
@@ -68,9 +68,9 @@ def imagenet(tmp_path_factory):
 def models(imagenet, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     data = oochub.data.load.load("imagenet_ood/imagenet_1k", data_dir=str(imagenet))
-    made = [_near_mean_model(folder / name, data, seed) for name, seed in (("first", 1), ("second", 2))]
+    result = [_near_mean_model(folder / name, data, seed) for name, seed in (("first", 1), ("second", 2))]
     file = folder / "models.txt"
-    file.write_text(f"# two\n{made[0]}\n\n  {made[1]}  # the other\n")
+    file.write_text(f"# two\n{result[0]}\n\n  {result[1]}  # the other\n")
     return file
 
 
@@ -80,7 +80,7 @@ def options(imagenet):
 
 
 @pytest.fixture(scope="module")
-def made(models, options, tmp_path_factory):
+def toy_study(models, options, tmp_path_factory):
     return study(models, tmp_path_factory.mktemp("study") / "s", random=1, reported=True, **options)
 
 
@@ -91,29 +91,30 @@ def _scores(folder: Path, model: str, detector: str, names=("imagenet_1k", *SETS
     parts = {name: Predictions.load(folder / "predictions" / model / f"{name}.parquet") for name in names}
     if detector == "msp":
         return parts, {
-            name: np.array([(np.exp(r - r.max()) / np.exp(r - r.max()).sum()).max() for r in one.logits.astype(float)])
-            for name, one in parts.items()
+            name: np.array([(np.exp(r - r.max()) / np.exp(r - r.max()).sum()).max() for r in item.logits.astype(float)])
+            for name, item in parts.items()
         }
     if detector == "energy":
         return parts, {
-            name: np.array([r.max() + np.log(np.exp(r - r.max()).sum()) for r in one.logits.astype(float)])
-            for name, one in parts.items()
+            name: np.array([r.max() + np.log(np.exp(r - r.max()).sum()) for r in item.logits.astype(float)])
+            for name, item in parts.items()
         }
     if detector == "max_cosine":
         weight = load_file(folder / "predictions" / model / "imagenet_1k.head.safetensors")["weight"].astype(float)
         weight = weight[np.linalg.norm(weight, axis=1) > 0]
         unit = weight / np.linalg.norm(weight, axis=1, keepdims=True)
         return parts, {
-            name: (one.features.astype(float) @ unit.T).max(axis=1) / np.linalg.norm(one.features.astype(float), axis=1)
-            for name, one in parts.items()
+            name: (item.features.astype(float) @ unit.T).max(axis=1)
+            / np.linalg.norm(item.features.astype(float), axis=1)
+            for name, item in parts.items()
         }
     bank = Predictions.load(folder / "predictions" / model / "train.parquet").features.astype(float)
     bank /= np.linalg.norm(bank, axis=1, keepdims=True)
-    found = {}
-    for name, one in parts.items():
-        unit = one.features.astype(float) / np.linalg.norm(one.features.astype(float), axis=1, keepdims=True)
-        found[name] = -np.array([np.sort(np.linalg.norm(bank - row, axis=1))[19] for row in unit])
-    return parts, found
+    result = {}
+    for name, item in parts.items():
+        unit = item.features.astype(float) / np.linalg.norm(item.features.astype(float), axis=1, keepdims=True)
+        result[name] = -np.array([np.sort(np.linalg.norm(bank - row, axis=1))[19] for row in unit])
+    return parts, result
 
 
 def _at_1000(logits):
@@ -122,14 +123,14 @@ def _at_1000(logits):
     return (exponents / exponents.sum(axis=1, keepdims=True)).max(axis=1)
 
 
-def _cells(made, table: str, block: str):
-    frame = next(one.frame for one in made.tables if one.name == table)
+def _cells(result, table: str, block: str):
+    frame = next(item.frame for item in result.tables if item.name == table)
     frame = frame[frame["block"].str.startswith(block) & ~frame["reported"]]
     return {(row["row"], row["column"]): row for row in frame.to_dict("records")}
 
 
 @pytest.mark.parametrize("detector", DETECTORS)
-def test_tables_are_means_over_models_of_what_scikit_learn_gives(made, detector):
+def test_tables_are_means_over_models_of_what_scikit_learn_gives(toy_study, detector):
     names = ("first", "second")
     for inside, outside in (
         ("imagenet_r", "imagenet_ood"),
@@ -138,7 +139,7 @@ def test_tables_are_means_over_models_of_what_scikit_learn_gives(made, detector)
     ):
         new, failure, parts_of, discarded, gains = [], [], [], [], []
         for name in names:
-            parts, scores = _scores(made.folder, name, detector)
+            parts, scores = _scores(toy_study.folder, name, detector)
             correct = parts[inside].prediction == parts[inside].label
             assert 0 < correct.sum() < len(correct)
             a, b = scores[inside], scores[outside]
@@ -151,7 +152,7 @@ def test_tables_are_means_over_models_of_what_scikit_learn_gives(made, detector)
             )
             tau = sorted(b)[-(-3 * len(b) // 4) - 1]
             discarded.append(np.mean(a[correct] <= tau))
-            base = _scores(made.folder, name, "msp")[1]
+            base = _scores(toy_study.folder, name, "msp")[1]
             pair = np.concatenate([base[inside], base[outside]])
             gains.append(new[-1] - roc_auc_score(np.repeat([1, 0], [len(a), len(b)]), pair))
         column = f"{inside} / {outside}"
@@ -161,20 +162,20 @@ def test_tables_are_means_over_models_of_what_scikit_learn_gives(made, detector)
             expected[("2", "share", column)] = discarded
         if inside == "imagenet_1k":
             for k, title in enumerate(TABLES["4"].metrics.values()):
-                expected[("4", column, title)] = [one[k] for one in parts_of]
+                expected[("4", column, title)] = [item[k] for item in parts_of]
             expected[("gain", column, "gain, points")] = gains
         for (table, block, head), values in expected.items():
             if detector == "msp" and table in ("differences", "gain"):
                 continue
-            cell = _cells(made, table, block)[detector, head]
+            cell = _cells(toy_study, table, block)[detector, head]
             assert cell["mean"] == pytest.approx(np.mean(values), abs=1e-7), (table, head)
             assert cell["sd"] == pytest.approx(np.std(values, ddof=1), abs=1e-7), (table, head)
             assert cell["models"] == 2
 
 
-def test_verdicts_and_bold_follow_the_numbers(made):
-    rows = made.frame[made.frame["metric"] == "auroc_new_class.minus_msp"]
-    cells = _cells(made, "differences", "new-class")
+def test_verdicts_and_bold_follow_the_numbers(toy_study):
+    rows = toy_study.frame[toy_study.frame["metric"] == "auroc_new_class.minus_msp"]
+    cells = _cells(toy_study, "differences", "new-class")
     for (detector, column), cell in cells.items():
         inside, outside = column.split(" / ")
         of = rows[(rows["detector"] == detector) & (rows["in"] == inside) & (rows["out"] == outside)]
@@ -182,7 +183,7 @@ def test_verdicts_and_bold_follow_the_numbers(made):
         assert cell["better"] + cell["undecided"] + cell["worse"] == 2
         assert ((of["p_value"] < 0.05) == ((of["low"] > 0) | (of["high"] < 0))).all()
     for table, block, sign in (("1", "new-class", 1), ("1", "failure", 1), ("2", "share", -1)):
-        cells = _cells(made, table, block)
+        cells = _cells(toy_study, table, block)
         for column in {column for _, column in cells}:
             of = [cell for (_, head), cell in cells.items() if head == column]
             best = sorted(of, key=lambda cell: cell["mean"])[-1 if sign > 0 else 0]
@@ -191,7 +192,7 @@ def test_verdicts_and_bold_follow_the_numbers(made):
                 assert cell["bold"] == overlaps, (table, column)
 
 
-def test_random_copies_have_their_law_and_both_goals(made, models, tmp_path):
+def test_random_copies_have_their_distribution_and_both_goals(toy_study, models, tmp_path):
     import torch
     from transformers import AutoModelForImageClassification
 
@@ -200,7 +201,7 @@ def test_random_copies_have_their_law_and_both_goals(made, models, tmp_path):
 
     listed = read_models(models)
     twice = [random_copy(listed[0].copies(1)[0], tmp_path / place) for place in ("a", "b")]
-    states = [AutoModelForImageClassification.from_pretrained(one).state_dict() for one in twice]
+    states = [AutoModelForImageClassification.from_pretrained(item).state_dict() for item in twice]
     assert all(torch.equal(states[0][key], states[1][key]) for key in states[0])
     weight = states[0]["resnet.encoder.stages.2.layers.0.layer.0.convolution.weight"]
     assert weight.shape == (128, 64, 3, 3)
@@ -210,17 +211,17 @@ def test_random_copies_have_their_law_and_both_goals(made, models, tmp_path):
         AutoModelForImageClassification.from_pretrained(other).state_dict()["classifier.1.weight"],
         states[0]["classifier.1.weight"],
     )
-    rows = made.frame[made.frame["seed"].notna()]
+    rows = toy_study.frame[toy_study.frame["seed"].notna()]
     assert set(rows["model"]) == {"first"}  # one architecture, so one copy of it
-    parts, scores = _scores(made.folder, "first-random-0", "energy")
+    parts, scores = _scores(toy_study.folder, "first-random-0", "energy")
     for outside in SETS:
         a, b = scores["imagenet_1k"], scores[outside]
-        found = rows[(rows["detector"] == "energy") & (rows["out"] == outside)].set_index("metric")["value"]
+        result = rows[(rows["detector"] == "energy") & (rows["out"] == outside)].set_index("metric")["value"]
         truth = np.repeat([1, 0], [len(a), len(b)])
-        assert found["auroc_new_class"] == pytest.approx(roc_auc_score(truth, np.concatenate([a, b])), abs=1e-9)
+        assert result["auroc_new_class"] == pytest.approx(roc_auc_score(truth, np.concatenate([a, b])), abs=1e-9)
         right = np.concatenate([parts[s].prediction == parts[s].label for s in ("imagenet_1k", outside)])
         if right.any():
-            assert found["auroc_failure"] == pytest.approx(roc_auc_score(right, np.concatenate([a, b])), abs=1e-9)
+            assert result["auroc_failure"] == pytest.approx(roc_auc_score(right, np.concatenate([a, b])), abs=1e-9)
 
 
 def test_failure_on_random_copies_counts_right_answers_of_both_sets():
@@ -233,8 +234,10 @@ def test_failure_on_random_copies_counts_right_answers_of_both_sets():
     assert {row["metric"]: row["value"] for row in rows} == {"auroc_new_class": 0.75, "auroc_failure": 0.5}
 
 
-def test_a_second_run_predicts_nothing_and_what_changed_is_made_again(made, models, options, tmp_path, monkeypatch):
-    shutil.copytree(made.folder, tmp_path / "s")
+def test_a_second_run_predicts_nothing_and_what_changed_is_made_again(
+    toy_study, models, options, tmp_path, monkeypatch
+):
+    shutil.copytree(toy_study.folder, tmp_path / "s")
     shutil.copytree(models.parent, tmp_path / "m")
     listed = tmp_path / "m" / "models.txt"
     listed.write_text("\n".join(str(tmp_path / "m" / name) for name in ("first", "second")))
@@ -245,9 +248,9 @@ def test_a_second_run_predicts_nothing_and_what_changed_is_made_again(made, mode
         lambda model, *a, **k: (predicted.append((Path(model).name, k["out"].stem)), real(model, *a, **k)),
     )
     again = study(listed, tmp_path / "s", random=1, reported=True, **options)
-    assert predicted == [] and again.extracted == () and again.kept == len(made.extracted)
-    assert again.frame.equals(made.frame)
-    assert [one.to_latex() for one in again.tables] == [one.to_latex() for one in made.tables]
+    assert predicted == [] and again.extracted == () and again.kept == len(toy_study.extracted)
+    assert again.frame.equals(toy_study.frame)
+    assert [item.to_latex() for item in again.tables] == [item.to_latex() for item in toy_study.tables]
 
     weights = tmp_path / "m" / "second" / "model.safetensors"
     content = bytearray(weights.read_bytes())
@@ -285,16 +288,18 @@ def test_a_second_run_predicts_nothing_and_what_changed_is_made_again(made, mode
     assert predicted == []  # a file that holds more than is asked for stands
 
 
-def test_what_detectors_are_fitted_on_and_what_is_right_can_be_chosen(made, models, options, tmp_path):
-    shutil.copytree(made.folder / "predictions", tmp_path / "s" / "predictions")
+def test_what_detectors_are_fitted_on_and_what_is_right_can_be_chosen(toy_study, models, options, tmp_path):
+    shutil.copytree(toy_study.folder / "predictions", tmp_path / "s" / "predictions")
     training = tmp_path / "s" / "predictions" / "first" / "train.parquet"
     small = {**options, "sets": ["imagenet_r", "imagenet_ood"], "tables": ["1"]}
-    given = study(models.parent / "first", tmp_path / "s", reference=training.rename(tmp_path / "t.parquet"), **small)
-    assert given.extracted == ()
-    before = made.frame[(made.frame["model"] == "first") & made.frame["seed"].isna()]
+    arguments = study(
+        models.parent / "first", tmp_path / "s", reference=training.rename(tmp_path / "t.parquet"), **small
+    )
+    assert arguments.extracted == ()
+    before = toy_study.frame[(toy_study.frame["model"] == "first") & toy_study.frame["seed"].isna()]
     keys = ["detector", "in", "out", "metric"]
-    both = given.frame.merge(before, on=keys)
-    assert len(both) == len(given.frame)
+    both = arguments.frame.merge(before, on=keys)
+    assert len(both) == len(arguments.frame)
     assert np.allclose(both["value_x"], both["value_y"], rtol=0, atol=1e-12, equal_nan=True)
 
     fewer = study(models.parent / "first", tmp_path / "s", reference_rows=150, **{**small, "detectors": ["knn:k=20"]})
@@ -308,10 +313,10 @@ def test_what_detectors_are_fitted_on_and_what_is_right_can_be_chosen(made, mode
     Predictions(stored.table.set_column(place, "logits", pa.array(list(logits))), stored.metadata).save(file)
     present = study(models.parent / "first", tmp_path / "s", classes="present", **{**small, "detectors": ["energy"]})
     parts, scores = _scores(tmp_path / "s", "first", "energy", ("imagenet_r", "imagenet_ood"))
-    one = parts["imagenet_r"]
-    allowed = np.unique(one.label)
-    correct = allowed[one.logits[:, allowed].argmax(axis=1)] == one.label
-    assert 0 == (one.prediction == one.label).sum() < correct.sum() < len(correct)
+    item = parts["imagenet_r"]
+    allowed = np.unique(item.label)
+    correct = allowed[item.logits[:, allowed].argmax(axis=1)] == item.label
+    assert 0 == (item.prediction == item.label).sum() < correct.sum() < len(correct)
     both = np.concatenate([scores["imagenet_r"], scores["imagenet_ood"]])
     expected = roc_auc_score(np.concatenate([correct, np.zeros(len(both) - len(correct))]), both)
     assert _cells(present, "1", "failure")["energy", "imagenet_r / imagenet_ood"]["mean"] == pytest.approx(expected)
@@ -345,22 +350,22 @@ def _run(capsys, *words):
     return stopped.value.code, capsys.readouterr()
 
 
-def test_by_command_with_a_model_that_fails(models, imagenet, made, tmp_path, capsys):
-    shutil.copytree(made.folder, tmp_path / "s")
+def test_by_command_with_a_model_that_fails(models, imagenet, toy_study, tmp_path, capsys):
+    shutil.copytree(toy_study.folder, tmp_path / "s")
     broken = shutil.copytree(models.parent / "second", tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"cut off")
     listed = tmp_path / "models.txt"
     listed.write_text(f"{broken}\n{models.parent / 'first'}\n")
     words = ["--data-dir", imagenet, "--out", tmp_path / "s", "--image-set", "imagenet_ood"]
     words += ["--detector", "msp", "--detector", "energy"]
-    code, shown = _run(capsys, listed, *words, "--table", "1", "--table", "gain")
-    assert code == 2 and "1 model failed" in shown.err and "broken" in shown.err
-    assert "Table 1." in shown.out and "95% interval" in shown.out and "broken failed and is in no cell" in shown.out
+    code, output = _run(capsys, listed, *words, "--table", "1", "--table", "gain")
+    assert code == 2 and "1 model failed" in output.err and "broken" in output.err
+    assert "Table 1." in output.out and "95% interval" in output.out and "broken failed and is in no cell" in output.out
     text = (tmp_path / "s" / "tables" / "table_1.md").read_text()
     assert text.count("| energy |") == 2 and "broken failed" in text
-    code, shown = _run(capsys, models.parent / "first", *words, "--table", "4", "--json")
-    told = json.loads(shown.out)
-    assert code == 0 and told["predicted"] == 0 and told["kept"] == 2 and told["failed"] == {}
+    code, output = _run(capsys, models.parent / "first", *words, "--table", "4", "--json")
+    content = json.loads(output.out)
+    assert code == 0 and content["predicted"] == 0 and content["kept"] == 2 and content["failed"] == {}
     report = oochub.Report.load(tmp_path / "s" / "reports" / "first.json")
     assert report["energy/imagenet_1k/imagenet_ood/auroc_failure"].n == 30 + 16
 
@@ -402,21 +407,21 @@ def test_wrong_words_are_said_before_anything_starts(models, imagenet, tmp_path,
         ([models, "--data-dir", tmp_path / "bare", "--out", tmp_path / "s"], "is not a ImageNet-OOD folder"),
         ([models, *rest, "--image-set", "imagenet_ood", "--detector", "knn"], "more training rows than the 300"),
     ]  # fmt: skip
-    for words, said in cases:
-        code, shown = _run(capsys, *words)
-        assert code == 2 and said in shown.err, (said, shown.err)
+    for words, message in cases:
+        code, output = _run(capsys, *words)
+        assert code == 2 and message in output.err, (message, output.err)
     shutil.copytree(imagenet, tmp_path / "untrained", ignore=shutil.ignore_patterns("train", "imagenet-c"))
-    code, shown = _run(capsys, models, "--data-dir", tmp_path / "untrained", "--out", tmp_path / "s",
+    code, output = _run(capsys, models, "--data-dir", tmp_path / "untrained", "--out", tmp_path / "s",
                        "--image-set", "imagenet_ood", "--detector", "vim")  # fmt: skip
-    assert code == 2 and "has no split train, which detectors are fitted on" in shown.err
+    assert code == 2 and "has no split train, which detectors are fitted on" in output.err
     few = tmp_path / "few"
     shutil.copytree(models.parent / "first", few)
     config = json.loads((few / "config.json").read_text())
     config["id2label"] = {"0": "a", "1": "b"}
     config["label2id"] = {"a": 0, "b": 1}
     (few / "config.json").write_text(json.dumps(config))
-    code, shown = _run(capsys, few, *rest, "--detector", "msp")
-    assert code == 2 and "tells 2 classes apart" in shown.err
+    code, output = _run(capsys, few, *rest, "--detector", "msp")
+    assert code == 2 and "tells 2 classes apart" in output.err
 
 
 def test_plans_are_the_papers(capsys):
@@ -433,11 +438,11 @@ def test_plans_are_the_papers(capsys):
     }
 
 
-def test_the_papers_numbers_stand_beside_those_of_the_same_name(made, real_data):
+def test_the_papers_numbers_stand_beside_those_of_the_same_name(toy_study, real_data):
     printed = json.loads((real_data.parent / "papers" / "tables.json").read_text())["imagenet_ood"]
-    text = next(one for one in made.tables if one.name == "1").to_markdown()
-    theirs = printed["table1_auroc_mean_of_13_models"]["new_class"]
-    assert f"| {theirs['MSP']['IN-R vs IN-OOD']} | {theirs['MSP']['IN-1K vs OpenImage-O']} | " in text
+    text = next(item for item in toy_study.tables if item.name == "1").to_markdown()
+    other = printed["table1_auroc_mean_of_13_models"]["new_class"]
+    assert f"| {other['MSP']['IN-R vs IN-OOD']} | {other['MSP']['IN-1K vs OpenImage-O']} | " in text
     assert "Reported, not measured: Table 1 of Yang" in text
     from oochub.report.reported import reported_numbers
 
@@ -445,16 +450,16 @@ def test_the_papers_numbers_stand_beside_those_of_the_same_name(made, real_data)
 
     def same(metric, outside, inside, detector, table, percent):
         nonlocal compared
-        found = reported_numbers("imagenet_ood", metric, outside, table=table).values[
+        result = reported_numbers("imagenet_ood", metric, outside, table=table).values[
             inside, _DETECTORS_OF_THE_PAPER[detector]
         ]
-        assert found.mean == pytest.approx(percent / 100) and found.table == table
+        assert result.mean == pytest.approx(percent / 100) and result.table == table
         compared += 1
 
     for goal, metric in (("new_class", "auroc_new_class"), ("failure", "auroc_failure")):
         for detector, cells in printed["table1_auroc_mean_of_13_models"][goal].items():
             for pair, value in cells.items():
-                inside, outside = (_SETS_OF_THE_PAPER[one] for one in pair.split(" vs "))
+                inside, outside = (_SETS_OF_THE_PAPER[item] for item in pair.split(" vs "))
                 same(metric, outside, inside, detector, "1", value)
         for detector, cells in printed["table3_resnet50"][goal].items():
             for outside, value in zip(("openimage_o", "imagenet_ood"), cells, strict=True):
@@ -469,8 +474,8 @@ def test_the_papers_numbers_stand_beside_those_of_the_same_name(made, real_data)
     assert compared == 90 + 20 + 21 + 9
 
 
-def test_texts_hold_every_cell(made):
-    for table in made.tables:
+def test_texts_hold_every_cell(toy_study):
+    for table in toy_study.tables:
         markdown, latex = table.to_markdown(), table.to_latex()
         grids = [part.splitlines() for part in markdown.split("\n**")[1:]]
         tables = latex.split(r"\begin{table}")[1:]
@@ -483,5 +488,5 @@ def test_texts_hold_every_cell(made):
                 assert cells[0].replace("\\", "") == label and len(cells) == 1 + len(row)
                 for cell, entry in zip(cells[1:], row, strict=True):
                     assert entry is None or (entry.text in cell and cell.startswith("**") == entry.bold)
-        csv = (made.folder / "tables" / f"{table.file}.csv").read_text()
+        csv = (toy_study.folder / "tables" / f"{table.file}.csv").read_text()
         assert csv.count("\n") == len(table.frame) + 1

@@ -24,9 +24,9 @@ def rows(tmp_path_factory) -> list[dict]:
 
 def _pick(rows: list[dict], benchmark: str, **wanted: object) -> dict:
     wanted = {"objective": "erm", "environments": None, "world": "context misleads", "objects": True, **wanted}
-    found = [r for r in rows if r["benchmark"] == benchmark and all(r[key] == value for key, value in wanted.items())]
-    assert len(found) == 1
-    return found[0]
+    result = [r for r in rows if r["benchmark"] == benchmark and all(r[key] == value for key, value in wanted.items())]
+    assert len(result) == 1
+    return result[0]
 
 
 def _values(row: dict, side: str) -> Iterator[float]:

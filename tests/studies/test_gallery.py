@@ -33,10 +33,10 @@ def closed():
     pyplot.close("all")
 
 
-def made(columns, model="runs/erm", **metadata):
-    told = {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "class_names": ["no_car", "car"]}
-    told |= {"facts": {"object": "car", "contexts": ["road"]}, "model": {"id": model}}
-    return Predictions(pa.table(columns), told | {"rows": row_counts(columns["split"])} | metadata)
+def predictions_of(columns, model="runs/erm", **metadata):
+    content = {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "class_names": ["no_car", "car"]}
+    content |= {"facts": {"object": "car", "contexts": ["road"]}, "model": {"id": model}}
+    return Predictions(pa.table(columns), content | {"rows": row_counts(columns["split"])} | metadata)
 
 
 def planted(seed, n=160, model="runs/erm", logits_seed=None):
@@ -50,23 +50,23 @@ def planted(seed, n=160, model="runs/erm", logits_seed=None):
         "example_id": [f"{row:012d}" for row in rng.permutation(n)],
         "split": ["test" if row % 4 else "validation" for row in range(n)],
         "label": label,
-        "logits": [[0.0, float(one)] for one in score],
+        "logits": [[0.0, float(item)] for item in score],
         "challenge": challenge["ce"],
         "challenge_ce": challenge["ce"],
         "challenge_gist": challenge["gist"],
         "area": np.where(label == 1, rng.random(n), 0.0),
-        "context_area": [[float(one)] for one in rng.random(n)],
+        "context_area": [[float(item)] for item in rng.random(n)],
         "license": ["CC BY 2.0"] * n,
         "source_url": [f"https://example.org/{row}" for row in range(n)],
     }
-    return made(columns, model)
+    return predictions_of(columns, model)
 
 
 def by_hand(predictions, *, kinds, most, than=None, only=None, split="test"):
     """(kind, example_id, NLL of each model) by Appendix D.1 and Section 6.2, in a loop over plain lists."""
 
-    def rows_of(one):
-        return {row["example_id"]: row for row in one.table.to_pylist() if row["split"] == split}
+    def rows_of(item):
+        return {row["example_id"]: row for row in item.table.to_pylist() if row["split"] == split}
 
     def nll(row):
         sign = 1 if row["label"] == 1 else -1
@@ -75,7 +75,7 @@ def by_hand(predictions, *, kinds, most, than=None, only=None, split="test"):
     rows, other = rows_of(predictions), rows_of(than) if than is not None else None
     areas = [row["area"] for row in rows.values() if row["label"] == 1]
     mean = sum(areas) / len(areas)
-    found = []
+    result = []
     for kind in kinds:
         fitting = []
         for place, (name, row) in enumerate(rows.items()):
@@ -97,8 +97,8 @@ def by_hand(predictions, *, kinds, most, than=None, only=None, split="test"):
             if fits:
                 fitting.append((round(key, 9), place, name))
         for _, _, name in sorted(fitting)[:most]:
-            found.append((kind, name, *(nll(one[name]) for one in ([rows, other] if other else [rows]))))
-    return found
+            result.append((kind, name, *(nll(item[name]) for item in ([rows, other] if other else [rows]))))
+    return result
 
 
 @pytest.mark.parametrize("only", [None, "ce", "gist"])
@@ -114,8 +114,8 @@ def test_choice_against_a_loop(only, compared):
         chosen = chosen_examples(first, than=than, only=only, kinds=KINDS, most=5)
         expected = by_hand(first, than=than, only=only, kinds=KINDS, most=5)
         losses = ["nll erm", "nll gdro"] if compared else ["nll erm"]
-        assert list(zip(chosen["kind"], chosen["example_id"], strict=True)) == [one[:2] for one in expected]
-        assert np.allclose(chosen[losses], [one[2:] for one in expected], atol=1e-9)
+        assert list(zip(chosen["kind"], chosen["example_id"], strict=True)) == [item[:2] for item in expected]
+        assert np.allclose(chosen[losses], [item[2:] for item in expected], atol=1e-9)
         assert chosen["split"].unique().tolist() == ["test"]
         if compared:
             assert np.allclose(chosen["better_by"], chosen["nll gdro"] - chosen["nll erm"])
@@ -126,9 +126,9 @@ def test_default_kinds_and_columns():
     assert list(chosen_examples(first, most=1)["kind"]) == ["hard_positive", "hard_negative", "easy_positive"]
     chosen = chosen_examples(first, than=than, most=1, names=["ERM", "GroupDRO"])
     assert list(chosen["kind"]) == ["hard_positive", "hard_negative"]
-    told = ["challenge", "challenge_ce", "challenge_gist", "area", "context_area", "license", "source_url"]
+    content = ["challenge", "challenge_ce", "challenge_gist", "area", "context_area", "license", "source_url"]
     losses = ["nll ERM", "nll GroupDRO", "better_by"]
-    assert list(chosen) == ["kind", "example_id", "split", "label", *losses, *told]
+    assert list(chosen) == ["kind", "example_id", "split", "label", *losses, *content]
     assert list(chosen["label"]) == ["car", "no_car"]
     three = chosen_examples([first, than, planted(1, model="runs/irm", logits_seed=6)], most=2)
     alone = chosen_examples(first, most=2)
@@ -142,8 +142,8 @@ def test_any_object_is_shown_where_models_are_compared():
     columns = {"example_id": ["1", "2"], "split": ["test"] * 2, "label": [1, 1], "challenge": ["hard_positive"] * 2}
     columns["area"] = [0.01, 0.5]
     sure, unsure = [[-2.0, 2.0]] * 2, [[1.0, 0.0], [0.0, 0.0]]
-    one, two = made(columns | {"logits": sure}, "a"), made(columns | {"logits": unsure}, "b")
-    assert list(chosen_examples(one, than=two)["example_id"]) == ["1", "2"]
+    item, two = predictions_of(columns | {"logits": sure}, "a"), predictions_of(columns | {"logits": unsure}, "b")
+    assert list(chosen_examples(item, than=two)["example_id"]) == ["1", "2"]
     assert list(chosen_examples(two)["example_id"]) == ["2"]
 
 
@@ -152,7 +152,7 @@ def test_an_object_of_just_the_mean_area_is_not_shown():
     columns = {"example_id": list("abcde"), "split": ["test"] * 4 + ["validation"], "label": [1, 1, 1, 0, 1]}
     columns |= {"area": [0.25, 0.5, 0.75, 0.0, 0.9], "logits": [[0.0, 0.0]] * 5}
     columns["challenge"] = ["easy", "hard_positive", "hard_positive", "easy", "hard_positive"]
-    assert list(chosen_examples(made(columns), kinds=["hard_positive"])["example_id"]) == ["c"]
+    assert list(chosen_examples(predictions_of(columns), kinds=["hard_positive"])["example_id"]) == ["c"]
 
 
 def changed(predictions, **columns):
@@ -197,7 +197,7 @@ def test_wrong_turns_of_the_choice():
         chosen_examples(first, than=same, kinds=["hard_negative"])
     columns = {"example_id": ["1"], "split": ["test"], "label": [2], "logits": [[0.0, 1.0, 2.0]]}
     with pytest.raises(OochubError, match=r"3 classes apart \(a, b, c, \.\.\.\).*--task ce_car"):
-        chosen_examples(made(columns, class_names=["a", "b", "c"]))
+        chosen_examples(predictions_of(columns, class_names=["a", "b", "c"]))
 
 
 @pytest.fixture(scope="module")
@@ -214,10 +214,10 @@ def predicted(data, *, model="runs/erm", seed=0, splits=("validation", "test")):
         for name in ("environment", "group", "challenge"):
             columns[name] = part.features[name].int2str(columns[name])
         score = np.random.default_rng(seed).normal(size=len(part)) * 2
-        tables.append(pa.table(columns | {"split": [split] * len(part), "logits": [[0.0, one] for one in score]}))
+        tables.append(pa.table(columns | {"split": [split] * len(part), "logits": [[0.0, item] for item in score]}))
     metadata = {"benchmark": "nooch", "config": "ce_car", "version": record.version, "facts": record.facts}
     metadata |= {"class_names": part.features["label"].names, "model": {"id": model}}
-    return Predictions(pa.concat_tables(tables), metadata | {"rows": {one: len(data[one]) for one in splits}})
+    return Predictions(pa.concat_tables(tables), metadata | {"rows": {item: len(data[item]) for item in splits}})
 
 
 def texts(ax):
@@ -230,17 +230,17 @@ def test_what_stands_on_the_axes(cars, coco):
     kinds = ["hard_negative", "easy_positive"]
     ax = gallery([erm, gdro], cars, kinds=kinds, columns=3, coco=coco, names=["ERM", "GroupDRO"])
     chosen = chosen_examples([erm, gdro], kinds=kinds, most=3, names=["ERM", "GroupDRO"])
-    assert [one.get_label() for one in ax.child_axes] == chosen["example_id"].tolist() and len(chosen) == 6
+    assert [item.get_label() for item in ax.child_axes] == chosen["example_id"].tolist() and len(chosen) == 6
     part = {row["example_id"]: row for row in cars["test"]}
-    found = outlines(coco, [int(one) for one in chosen["example_id"]], ["car", "road"])
+    result = outlines(coco, [int(item) for item in chosen["example_id"]], ["car", "road"])
     for inset, row in zip(ax.child_axes, chosen.to_dict("records"), strict=True):
         losses = f"ERM {row['nll ERM']:.2f}, GroupDRO {row['nll GroupDRO']:.2f}"
         source = part[row["example_id"]]
         thing = f"car {100 * source['area']:.0f}%" if row["kind"] == "easy_positive" else "no car"
         assert inset.get_title(loc="left") == f"{losses}\n{thing}, road {100 * source['context_area'][0]:.0f}%"
         assert np.array_equal(inset.images[0].get_array(), np.asarray(source["image"]))
-        drawn = {one.get_label(): one for one in inset.collections}
-        contours = found[int(row["example_id"])]
+        drawn = {item.get_label(): item for item in inset.collections}
+        contours = result[int(row["example_id"])]
         assert set(drawn) == ({"object", "context"} if row["kind"] == "easy_positive" else {"context"})
         for role, name in (("object", "car"), ("context", "road")):
             for path, contour in zip(drawn[role].get_paths() if role in drawn else [], contours[name], strict=True):
@@ -259,10 +259,10 @@ def test_comparison_and_criteria_in_words(cars):
     ax = gallery(gdro, cars["test"], than=erm, columns=2)
     assert {"Hard positives: car without road", "Hard negatives: road without car"} <= set(texts(ax))
     assert texts(ax)[-1].startswith("NLL of gdro lower than that of erm, largest difference first.")
-    assert ax.get_legend() is None and not any(one.collections for one in ax.child_axes)
+    assert ax.get_legend() is None and not any(item.collections for item in ax.child_axes)
     for inset in ax.child_axes:
-        ours, theirs = (float(one.split()[1]) for one in inset.get_title(loc="left").split("\n")[0].split(", "))
-        assert ours <= theirs
+        own, other = (float(item.split()[1]) for item in inset.get_title(loc="left").split("\n")[0].split(", "))
+        assert own <= other
     table = erm.table.append_column("challenge_ce", erm.table.column("challenge"))
     easy = pa.array(["easy"] * len(erm))
     table = table.append_column("challenge_gist", easy).append_column(
@@ -288,19 +288,19 @@ def test_shares_below_one_percent(cars):
         erm.table.column_names.index("context_area"), "context_area", pa.array([[0.001]] * len(erm))
     )
     ax = gallery(Predictions(table, erm.metadata), cars, columns=1)
-    assert all(one.get_title(loc="left").endswith("road <1%") for one in ax.child_axes)
+    assert all(item.get_title(loc="left").endswith("road <1%") for item in ax.child_axes)
 
 
 def boxes(ax):
     """(what, its box in pixels) of every text and picture of a gallery."""
     ax.figure.canvas.figure.draw_without_rendering()
-    found = [(text.get_text(), text.get_window_extent()) for text in ax.texts]
+    result = [(text.get_text(), text.get_window_extent()) for text in ax.texts]
     for inset in ax.child_axes:
-        found.append((inset.get_label(), inset.get_window_extent()))
-        found.append((inset.get_title(loc="left"), inset._left_title.get_window_extent()))
+        result.append((inset.get_label(), inset.get_window_extent()))
+        result.append((inset.get_title(loc="left"), inset._left_title.get_window_extent()))
     if ax.get_legend():
-        found.append(("legend", ax.get_legend().get_window_extent()))
-    return found
+        result.append(("legend", ax.get_legend().get_window_extent()))
+    return result
 
 
 @pytest.mark.parametrize(("columns", "models"), [(1, 3), (2, 1), (4, 3)])
@@ -309,23 +309,23 @@ def test_nothing_covers_anything(cars, coco, columns, models):
     every = [predicted(cars, model=f"runs/method_{seed}", seed=seed) for seed in range(models)]
     figure, axes = pyplot.subplots(1, 2, figsize=(14, 9), layout="constrained", width_ratios=[1, 4])
     for ax in (gallery(every, cars, columns=columns, coco=coco), gallery(every, cars, columns=columns, ax=axes[1])):
-        found = boxes(ax)
+        result = boxes(ax)
         frame = ax.get_window_extent().padded(2)
-        assert len(found) > 2 * 3
-        for what, box in found:
-            corners = [frame.contains(*one) for one in box.corners()]
+        assert len(result) > 2 * 3
+        for what, box in result:
+            corners = [frame.contains(*item) for item in box.corners()]
             assert all(corners), (what, box, frame)
-        for (one, a), (two, b) in itertools.combinations(found, 2):
+        for (item, a), (two, b) in itertools.combinations(result, 2):
             shared = Bbox.intersection(a, b)
-            assert shared is None or min(shared.width, shared.height) < 1, (one, two, shared)
+            assert shared is None or min(shared.width, shared.height) < 1, (item, two, shared)
     assert ax is axes[1] and ax.figure is figure
 
 
 def test_kinds_stand_side_by_side_or_below_each_other(cars):
     erm = predicted(cars)
-    side = [one.get_window_extent() for one in gallery(erm, cars, columns=1).child_axes]
+    side = [item.get_window_extent() for item in gallery(erm, cars, columns=1).child_axes]
     assert len({round(box.y0) for box in side}) == 1 and side[0].x1 < side[1].x0 < side[2].x0
-    below = [one.get_window_extent() for one in gallery(erm, cars, columns=2, kinds=KINDS[1:3]).child_axes]
+    below = [item.get_window_extent() for item in gallery(erm, cars, columns=2, kinds=KINDS[1:3]).child_axes]
     assert below[0].x0 == below[2].x0 and below[2].y1 < below[0].y0 and below[0].x1 < below[1].x0
 
 
@@ -341,8 +341,8 @@ def test_only_shown_pictures_are_decoded(cars):
     erm = predicted(cars)
     ids = set(chosen_examples(erm, most=1)["example_id"])
 
-    def broken(row, shown):
-        return {"image": row["image"] if row["example_id"] in shown else {"bytes": b"no picture", "path": None}}
+    def broken(row, output):
+        return {"image": row["image"] if row["example_id"] in output else {"bytes": b"no picture", "path": None}}
 
     raw = cars["test"].cast_column("image", Image(decode=False))
     fine = raw.map(lambda row: broken(row, ids), features=raw.features).cast_column("image", Image())
@@ -390,21 +390,21 @@ def run(monkeypatch, capsys):
             code = 0
         except SystemExit as stopped:
             code = int(stopped.code or 0)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return call
 
 
-def test_the_verb(run, cars, coco, tmp_path):
+def test_the_command(run, cars, coco, tmp_path):
     """It ends with the paths that it wrote; the export is the choice with an empty column for the reader."""
     erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
     erm.save(tmp_path / "erm.parquet")
     gdro.save(tmp_path / "gdro.parquet")
     out, export = tmp_path / "new" / "g.png", tmp_path / "doubtful.csv"
     words = (tmp_path / "erm.parquet", "--data-dir", coco, "--option", "beta=0.1", "--out", out)
-    code, shown, err = run(*words, "--export", export, "--columns", 2)
-    assert code == 0 and shown.split() == [str(out), str(export)], err
+    code, output, err = run(*words, "--export", export, "--columns", 2)
+    assert code == 0 and output.split() == [str(out), str(export)], err
     assert out.read_bytes()[:4] == b"\x89PNG" and out.stat().st_size > 10_000
     rows = pd.read_csv(export, dtype={"example_id": str})
     chosen = chosen_examples(erm, most=2)
@@ -412,11 +412,11 @@ def test_the_verb(run, cars, coco, tmp_path):
     assert list(rows["example_id"]) == list(chosen["example_id"])
     assert np.allclose(rows["nll erm"], chosen["nll erm"]) and rows["license"].notna().all()
     than = ("--than", tmp_path / "gdro.parquet", "--kind", "hard_negative", "--name", "ERM", "--name", "GroupDRO")
-    code, shown, err = run(*words, *than, "--no-outlines", "--split", "validation", "--json")
-    assert code == 0 and json.loads(shown) == {"figure": str(out)}, err
+    code, output, err = run(*words, *than, "--no-outlines", "--split", "validation", "--json")
+    assert code == 0 and json.loads(output) == {"figure": str(out)}, err
 
 
-def test_the_verb_takes_a_task_of_all(run, coco, tmp_path):
+def test_the_command_takes_a_task_of_all(run, coco, tmp_path):
     """One file of a model with an output a class; the task's pictures come from nooch/all."""
     data = load_dataset("nooch", "all", data_dir=str(coco), split="test")
     part = data.remove_columns(["image"])
@@ -434,7 +434,7 @@ def test_the_verb_takes_a_task_of_all(run, coco, tmp_path):
     assert code == 2 and "--task ce_car" in err
 
 
-def test_the_verb_stops_before_slow_steps(run, cars, tmp_path, monkeypatch):
+def test_the_command_stops_before_slow_steps(run, cars, tmp_path, monkeypatch):
     """No data folder is there: what is wrong with the predictions and the outputs is said first."""
     monkeypatch.setattr("oochub.data.load.load", lambda *_, **__: pytest.fail("the data set was loaded"))
     erm = predicted(cars)
@@ -455,7 +455,7 @@ def test_the_verb_stops_before_slow_steps(run, cars, tmp_path, monkeypatch):
     ]
     Predictions(erm.table, replace(erm.metadata, benchmark="spawrious")).save(tmp_path / "other.parquet")
     cases.append(((tmp_path / "other.parquet", *out), "is of spawrious. A gallery is of a task of nooch"))
-    for words, said in cases:
-        code, shown, err = run(*words)
-        assert code == 2 and said in err and not shown, (words, err)
+    for words, message in cases:
+        code, output, err = run(*words)
+        assert code == 2 and message in err and not output, (words, err)
     assert not (tmp_path / "g.png").exists()

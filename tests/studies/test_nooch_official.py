@@ -44,19 +44,19 @@ def _write_ids(folder, images, *, encoder=None, edits=()):
 
 @pytest.fixture(scope="module")
 def images(coco, tmp_path_factory):
-    made = NoochImages.read(coco)
-    made.embed(tiny_encoder(tmp_path_factory.mktemp("encoder")))
-    return made
+    result = NoochImages.read(coco)
+    result.embed(tiny_encoder(tmp_path_factory.mktemp("encoder")))
+    return result
 
 
 def test_verify_finds_the_edited_ids_and_no_others(coco, images, tmp_path, capsys):
     """Planted in the files: an id taken away, one added, one of another split, one without an image."""
     encoder = tiny_encoder(tmp_path / "encoder")
     clean = _write_ids(tmp_path / "clean", images, encoder=encoder)
-    found = verify_nooch(coco, clean, encoder=encoder)
-    assert found.agrees and len(found.sets) == 96
-    assert all(one.agrees for one in found.sets)
-    assert all(one.agrees is None for one in found.table_2) and len(found.table_2) == 36
+    result = verify_nooch(coco, clean, encoder=encoder)
+    assert result.agrees and len(result.sets) == 96
+    assert all(item.agrees for item in result.sets)
+    assert all(item.agrees is None for item in result.table_2) and len(result.table_2) == 36
 
     test, train = images.split["test"], images.split["train"]
     car = images.column("car")
@@ -69,14 +69,14 @@ def test_verify_finds_the_edited_ids_and_no_others(coco, images, tmp_path, capsy
         tmp_path / "edited", images, encoder=encoder,
         edits=[("CE_car_hard_negative_test", [taken], [added, elsewhere, 581_930])],
     )  # fmt: skip
-    found = verify_nooch(coco, edited, encoder=encoder)
-    wrong = [one for one in found.sets if not one.agrees]
-    assert not found.agrees and len(wrong) == 1
-    (one,) = wrong
-    assert (one.task, one.split, one.side) == ("ce_car", "test", "hard_negative")
-    assert (list(one.only_published), list(one.only_computed)) == ([added], [taken])
-    assert (list(one.misplaced), one.absent) == ([elsewhere], 1)
-    assert one.precision == one.recall == (one.computed - 1) / one.computed
+    result = verify_nooch(coco, edited, encoder=encoder)
+    wrong = [item for item in result.sets if not item.agrees]
+    assert not result.agrees and len(wrong) == 1
+    (item,) = wrong
+    assert (item.task, item.split, item.side) == ("ce_car", "test", "hard_negative")
+    assert (list(item.only_published), list(item.only_computed)) == ([added], [taken])
+    assert (list(item.misplaced), item.absent) == ([elsewhere], 1)
+    assert item.precision == item.recall == (item.computed - 1) / item.computed
 
     def run(*words):
         import sys
@@ -86,17 +86,17 @@ def test_verify_finds_the_edited_ids_and_no_others(coco, images, tmp_path, capsy
             main()
         return stopped.value.code, capsys.readouterr()
 
-    code, shown = run("verify", "nooch", "--coco", coco, "--official-ids", clean)
-    assert code == 0 and "48 of 48 sets agree" in shown.out and "traffic_light" in shown.out
-    code, shown = run("verify", "nooch", "--coco", coco, "--official-ids", edited, "--json")
-    said = json.loads(shown.out)
-    assert code == 3 and not said["agrees"]
-    assert [s["only_published"] for s in said["sets"] if not s["agrees"]] == [[added]]
+    code, output = run("verify", "nooch", "--coco", coco, "--official-ids", clean)
+    assert code == 0 and "48 of 48 sets agree" in output.out and "traffic_light" in output.out
+    code, output = run("verify", "nooch", "--coco", coco, "--official-ids", edited, "--json")
+    message = json.loads(output.out)
+    assert code == 3 and not message["agrees"]
+    assert [s["only_published"] for s in message["sets"] if not s["agrees"]] == [[added]]
     (edited / "nooch_ids_CE_kite_hard_positive_valid.npy").unlink()
-    code, shown = run("verify", "nooch", "--coco", coco, "--official-ids", edited)
-    assert code == 2 and "nooch_ids_CE_kite_hard_positive_valid.npy" in shown.err
-    code, shown = run("verify", "spawrious", "--coco", coco, "--official-ids", edited)
-    assert code == 2 and "nooch" in shown.err
+    code, output = run("verify", "nooch", "--coco", coco, "--official-ids", edited)
+    assert code == 2 and "nooch_ids_CE_kite_hard_positive_valid.npy" in output.err
+    code, output = run("verify", "spawrious", "--coco", coco, "--official-ids", edited)
+    assert code == 2 and "nooch" in output.err
 
 
 def test_an_id_against_the_annotations_is_named(coco, images, tmp_path):

@@ -45,7 +45,7 @@ def test_names_are_those_of_the_hub():
             from oochub import catalog
 
             module = importlib.import_module(catalog.module_name("benchmark", name))
-            (builder,) = [one for one in vars(module).values() if getattr(one, "BUILDER_CONFIGS", None)]
+            (builder,) = [item for item in vars(module).values() if getattr(item, "BUILDER_CONFIGS", None)]
             assert set(table["rows"]) <= {config.name for config in builder.BUILDER_CONFIGS}, number
 
 
@@ -85,7 +85,7 @@ def test_tables_3_and_4_agree_with_table_9():
                 shared += 1
     assert shared == 178
     for criterion, number in (("ce", "3"), ("gist", "4")):
-        averages = [[cell[0] for cell in tables[one]["average"][criterion]] for one in ("9", number)]
+        averages = [[cell[0] for cell in tables[item]["average"][criterion]] for item in ("9", number)]
         assert averages[0] == averages[1]
 
 
@@ -100,11 +100,11 @@ def test_what_cannot_be_read_is_null():
 
 
 def test_lookup_prefers_a_spread_and_fills_with_what_has_none():
-    found = reported_numbers("nooch", "auc", "out_of_context").values
-    assert found["ce_car", "irm"][:2] == (0.868, 0.004) and found["ce_car", "irm"].table == "9"
-    assert found["ce_car", "erm"].mean == 0.769 and math.isnan(found["ce_car", "erm"].sd)
-    assert found["ce_car", "erm"].table == "3" and found["gist_car", "erm"].table == "4"
-    assert len(found) == 24 * 9
+    result = reported_numbers("nooch", "auc", "out_of_context").values
+    assert result["ce_car", "irm"][:2] == (0.868, 0.004) and result["ce_car", "irm"].table == "9"
+    assert result["ce_car", "erm"].mean == 0.769 and math.isnan(result["ce_car", "erm"].sd)
+    assert result["ce_car", "erm"].table == "3" and result["gist_car", "erm"].table == "4"
+    assert len(result) == 24 * 9
     assert reported_numbers("nooch", "error_rate", "hard_positive").values["gist_kite", "irm"][:2] == (0.164, 0.03)
     assert reported_numbers("spawrious", "accuracy", "out_of_context").values["o2o_hard", "erm"].mean == 0.7132
     assert reported_numbers("waterbirds", "worst_group.nll", "all").values["default", "group_dro"].mean == 0.306
@@ -115,10 +115,10 @@ def test_lookup_prefers_a_spread_and_fills_with_what_has_none():
 
 
 def test_the_words_name_the_tables_of_the_rows_that_are_shown():
-    found = reported_numbers("nooch", "auc", "out_of_context")
-    assert "Tables 3 and 9 of Madras" in str(found.among(["ce_car"]))
-    assert "Table 9 of Madras" in str(found.among(["ce_bowl"]))
-    assert "Tables 3, 4 and 9 of Madras" in str(found) and "Reported, not measured" in str(found)
+    result = reported_numbers("nooch", "auc", "out_of_context")
+    assert "Tables 3 and 9 of Madras" in str(result.among(["ce_car"]))
+    assert "Table 9 of Madras" in str(result.among(["ce_bowl"]))
+    assert "Tables 3, 4 and 9 of Madras" in str(result) and "Reported, not measured" in str(result)
 
 
 def test_against_the_text_of_the_paper(real_data):
@@ -135,12 +135,12 @@ def test_against_the_text_of_the_paper(real_data):
         head, *body = printed
         for names in (head[1:10], head[11:20])[:halves]:
             complete = [PAPER_COLUMNS.get(name) for name in names]
-            assert all(one in (None, column) for one, column in zip(complete, table["columns"], strict=True))
+            assert all(item in (None, column) for item, column in zip(complete, table["columns"], strict=True))
         for fields in body:
             task = fields[0].lower().replace("-", "_")
             for half, criterion in enumerate(("ce", "gist") if halves == 2 else ({"3": "ce", "4": "gist"}[number],)):
-                ours = table["average"][criterion] if task == "average" else table["rows"][f"{criterion}_{task}"]
-                theirs = [re.findall(r"\d\.\d+", field) for field in fields[10 * half + 1 : 10 * half + 10]]
-                assert [[] if c is None else [f"{v:.3f}" for v in c if v is not None] for c in ours] == theirs
+                own = table["average"][criterion] if task == "average" else table["rows"][f"{criterion}_{task}"]
+                other = [re.findall(r"\d\.\d+", field) for field in fields[10 * half + 1 : 10 * half + 10]]
+                assert [[] if c is None else [f"{v:.3f}" for v in c if v is not None] for c in own] == other
                 compared += 9
     assert compared == 2 * 13 * 9 + (13 + 7 * 12) * 2 * 9

@@ -104,16 +104,16 @@ def test_memory_does_not_grow_with_the_bank():
         bank = np.ones((n, 64), np.float32) + np.arange(n, dtype=np.float32)[:, None] * np.eye(1, 64, dtype=np.float32)
         tracemalloc.start()
         nearest_rows(bank[:100], bank)
-        found = tracemalloc.get_traced_memory()[1]
+        result = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return result
 
     nearest_rows(np.eye(3), np.eye(3))  # imports tqdm
     assert peak(32_768) < 1.05 * peak(8192)
 
 
 @pytest.mark.parametrize(
-    ("rows", "bank", "said"),
+    ("rows", "bank", "message"),
     [
         (np.ones((2, 3)), np.ones((2, 4)), "3 columns and the bank 4"),
         (np.ones((2, 3)), np.ones((0, 3)), "bank must be a matrix"),
@@ -121,8 +121,8 @@ def test_memory_does_not_grow_with_the_bank():
         (np.ones((2, 2)), np.array([[1.0, np.inf]]), "Row 0 of bank"),
     ],
 )
-def test_rows_without_a_direction_are_refused(rows, bank, said):
-    with pytest.raises(OochubError, match=re.escape(said)):
+def test_rows_without_a_direction_are_refused(rows, bank, message):
+    with pytest.raises(OochubError, match=re.escape(message)):
         nearest_rows(rows, bank)
 
 
@@ -148,13 +148,13 @@ def test_queue_says_what_is_wrong():
         pa.concat_tables([ood.table, ood.table.set_column(1, "split", pa.array(["train"] * 5))]),
         replace(ood.metadata, rows={"test": 5, "train": 5}),
     )
-    for words, said in (
+    for words, message in (
         ((without, known), "The OOD predictions have no features. Predict again with --features."),
         ((ood, other), "two models"),
         ((known, ood), "5 of the ID images are outside the label set"),
         ((twice, known), "n02666943_0 in two splits"),
     ):
-        with pytest.raises(OochubError, match=re.escape(said)):
+        with pytest.raises(OochubError, match=re.escape(message)):
             review_queue(*words)
     with pytest.raises(OochubError, match="1 or more; got 0"):
         review_queue(ood, known, top=0)
@@ -162,7 +162,8 @@ def test_queue_says_what_is_wrong():
 
 def _shown(page):
     return [
-        Image.open(io.BytesIO(base64.b64decode(one))) for one in re.findall(r'src="data:image/jpeg;base64,(\S+)"', page)
+        Image.open(io.BytesIO(base64.b64decode(item)))
+        for item in re.findall(r'src="data:image/jpeg;base64,(\S+)"', page)
     ]
 
 
@@ -172,7 +173,7 @@ def test_page_holds_the_pairs_and_loads_nothing():
     earlier = {("image", "elsewhere"): Decision("image", "elsewhere", "drop", NOON)}
     page = review_page(queue, (ood, ood_data), (known, {"test": known_data}), decisions=earlier)
     pictures = _shown(page)
-    assert len(pictures) == 6 and {one.size for one in pictures} == {(40, 30)}
+    assert len(pictures) == 6 and {item.size for item in pictures} == {(40, 30)}
     black, red = pictures[0].getpixel((5, 5)), pictures[1].getpixel((5, 5))
     assert max(black) < 8 and red[0] > 240 and max(red[1:]) < 16  # n03158885_4 beside v0
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1].replace("&#39;", "'")
@@ -261,7 +262,7 @@ def test_decisions_are_written_as_they_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("id,decision\na,drop\n", "its first line must be scope,id,decision,at"),
         ("", "its first line must be"),
@@ -278,10 +279,10 @@ def test_decisions_are_written_as_they_are_read(tmp_path):
         (None, "There are no decisions at"),
     ],
 )
-def test_wrong_decisions_are_named(tmp_path, text, said):
+def test_wrong_decisions_are_named(tmp_path, text, message):
     if text is not None:
         (tmp_path / "d.csv").write_text(text)
-    with pytest.raises(OochubError, match=re.escape(said)):
+    with pytest.raises(OochubError, match=re.escape(message)):
         read_decisions(tmp_path / "d.csv")
 
 
@@ -309,26 +310,26 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
             ood_ids = ids
     both, page, decided = list(paths.values()), tmp_path / "review.html", tmp_path / "decisions.csv"
     data = ("--data-dir", spawrious)
-    code, shown, err = run(*both, *data, "--out", page, "--decisions", decided, "--top", 6)
-    assert code == 0 and shown.strip().endswith("review.html") and not decided.exists(), err
+    code, output, err = run(*both, *data, "--out", page, "--decisions", decided, "--top", 6)
+    assert code == 0 and output.strip().endswith("review.html") and not decided.exists(), err
     assert page.read_text().count("<li ") == 6
 
     saved, keep = tmp_path / "saved.csv", tmp_path / "keep.txt"
     write_decisions(saved, _decisions(("image", ood_ids[3], "drop", NOON), ("image", ood_ids[5], "keep", NOON)))
-    code, shown, err = run(both[0], "--apply", saved, "--decisions", decided, "--keep", keep)
-    assert code == 0 and f"{len(ood_ids) - 1} of {len(ood_ids)} images stay" in shown, err
-    assert keep.read_text().splitlines() == [one for one in ood_ids if one != ood_ids[3]]
+    code, output, err = run(both[0], "--apply", saved, "--decisions", decided, "--keep", keep)
+    assert code == 0 and f"{len(ood_ids) - 1} of {len(ood_ids)} images stay" in output, err
+    assert keep.read_text().splitlines() == [item for item in ood_ids if item != ood_ids[3]]
     assert read_decisions(decided) == read_decisions(saved)
     write_decisions(saved, _decisions(("image", ood_ids[3], "open", ONE), ("image", ood_ids[0], "drop", ONE)))
-    code, shown, _ = run(both[0], "--apply", saved, "--decisions", decided, "--keep", keep, "--json")
-    assert code == 0 and json.loads(shown) == {"decisions": str(decided), "keep": str(keep)}
+    code, output, _ = run(both[0], "--apply", saved, "--decisions", decided, "--keep", keep, "--json")
+    assert code == 0 and json.loads(output) == {"decisions": str(decided), "keep": str(keep)}
     assert keep.read_text().splitlines() == ood_ids[1:] and len(read_decisions(decided)) == 3
     code, _, err = run(*both, *data, "--out", page, "--decisions", decided, "--top", 6)
     assert code == 0 and ood_ids[3] in page.read_text(), err
 
     before = keep.read_text(), decided.read_text()
     write_decisions(saved, _decisions(("image", "nobody", "drop", ONE), ("class", "n02666943", "drop", ONE)))
-    for words, said in (
+    for words, message in (
         ((both[0], "--apply", saved, "--decisions", decided, "--keep", keep), "2 decisions are on nothing"),
         ((both[0], "--out", page), "The page needs both"),
         ((both[0], "--apply", decided), "Nothing to write"),
@@ -337,5 +338,5 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
         ((both[0], "--apply", tmp_path / "none.csv", "--keep", keep), "no decisions at"),
     ):
         code, _, err = run(*words)
-        assert code == 2 and said in err, (words, err)
+        assert code == 2 and message in err, (words, err)
     assert (keep.read_text(), decided.read_text()) == before

@@ -69,7 +69,7 @@ def test_page_renders_in_silence_and_fits(pair, width, scheme):
     ground = "rgb(255, 255, 255)" if scheme == "light" else "rgb(17, 21, 26)"
     assert seen.evaluate("getComputedStyle(document.body).backgroundColor") == ground
     images = seen.evaluate("[...document.images].map(one => [one.complete, one.naturalWidth, one.clientWidth > 60])")
-    assert len(images) == 10 and all(one == [True, 40, True] for one in images if one[0])
+    assert len(images) == 10 and all(item == [True, 40, True] for item in images if item[0])
     assert seen.evaluate("document.getElementById('lost').hidden")
     assert seen.evaluate("document.getElementById('count').value") == "0 of 5 decided: 0 kept, 0 dropped"
 
@@ -119,12 +119,12 @@ def test_the_saved_file_is_what_the_command_takes(pair, tmp_path):
     ood = opened({("image", "elsewhere"): Decision("image", "elsewhere", "drop", "2026-01-31T12:00:00.000Z")})
     _press(seen, "n02666943_0", "class")
     _press(seen, "n02666943_1", "keep")
-    found = dict(read_decisions(_saved(seen, tmp_path)))
-    assert {key: one.decision for key, one in found.items()} == {
+    result = dict(read_decisions(_saved(seen, tmp_path)))
+    assert {key: item.decision for key, item in result.items()} == {
         ("image", "elsewhere"): "drop", ("class", "n02666943"): "drop", ("image", "n02666943_1"): "keep",
     }  # fmt: skip
-    del found["image", "elsewhere"]
-    kept = [name.partition("/")[2].removesuffix(".JPEG") for name in keep_list(ood, found)]
+    del result["image", "elsewhere"]
+    kept = [name.partition("/")[2].removesuffix(".JPEG") for name in keep_list(ood, result)]
     dropped = [name for name, state in seen.evaluate(STATES) if state == "drop"]
     assert dropped == ["n02666943_0"] and sorted([*kept, *dropped]) == sorted(ood.column("example_id"))
 

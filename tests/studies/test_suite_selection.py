@@ -26,9 +26,9 @@ def _scenes(similarity=True, n=80, c=6):
 
 def test_losses_against_loops():
     scenes = _scenes()
-    found = task_losses(scenes).set_index(["task", "criterion", "side"])
-    assert "c" not in found.index.get_level_values(0)
-    for name in set(found.index.get_level_values(0)):
+    result = task_losses(scenes).set_index(["task", "criterion", "side"])
+    assert "c" not in result.index.get_level_values(0)
+    for name in set(result.index.get_level_values(0)):
         k = scenes.names.index(name)
         contexts = [j for j in range(6) if scenes.surplus[k, j] > 0.05]
         challenge = co_occurrence(scenes.present[:, k], scenes.area[:, contexts])
@@ -39,14 +39,14 @@ def test_losses_against_loops():
             every = [i for i in range(80) if scenes.present[i, k] == truth]
             order = sorted(every, key=lambda i: scenes.similarity[i, k] * (1 if truth else -1))
             for criterion, rows in (("ce", hard), ("gist", order[: len(hard)])):
-                row = found.loc[name, criterion, side]
+                row = result.loc[name, criterion, side]
                 assert (row["n_all"], row["n_hard"]) == (len(every), len(rows))
                 assert row["loss_all"] == pytest.approx(np.mean([nll[i] for i in every]))
                 if rows:
                     assert row["loss_hard"] == pytest.approx(np.mean([nll[i] for i in rows]))
         both = [i for i in range(80) if challenge[i] != "easy"]
-        assert found.loc[name, "ce", "all"]["n_all"] == 80
-        assert found.loc[name, "ce", "all"]["loss_hard"] == pytest.approx(np.mean([nll[i] for i in both]))
+        assert result.loc[name, "ce", "all"]["n_all"] == 80
+        assert result.loc[name, "ce", "all"]["loss_hard"] == pytest.approx(np.mean([nll[i] for i in both]))
     assert set(task_losses(_scenes(similarity=False))["criterion"]) == {"ce"}
 
 
@@ -83,9 +83,9 @@ def test_ranking_worked_by_hand():
             ("boat", 0.1, 50, 50),
         ]
     )
-    found = suite_selection(losses, size=4).set_index("task")
-    assert list(found.index[:3]) == ["tie", "kite", "cow"]
-    assert found["removed_by"].to_dict() == {
+    result = suite_selection(losses, size=4).set_index("task")
+    assert list(result.index[:3]) == ["tie", "kite", "cow"]
+    assert result["removed_by"].to_dict() == {
         "tie": "fewer than 50 hard positives",
         "kite": "fewer than 50 hard negatives",
         "cow": "",
@@ -96,26 +96,26 @@ def test_ranking_worked_by_hand():
         "bottle": "",  # similar to cup alone, and cup was not taken
         "boat": "beyond the first 4",
     }
-    assert found["rank"].tolist() == list(range(1, 10))
-    assert found.loc["boat", "gap"] == pytest.approx(0.1)
+    assert result["rank"].tolist() == list(range(1, 10))
+    assert result.loc["boat", "gap"] == pytest.approx(0.1)
     assert suite_selection(losses, size=9, similar=[], minimum=0)["selected"].all()
 
 
 def test_too_few_examples_are_the_first_reason():
     """Planted fault seen: similarity said of a task that has too few hard examples anyway."""
-    found = suite_selection(_losses([("cow", 0.9, 60, 60), ("sheep", 0.7, 10, 60)])).set_index("task")
-    assert found.loc["sheep", "removed_by"] == "fewer than 50 hard positives"
+    result = suite_selection(_losses([("cow", 0.9, 60, 60), ("sheep", 0.7, 10, 60)])).set_index("task")
+    assert result.loc["sheep", "removed_by"] == "fewer than 50 hard positives"
 
 
 def test_seeds_are_averaged_and_must_agree():
-    one = _losses([("car", 0.5, 60, 60), ("cow", 0.3, 60, 60)])
+    item = _losses([("car", 0.5, 60, 60), ("cow", 0.3, 60, 60)])
     other = _losses([("car", 0.1, 60, 60), ("cow", 0.9, 60, 60)])
-    found = suite_selection([one, other])
-    assert found["task"].tolist() == ["cow", "car"]
-    assert found["gap"].tolist() == pytest.approx([0.6, 0.3])
+    result = suite_selection([item, other])
+    assert result["task"].tolist() == ["cow", "car"]
+    assert result["gap"].tolist() == pytest.approx([0.6, 0.3])
     with pytest.raises(oochub.OochubError, match="different examples"):
-        suite_selection([one, _losses([("car", 0.5, 61, 60), ("cow", 0.3, 60, 60)])])
+        suite_selection([item, _losses([("car", 0.5, 61, 60), ("cow", 0.3, 60, 60)])])
     with pytest.raises(oochub.OochubError, match="size is at least 1"):
-        suite_selection(one, size=0)
+        suite_selection(item, size=0)
     with pytest.raises(oochub.OochubError, match="'sheeep'"):
-        suite_selection(one, similar=[("sheeep", "cow")])
+        suite_selection(item, similar=[("sheeep", "cow")])

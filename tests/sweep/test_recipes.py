@@ -67,7 +67,7 @@ def test_recipes_of_the_hub_can_be_read_and_listed(name):
     content = RunListing.of(recipe, stages(recipe)).to_json()
     assert content["total"] == sum(content["per_task"].values()) > 0
     assert json.loads(json.dumps(content)) == content
-    ids = [one["run"] for one in content["runs"] if one["run"]]
+    ids = [item["run"] for item in content["runs"] if item["run"]]
     assert len(set(ids)) == len(ids) and max(map(len, ids)) < 200
 
 
@@ -83,23 +83,23 @@ def test_suite_of_nooch_has_1152_runs():
         for value in values
         for seed in range(3)
     ]
-    found = [
-        (one["task"], one["method"], one["objective"], next(iter(one["setting"].values()), None), one["seed"])
-        for one in content["runs"]
+    result = [
+        (item["task"], item["method"], item["objective"], next(iter(item["setting"].values()), None), item["seed"])
+        for item in content["runs"]
     ]
-    assert found == expected
-    for one in content["runs"]:
-        assert list(one["setting"]) == [name for name in (TABLE_8[one["method"]][1],) if name]
-        nooch_form = {"form": "nooch"} if one["method"] in ("GDRO", "IRM") else {}
-        assert one["hyperparameters"] == {**nooch_form, **one["setting"]}
-        given = one["arguments"]
-        assert (given["optim"], given["learning_rate"], given["momentum"]) == ("sgd", 1e-4, 0.9)
-        assert (given["weight_decay"], given["per_device_train_batch_size"]) == (1e-4, 32)
+    assert result == expected
+    for item in content["runs"]:
+        assert list(item["setting"]) == [name for name in (TABLE_8[item["method"]][1],) if name]
+        nooch_form = {"form": "nooch"} if item["method"] in ("GDRO", "IRM") else {}
+        assert item["hyperparameters"] == {**nooch_form, **item["setting"]}
+        arguments = item["arguments"]
+        assert (arguments["optim"], arguments["learning_rate"], arguments["momentum"]) == ("sgd", 1e-4, 0.9)
+        assert (arguments["weight_decay"], arguments["per_device_train_batch_size"]) == (1e-4, 32)
         assert (
-            given["early_stopping_patience"] == 3
-            and given["normalize"] is False
-            and given["augment"] == "none"
-            and given["warmup_ratio"] == 0
+            arguments["early_stopping_patience"] == 3
+            and arguments["normalize"] is False
+            and arguments["augment"] == "none"
+            and arguments["warmup_ratio"] == 0
         )
     assert (content["select"], recipe.image_size) == ("nooch", 321)
 
@@ -108,10 +108,14 @@ def test_all_tasks_of_nooch():
     recipe = read_recipe("nooch_all_tasks")
     runs = all_runs(recipe)
     assert len(runs) == len({run.task for run in runs}) == 171 and {run.objective for run in runs} == {"erm"}
-    given, suite = runs[0].arguments, all_runs(read_recipe("nooch_suite"), only=["ERM"])[0].arguments
-    changed = {name for name in {*given, *suite} if given.get(name) != suite.get(name)}
+    arguments, suite = runs[0].arguments, all_runs(read_recipe("nooch_suite"), only=["ERM"])[0].arguments
+    changed = {name for name in {*arguments, *suite} if arguments.get(name) != suite.get(name)}
     assert changed == {"optim", "learning_rate", "per_device_train_batch_size", "momentum"}
-    assert (given["optim"], given["learning_rate"], given["per_device_train_batch_size"]) == ("adam", 1e-3, 16)
+    assert (arguments["optim"], arguments["learning_rate"], arguments["per_device_train_batch_size"]) == (
+        "adam",
+        1e-3,
+        16,
+    )
 
 
 def test_appendix_a_of_nooch():
@@ -159,7 +163,7 @@ def test_spawrious_tunes_on_two_challenges_and_carries_to_four():
     assert {run.arguments["per_device_train_batch_size"] for run in all_runs(vit)} == {64}
     assert [len(stage) for stage in stages(vit)] == [40, 40, 54] and "vit-base" in vit.model
     scratch = read_recipe("spawrious", variant="scratch")
-    assert [one.title for one in scratch.methods] == ["ERM", "GroupDRO", "MMD-AAE"]
+    assert [item.title for item in scratch.methods] == ["ERM", "GroupDRO", "MMD-AAE"]
     assert recipe.pretrained and not scratch.pretrained and scratch.model == recipe.model
     assert {run.pretrained for run in all_runs(scratch)} == {False}
 
@@ -265,8 +269,8 @@ def test_a_method_has_environments_of_its_own(recipe_of):
     text = 'environments = "environment"\n' + SMALL.replace('"group_dro"', '"group_dro"\nenvironments = "group"')
     text += "[per_task.'spawrious/m2m_hard']\nenvironments = 'background'\n"
     recipe = recipe_of(text)
-    found = {(run.task.partition("/")[2], run.method): run.environments for run in all_runs(recipe)}
-    assert found == {
+    result = {(run.task.partition("/")[2], run.method): run.environments for run in all_runs(recipe)}
+    assert result == {
         ("o2o_hard", "ERM"): "environment",
         ("m2m_hard", "ERM"): "background",
         ("o2o_hard", "GDRO"): "group",
@@ -297,7 +301,7 @@ def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("select", "slect", "Did you mean 'select'"),
         ('"worst_group"', '"worst_grup"', "Did you mean 'worst_group'"),
@@ -328,9 +332,9 @@ def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):
         ("tasks", "tasks = = 3", "is not TOML"),
     ],
 )
-def test_wrong_recipes_are_refused_with_words(recipe_of, old, new, said):
+def test_wrong_recipes_are_refused_with_words(recipe_of, old, new, message):
     assert old in SMALL
-    with pytest.raises(OochubError, match=said):
+    with pytest.raises(OochubError, match=message):
         recipe_of(SMALL.replace(old, new, 1))
 
 

@@ -121,10 +121,10 @@ def test_tuning_is_followed_and_nothing_is_done_twice(done, tuned):
     table, result, out = pd.read_parquet(done.table), done, done.table.parent
     assert (result.runs, result.failed, len(table)) == (17, 0, 3 + 2 + 12)
     final = table[table["stage"] == "final"]
-    assert {json.loads(one)["learning_rate"] for one in table[table["stage"] == "tuning"]["setting"][3:]} == {0.2}
+    assert {json.loads(item)["learning_rate"] for item in table[table["stage"] == "tuning"]["setting"][3:]} == {0.2}
     expected = {"ERM": {"learning_rate": 0.2}, "GDRO": {"learning_rate": 0.2, "step_size": 0.02}}
     for method, setting in expected.items():
-        assert {one for one in final[final["method"] == method]["setting"]} == {json.dumps(setting)}
+        assert {item for item in final[final["method"] == method]["setting"]} == {json.dumps(setting)}
     # the tuning run that was selected is the final run of its seed: 17 rows, 15 trainings
     assert len(calls(out)) == len(set(calls(out))) == 15
     assert table["path"].tolist() == [f"runs/{run}" for run in table["run"]]
@@ -149,7 +149,7 @@ def test_a_failed_run_is_a_row_and_stops_no_other(tmp_path, monkeypatch):
     file = tmp_path / "plain.toml"
     file.write_text(plain(TUNED).replace("0.3]", "0.3, 0.4]"))
     recipe, only = read_recipe(file), ["spawrious/o2o_easy"]
-    said = ["RuntimeError: boom", "The loss is nan.", "its process ended with exit code 7; see logs/"]
+    message = ["RuntimeError: boom", "The loss is nan.", "its process ended with exit code 7; see logs/"]
     monkeypatch.setenv("TROUBLE", "rate=0.1-seed0:bug;rate=0.2-seed0:error;rate=0.3-seed0:crash")
     result = sweep(recipe, tmp_path / "out", measure=formula, only=only)
     table = pd.read_parquet(result.table)
@@ -158,7 +158,7 @@ def test_a_failed_run_is_a_row_and_stops_no_other(tmp_path, monkeypatch):
         *(["failed"] + ["finished"] * 2) * 3,
         *["finished"] * 3,
     ]
-    for row, words in zip((0, 3, 6), said, strict=True):
+    for row, words in zip((0, 3, 6), message, strict=True):
         assert table["error"][row].startswith(words)
         assert f"- Failed: {table['run'][row]}: {words}" in result.page.read_text()
     assert table["selected"].tolist() == [False] * 9 + [True] * 3
@@ -238,7 +238,7 @@ def test_folders_of_other_sweeps_and_wrong_jobs(tuned, tmp_path):
 def test_settings_of_any_type_stand_in_the_table(tuned):
     """A name that is a number for one method and a text for another is one column."""
     runs = stages(tuned)[0]
-    both = [Run(**{**vars(runs[0]), "setting": {"learning_rate": 0.1, "form": one}}) for one in ("wilds", 3)]
+    both = [Run(**{**vars(runs[0]), "setting": {"learning_rate": 0.1, "form": item}}) for item in ("wilds", 3)]
     table = run_table(tuned, [(run, RunResult(headline="auc")) for run in both])
     assert table["setting.form"].tolist() == ["wilds", "3"]
     assert selection_table(table[:0]).empty and "Track: features" in to_markdown(table[:0], tuned, track="features")
@@ -255,29 +255,33 @@ def run(monkeypatch, capsys):
             code = 0
         except SystemExit as stopped:
             code = int(stopped.code or 0)
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return call
 
 
 def test_dry_run_lists_and_does_nothing(run, tmp_path):
     (tmp_path / "tuned.toml").write_text(TUNED)
-    code, shown, _ = run("sweep", tmp_path / "tuned.toml", "--dry-run")
-    assert code == 0 and "15 runs of tuned" in shown and "as selected for ERM" in shown
-    code, shown, _ = run(
+    code, output, _ = run("sweep", tmp_path / "tuned.toml", "--dry-run")
+    assert code == 0 and "15 runs of tuned" in output and "as selected for ERM" in output
+    code, output, _ = run(
         "sweep", tmp_path / "tuned.toml", "--dry-run", "--json", "--override", "seeds=0", "--only", "ERM"
     )
-    told = json.loads(shown)
-    assert code == 0 and told["total"] == 4 and told["per_task"] == {"spawrious/o2o_easy": 3, "spawrious/o2o_hard": 1}
+    content = json.loads(output)
+    assert (
+        code == 0
+        and content["total"] == 4
+        and content["per_task"] == {"spawrious/o2o_easy": 3, "spawrious/o2o_hard": 1}
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tuned.toml"]
-    for words, said in [
+    for words, message in [
         (("nooch_siute", "--dry-run"), "Did you mean 'nooch_suite'"),
         ((tmp_path / "tuned.toml",), "--out"),
         ((tmp_path / "tuned.toml", "--dry-run", "--set", "sleect=oracle"), "Did you mean 'select'"),
     ]:
-        code, shown, err = run("sweep", *words)
-        assert code == 2 and said in err and not shown
+        code, output, err = run("sweep", *words)
+        assert code == 2 and message in err and not output
 
 
 def toy_recipe(tmp_path: Path) -> Path:
@@ -292,8 +296,8 @@ def test_from_pictures_to_the_table(run, tmp_path, coco):
     The other task names a column that is not there: exit code 2 says how many runs failed.
     """
     words = ("sweep", toy_recipe(tmp_path), "--out", tmp_path / "out", "--data-dir", coco)
-    code, shown, err = run(*words)
-    assert code == 2 and "2 of 4 runs failed" in err and "Traceback" not in err and "selected.md" in shown
+    code, output, err = run(*words)
+    assert code == 2 and "2 of 4 runs failed" in err and "Traceback" not in err and "selected.md" in output
     table = pd.read_parquet(tmp_path / "out" / "runs.parquet")
     assert table["method"].tolist() == ["ERM", "GDRO"] * 2 and table["selected"].tolist() == [True] * 2 + [False] * 2
     assert table["error"][2:].str.contains("Did you mean 'group'").all()
@@ -310,8 +314,8 @@ def test_from_pictures_to_the_table(run, tmp_path, coco):
         hard = (predictions.split == "validation") & (predictions.column("challenge") == "hard_negative")
         right = (predictions.prediction == predictions.label)[hard]
         assert row["validation/hard_negative/accuracy"] == pytest.approx(right.mean())
-    code, shown, _ = run(*words, "--only", "nooch/ce_car", "--json")
-    assert code == 0 and json.loads(shown)["runs"] == 2
+    code, output, _ = run(*words, "--only", "nooch/ce_car", "--json")
+    assert code == 0 and json.loads(output)["runs"] == 2
     code, _, err = run(*words[:4], "--data-dir", tmp_path / "none")
     assert code == 2 and "is not a folder" in err
 

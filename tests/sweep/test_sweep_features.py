@@ -76,15 +76,15 @@ def test_pictures_are_seen_once_and_features_are_those_of_predict(tmp_path, coco
         model, car["test"], image_processor=processor, features=True, out=tmp_path / "p.parquet", images=False
     )
     FeatureCache(tmp_path / "cache").features(model, processor, few)
-    found = FeatureCache(tmp_path / "cache").features(model, processor, car)
+    result = FeatureCache(tmp_path / "cache").features(model, processor, car)
     again = FeatureCache(tmp_path / "cache").features(model, processor, cow)
     total = sum(len(part) for part in car.values())
     assert counted == [30, total - 30]
-    rows = {one: row for row, one in enumerate(expected.column("example_id"))}
-    order = [rows[one] for one in car["test"]["example_id"]]
-    np.testing.assert_allclose(found["test"].numpy(), expected.features[order], atol=1e-5)
+    rows = {item: row for row, item in enumerate(expected.column("example_id"))}
+    order = [rows[item] for item in car["test"]["example_id"]]
+    np.testing.assert_allclose(result["test"].numpy(), expected.features[order], atol=1e-5)
     assert list(cow["train"]["example_id"]) == list(car["train"]["example_id"])
-    assert torch.equal(again["train"], found["train"]) and found["train"].shape == (len(car["train"]), 128)
+    assert torch.equal(again["train"], result["train"]) and result["train"].shape == (len(car["train"]), 128)
 
 
 def test_from_pictures_to_the_table_on_features(tmp_path, coco, counted, monkeypatch, capsys):
@@ -109,7 +109,7 @@ def test_from_pictures_to_the_table_on_features(tmp_path, coco, counted, monkeyp
     for _, row in table[(table["task"] == "nooch/ce_cow") & (table["status"] == "finished")].iterrows():
         predictions = Predictions.load(out / row["path"] / "predictions.parquet")
         head = load_file(out / row["path"] / "head.safetensors")
-        inputs = torch.tensor(np.stack([features[one] for one in predictions.column("example_id")]))
+        inputs = torch.tensor(np.stack([features[item] for item in predictions.column("example_id")]))
         logits = inputs @ head["0.weight"].T + head["0.bias"]
         np.testing.assert_allclose(predictions.logits, logits.numpy(), atol=1e-5)
         same = predictions.table.drop_columns(["logits"]).to_pydict()
@@ -157,12 +157,12 @@ def test_an_mlp_head_is_a_track_of_its_own(tmp_path, coco, counted, monkeypatch,
     features = dict(zip(cached.column("example_id"), cached.features, strict=True))
     for path in table["path"]:
         layers = load_file(out / path / "head.safetensors")
-        assert {name: tuple(one.shape) for name, one in layers.items()} == {
+        assert {name: tuple(item.shape) for name, item in layers.items()} == {
             "0.weight": (7, 128), "0.bias": (7,), "1.weight": (2, 7), "1.bias": (2,)
         }  # fmt: skip
         predictions = Predictions.load(out / path / "predictions.parquet")
-        inputs = np.stack([features[one] for one in predictions.column("example_id")]).astype(np.float64)
-        weights = {name: one.double().numpy() for name, one in layers.items()}
+        inputs = np.stack([features[item] for item in predictions.column("example_id")]).astype(np.float64)
+        weights = {name: item.double().numpy() for name, item in layers.items()}
         hidden = np.maximum(inputs @ weights["0.weight"].T + weights["0.bias"], 0)
         np.testing.assert_allclose(
             predictions.logits, hidden @ weights["1.weight"].T + weights["1.bias"], atol=1e-4, rtol=1e-4
@@ -194,17 +194,17 @@ def test_one_run_is_scored_by_both_criteria_of_nooch(tmp_path, coco, monkeypatch
     gist, ce = by_task["nooch/gist_car"], by_task["nooch/ce_car"]
     assert len(gist) == len(ce) == 4 and not any(name.startswith("gist/") for name in table)
     for key, row in gist.iterrows():
-        heads = [load_file(out / one["path"] / "head.safetensors") for one in (row, ce.loc[key])]
+        heads = [load_file(out / item["path"] / "head.safetensors") for item in (row, ce.loc[key])]
         assert all(torch.equal(heads[0][name], heads[1][name]) for name in heads[0])
         predictions = Predictions.load(out / row["path"] / "predictions.parquet")
         test = predictions.split == "test"
         score = (predictions.logits[:, 1] - predictions.logits[:, 0])[test]
-        found = {}
+        result = {}
         for name in ("gist", "ce"):
             hard = predictions.column(f"challenge_{name}")[test] != "easy"
-            found[name] = roc_auc_score(predictions.label[test][hard], score[hard])
-        assert row["out_of_context/auc"] == pytest.approx(found["gist"], abs=1e-6)
-        assert row["ce/out_of_context/auc"] == pytest.approx(found["ce"], abs=1e-6) and found["ce"] != found["gist"]
+            result[name] = roc_auc_score(predictions.label[test][hard], score[hard])
+        assert row["out_of_context/auc"] == pytest.approx(result["gist"], abs=1e-6)
+        assert row["ce/out_of_context/auc"] == pytest.approx(result["ce"], abs=1e-6) and result["ce"] != result["gist"]
         for name in ("out_of_context/auc.low", "all/nll", "validation/hard_positive/nll", "gap"):
             assert row[f"ce/{name}"] == pytest.approx(ce.loc[key][name], abs=1e-9, nan_ok=True), name
     assert not any("worst_group" in name for name in table if name.startswith("ce/"))

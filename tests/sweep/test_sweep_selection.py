@@ -88,12 +88,12 @@ def test_each_rule_equals_a_loop(rule):
     ties = empty = taken = 0
     for seed in range(25):
         rows = random_rows(seed)
-        found = selected(pd.DataFrame(rows), rule)
-        assert found.tolist() == by_loops(rule, rows), seed
+        result = selected(pd.DataFrame(rows), rule)
+        assert result.tolist() == by_loops(rule, rows), seed
         expected = [math.nan if row["left_out"] else number_of(rule, row, rows) for row in rows]
         np.testing.assert_allclose(scores(pd.DataFrame(rows), rule), expected)
-        taken += int(found.sum())
-        empty += 4 - len({(r["task"], r["method"]) for r, one in zip(rows, found, strict=True) if one})
+        taken += int(result.sum())
+        empty += 4 - len({(r["task"], r["method"]) for r, item in zip(rows, result, strict=True) if item})
         values = [number_of(rule, row, rows) for row in rows if not row["left_out"]]
         ties += len(values) - len(set(values))
     assert taken > 50 and ties > 50 and empty > 0
