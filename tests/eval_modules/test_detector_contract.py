@@ -71,7 +71,7 @@ def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-9) -> N
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
 
 
-def law_form(kind: type[Detector]) -> None:
+def rule_form(kind: type[Detector]) -> None:
     """Documented, constructed by keywords that are kept and fit into JSON; what it needs is among what there is."""
     doc = kind.__doc__ or ""
     assert doc.startswith("s(x) = ") and "Source: " in doc and ">>> " in doc and "Raises:" in doc
@@ -83,7 +83,7 @@ def law_form(kind: type[Detector]) -> None:
     assert kind().score_needs and set(kind().score_needs) <= {"features", "logits"}
 
 
-def law_direction(kind: type[Detector]) -> None:
+def rule_direction(kind: type[Detector]) -> None:
     """Higher is more in-distribution, in float64, one finite number a row."""
     detector = fitted(kind)
     inside, outside = scores(detector, world(3, 400)), scores(detector, world(4, 400, ood=True))
@@ -92,7 +92,7 @@ def law_direction(kind: type[Detector]) -> None:
     assert auroc > 0.7, auroc
 
 
-def law_alone(kind: type[Detector]) -> None:
+def rule_alone(kind: type[Detector]) -> None:
     """A row's score does not depend on the rows beside it, nor on their order."""
     detector = fitted(kind)
     together = scores(detector)
@@ -102,7 +102,7 @@ def law_alone(kind: type[Detector]) -> None:
         close(detector.score(**score_arguments(TEST, slice(i, i + 1))), together[i : i + 1], 1e-12)
 
 
-def law_inputs_stay(kind: type[Detector]) -> None:
+def rule_inputs_stay(kind: type[Detector]) -> None:
     train, test = ({name: array.astype(np.float64) for name, array in one.items()} for one in (TRAIN, TEST))
     train["label"] = TRAIN["label"].copy()
     before = [{name: array.copy() for name, array in one.items()} for one in (train, test)]
@@ -116,7 +116,7 @@ def law_inputs_stay(kind: type[Detector]) -> None:
     np.testing.assert_array_equal(scores(detector, test), first)
 
 
-def law_streaming(kind: type[Detector]) -> None:
+def rule_streaming(kind: type[Detector]) -> None:
     """64 random batches on 4 workers, merged in any order and after a pickle, are the fit at once in another order."""
     expected = scores(fitted(kind))
     for seed in range(2):
@@ -148,7 +148,7 @@ def peak(run: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def law_memory(kind: type[Detector]) -> None:
+def rule_memory(kind: type[Detector]) -> None:
     """The peak of a fit grows by less than 5% at 4 times the rows, unless a bank of all rows is kept."""
     if "bank" in kind.fitted:
         return
@@ -166,7 +166,7 @@ def law_memory(kind: type[Detector]) -> None:
     assert many < 1.05 * few + 2**14, (few, many)  # 16 KiB: what the interpreter itself may differ by
 
 
-def law_saving(kind: type[Detector]) -> None:
+def rule_saving(kind: type[Detector]) -> None:
     """What is loaded gives the same bits; safetensors and JSON, no pickle."""
     detector = fitted(kind)
     with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +180,7 @@ def law_saving(kind: type[Detector]) -> None:
                 kind().save(f"{folder}/unfitted")
 
 
-def law_precision(kind: type[Detector]) -> None:
+def rule_precision(kind: type[Detector]) -> None:
     """float16 and float32 arrays give the scores of the same numbers in float64."""
     for dtype in (np.float16, np.float32):
         train, test = world(1, ROWS, dtype=dtype), world(2, 150, dtype=dtype)
@@ -191,7 +191,7 @@ def law_precision(kind: type[Detector]) -> None:
         close(scores(fitted(kind, train), test), scores(fitted(kind, wide[0]), wide[1]))
 
 
-def law_needs(kind: type[Detector]) -> None:
+def rule_needs(kind: type[Detector]) -> None:
     """What it needs suffices, the rest is not looked at; without any of it there is an error that names it."""
     expected = scores(fitted(kind))
     needed = {name: TRAIN[name] for name in kind.fit_needs}
@@ -209,7 +209,7 @@ def law_needs(kind: type[Detector]) -> None:
         np.testing.assert_array_equal(kind().score(**rows), expected)
 
 
-def law_refusals(kind: type[Detector]) -> None:
+def rule_refusals(kind: type[Detector]) -> None:
     """NaN, no rows, rows out of step, other columns, calls in the wrong order: errors that the user can fix."""
     detector = fitted(kind)
     wrong: list[Callable[[Arrays, str], Any]] = [
@@ -247,24 +247,24 @@ def law_refusals(kind: type[Detector]) -> None:
                 call()
 
 
-def law_fit_anew(kind: type[Detector]) -> None:
+def rule_fit_anew(kind: type[Detector]) -> None:
     """A second fit forgets the first."""
     detector = fitted(kind, world(5, ROWS))
     np.testing.assert_array_equal(scores(detector.fit(**TRAIN)), scores(fitted(kind)))
 
 
 RULES = [
-    law_form,
-    law_direction,
-    law_alone,
-    law_inputs_stay,
-    law_streaming,
-    law_memory,
-    law_saving,
-    law_precision,
-    law_needs,
-    law_refusals,
-    law_fit_anew,
+    rule_form,
+    rule_direction,
+    rule_alone,
+    rule_inputs_stay,
+    rule_streaming,
+    rule_memory,
+    rule_saving,
+    rule_precision,
+    rule_needs,
+    rule_refusals,
+    rule_fit_anew,
 ]
 
 
@@ -283,7 +283,7 @@ def test_all_detectors_are_covered(capsys: pytest.CaptureFixture[str]) -> None:
         assert (Path(__file__).parent / f"test_detector_{name}.py").is_file(), name
         assert "skip" not in catalog.summary("detector", name)
     with capsys.disabled():
-        print(f"\nlaws of detectors: {len(RULES)} rules x {len(NAMES)} detectors")  # noqa: T201
+        print(f"\ncontract of detectors: {len(RULES)} rules x {len(NAMES)} detectors")  # noqa: T201
 
 
 def _lower_is_inside(self: Detector, rows: Arrays) -> np.ndarray:
@@ -336,22 +336,22 @@ def _nothing(self: Any, other: Any) -> None:
 
 _UPDATE = _moments.ClassMoments.update
 FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
-    (law_form, "no docstring", "msp", Msp, "__doc__", "Energy."),
-    (law_direction, "lower is more in-distribution", "energy", Energy, "_score", _lower_is_inside),
-    (law_alone, "less the batch's mean", "energy", Energy, "_score", _against_the_batch),
-    (law_inputs_stay, "changes its input", "ash_b", AshB, "score", _clears_its_input),
-    (law_inputs_stay, "keeps the caller's array", "knn", knn._Rows, "update", _not_copied),
-    (law_streaming, "means not shifted", "mahalanobis", _moments.ClassMoments, "_join", _without_the_means),
-    (law_streaming, "a worker forgotten", "vim", vim._Gathered, "merge", _nothing),
-    (law_streaming, "samples not merged", "vim", RowSample, "merge", _nothing),
-    (law_streaming, "rows of one worker", "open_max", _kept_rows.KeptRows, "extend", _nothing),
-    (law_memory, "rows in memory", "react", _kept_rows.KeptRows, "append", _in_memory),
-    (law_memory, "rows kept beside the moments", "mahalanobis", _moments.ClassMoments, "update", _hoarding),
-    (law_saving, "a part not saved", "mahalanobis", Mahalanobis, "fitted", ("mean", "whitener")),
-    (law_precision, "arithmetic in the type of the input", "energy", Energy, "score", _in_their_own_type),
-    (law_needs, "needs more than it says", "energy", Energy, "score_needs", ("features",)),
-    (law_refusals, "no checks", "energy", detector, "check_arrays", _unchecked),
-    (law_fit_anew, "a second fit does nothing", "knn", knn.Knn, "fit", _fits_once),
+    (rule_form, "no docstring", "msp", Msp, "__doc__", "Energy."),
+    (rule_direction, "lower is more in-distribution", "energy", Energy, "_score", _lower_is_inside),
+    (rule_alone, "less the batch's mean", "energy", Energy, "_score", _against_the_batch),
+    (rule_inputs_stay, "changes its input", "ash_b", AshB, "score", _clears_its_input),
+    (rule_inputs_stay, "keeps the caller's array", "knn", knn._Rows, "update", _not_copied),
+    (rule_streaming, "means not shifted", "mahalanobis", _moments.ClassMoments, "_join", _without_the_means),
+    (rule_streaming, "a worker forgotten", "vim", vim._Gathered, "merge", _nothing),
+    (rule_streaming, "samples not merged", "vim", RowSample, "merge", _nothing),
+    (rule_streaming, "rows of one worker", "open_max", _kept_rows.KeptRows, "extend", _nothing),
+    (rule_memory, "rows in memory", "react", _kept_rows.KeptRows, "append", _in_memory),
+    (rule_memory, "rows kept beside the moments", "mahalanobis", _moments.ClassMoments, "update", _hoarding),
+    (rule_saving, "a part not saved", "mahalanobis", Mahalanobis, "fitted", ("mean", "whitener")),
+    (rule_precision, "arithmetic in the type of the input", "energy", Energy, "score", _in_their_own_type),
+    (rule_needs, "needs more than it says", "energy", Energy, "score_needs", ("features",)),
+    (rule_refusals, "no checks", "energy", detector, "check_arrays", _unchecked),
+    (rule_fit_anew, "a second fit does nothing", "knn", knn.Knn, "fit", _fits_once),
 ]
 
 
@@ -368,5 +368,5 @@ def test_rules_catch_planted_faults(
         rule(oochub.get("detector", name))
 
 
-def test_every_law_has_a_planted_fault() -> None:
+def test_every_rule_has_a_planted_fault() -> None:
     assert {rule for rule, *_ in FAULTS} == set(RULES)
