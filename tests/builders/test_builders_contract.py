@@ -90,7 +90,7 @@ def test_every_benchmark_is_covered():
 
 @pytest.mark.parametrize("name", _BENCHMARKS)
 def test_the_declaration_is_whole(name):
-    """Planted faults seen: a metric that does not exist; a config of `configs` that the builder lacks."""
+    """Planted faults seen: a metric or config that does not exist; raw files named as the benchmark."""
     configs, metrics = get_dataset_config_names(name), oochub.names("metric")
     declared = oochub.get("benchmark", name)
     for config, declaration in _declarations(name):
@@ -105,6 +105,8 @@ def test_the_declaration_is_whole(name):
         assert primary in declaration.metrics, f"{where}: primary_metric={primary!r} must be one of metrics="
         assert declaration.summary.endswith("."), f"{where}: summary= is one sentence, with its full stop"
         assert declaration.citation.startswith("@"), f"{where}: citation= is BibTeX"
+        tops = {raw.path.partition("/")[0] for raw in declaration.raw_files}
+        assert {name} != tops, f"{where}: with only {name}/ in raw_files= the folder above it would pass as well"
         assert declaration.toy_world, f"{where}: name a toy world, toy_world=, which the contract tests build"
     unknown = set(declared.tried_configs) - set(configs)
     assert not unknown, f"{name}: tried_configs= has {unknown}, which the builder lacks"

@@ -224,26 +224,31 @@ def test_names_cover_neither_each_other_nor_a_point(seed):
         assert frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
 
 
-def calls():
-    """Each figure of this file on made-up material."""
+def arguments_of(name):
+    """Made-up material for a figure, by the name of its first parameter: a new figure is not named here."""
     import reports
     from detection_reports import detection_report
     from scored import parts, scored_sets
     from test_figures_of_detection import numbers
     from test_figures_of_reports import made
 
-    found = {name: (scenes(),) for name in OF_SCENES}
-    scored = scored_sets(given=parts(times=2))
-    found |= {name: (scored,) for name in ("score_distributions", "detector_ranks", "distance_regression")}
-    found |= {"random_models": (numbers(),)}
-    found |= {name: (made(),) for name in ("gap", "slices", "groups", "reliability")}
-    found |= {"detection": (reports.read(detection_report()),)}
-    return found | {"hard_against_all": (losses(),), "hard_easy_bars": ([made()],)}
+    material = {
+        "report": lambda: reports.read(detection_report()) if name == "detection" else made(),
+        "reports": lambda: [made()],
+        "scenes": scenes,
+        "predicted_scenes": scenes,
+        "losses": losses,
+        "scored_sets": lambda: scored_sets(given=parts(times=2)),
+        "detection_numbers": numbers,
+    }
+    first = next(iter(inspect.signature(oochub.get("figure", name)).parameters))
+    assert first in material, f"figures/{name}.py: its first parameter must be one of {list(material)}, got {first}"
+    return (material[first](),)
 
 
 @pytest.mark.parametrize("name", sorted(set(oochub.names("figure")) - OF_PICTURES))
 def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
-    function, arguments = oochub.get("figure", name), calls()[name]
+    function, arguments = oochub.get("figure", name), arguments_of(name)
     before = dict(mpl.rcParams)
     figure, (left, right) = mpl.pyplot.subplots(1, 2)
     assert function(*arguments, ax=right) is right

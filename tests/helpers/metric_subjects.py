@@ -52,7 +52,8 @@ def subject(name: str, kind: str | None = None) -> Subject:
     ]
     shells = [value for value in classes if issubclass(value, MetricShell)]
     assert len(shells) == 1, f"{name}.py must define one class of MetricShell, got {shells}"
-    state = shells[0].state
+    state = getattr(shells[0], "state", None)
+    assert state, f"{name}.py: {shells[0].__name__} needs state=, a class with update, merge and compute, as ece has"
     arrays = tuple(array for array in inspect.signature(state.update).parameters if array != "self")
     kind = kind or module.FACTS.outputs[0]
     return Subject(name, kind, function, module.FACTS, state, arrays, lambda columns: estimate(function, columns))

@@ -10,6 +10,7 @@ from datasets import ClassLabel, List, Value
 
 import oochub
 from oochub.errors import OochubError
+from oochub.metric import facts_of
 from oochub.output import output_of, output_of_columns, output_of_features
 from oochub.prediction.predictions import Predictions
 
@@ -20,20 +21,24 @@ TRUE_LABELS = np.where(RNG.random((40, 3)) < 0.2, np.nan, (RNG.random((40, 3)) <
 
 
 def predictions_of(kind):
-    """Predictions of each kind, of the same outputs of a model."""
+    """Predictions of each kind, of the same outputs of a model: 40 rows, the truth of one unknown."""
     if kind == "classes":
         return Predictions.from_arrays(logits=LOGITS, label=[-1, *RNG.integers(0, 3, 39)], class_names=NAMES)
     if kind == "labels":
         return Predictions.from_arrays(logits=LOGITS, labels=TRUE_LABELS, class_names=NAMES, kind="labels")
+    assert kind == "number", f"{kind}: give predictions_of in {__file__} an example of the new kind"
     return Predictions.from_arrays(value=LOGITS[:, 0], label=np.r_[np.nan, -2.5, RNG.normal(size=38)])
 
 
 @pytest.mark.parametrize("kind", oochub.names("output"))
 def test_a_kind_of_output_keeps_its_contract(kind, tmp_path):
-    """Planted fault seen: `Number.known` that drops negative numbers (label >= 0), as the code did before."""
+    """Planted faults seen: `Number.known` that drops negative numbers (label >= 0); a metric that scores no numbers."""
     predictions = predictions_of(kind)
     output, n = predictions.output, len(predictions)
     assert predictions.metadata.kind == kind == output.name, f"{kind}: the name of a kind is that of its file"
+    for metric in {*output.metrics, *output.group_metrics, output.primary_metric}:
+        scored = facts_of(oochub.get("metric", metric)).outputs
+        assert kind in scored, f"{kind}: {metric} scores {scored}; name {kind} in outputs= of its FACTS"
     arrays = output.arrays(predictions)
     for name, array in arrays.items():
         assert len(array) == n, f"{kind}: arrays() must give {name} a row an example"
@@ -129,7 +134,7 @@ def test_a_number_has_no_logits_and_no_probability():
     for name in ("logits", "probability"):
         with pytest.raises(OochubError, match="number"):
             getattr(predictions, name)
-    with pytest.raises(OochubError, match="scores classes"):
+    with pytest.raises(OochubError, match=r"scores classes.* for which there are mean_absolute_error, "):
         oochub.evaluate(predictions, metrics=["accuracy"])
     with pytest.raises(OochubError, match="Did you mean 'number'"):
         output_of("numbr")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
 from oochub.metric import facts_of
@@ -62,10 +63,12 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: Evaluated) ->
     """
     facts, kind, columns = facts_of(metric), evaluated.predictions.metadata.kind, evaluated.columns
     if facts is not None and kind not in facts.outputs:
+        others = {other: facts_of(catalog.get("metric", other)) for other in catalog.names("metric")}
+        fitting = [other for other, known in others.items() if known is not None and kind in known.outputs]
         raise OochubError(
             f"The metric {name} scores {' or '.join(facts.outputs)}, and these predictions are of the kind {kind}, "
-            f"for which there are {', '.join(evaluated.benchmark.metrics)}. Name such metrics with metrics=[...] "
-            "(--metric on the command line)."
+            f"for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. Name such "
+            "metrics with metrics=[...] (--metric on the command line)."
         )
     missing = [argument for argument in arguments(metric, required=True) if argument not in columns]
     if missing:
