@@ -20,7 +20,7 @@ from oochub.studies.imagenet_ood.plan import Pair, Plan, make_plan, perturbation
 if TYPE_CHECKING:
     import pandas as pd
 
-_CLASSES = 1000
+_CLASSES = 1000  # of ImageNet-1K, which the set in distribution and every model have
 
 
 @dataclass(frozen=True, kw_only=True)

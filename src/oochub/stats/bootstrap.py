@@ -16,7 +16,7 @@ from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
 
 _FEW = 10  # fewer successes or failures than this: the bootstrap of a proportion is too narrow
-_FEW_CLUSTERS = 10
+_FEW_CLUSTERS = 10  # below, percentiles of a cluster bootstrap cover too little, and a t interval stands instead
 _MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a thousandth of the cost
 _BLOCK = 1 << 20  # row draws held at once
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-_LEVEL = 0.05
+_LEVEL = 0.05  # as the 95% intervals of a report
 
 
 def holm(p_values: Sequence[float | None], *, level: float = _LEVEL) -> list[bool]:
