@@ -140,9 +140,9 @@ def _build_peaks(raw: Path, cache: Path) -> float:
         "datasets.load_dataset('nooch', 'ce_car', data_dir=sys.argv[1], contexts=['road'], cache_dir=sys.argv[2], "
         "num_proc=2)\nprint(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"
     )
-    found = _fresh(code, raw, cache)[0] / 1e6
+    bytes_held = _fresh(code, raw, cache)[0] / 1e6
     shutil.rmtree(cache)
-    return found
+    return bytes_held
 
 
 def main() -> None:

@@ -72,14 +72,14 @@ def main() -> None:
         files = sorted((folder / "annotations").iterdir())
         size = sum(file.stat().st_size for file in files)
         done = subprocess.run([sys.executable, "-c", _PEAK, folder], capture_output=True, text=True, check=True)
-        added, found = map(float, done.stdout.split())
+        added, total = map(float, done.stdout.split())
         pairs = [
             (_timed(lambda: read_coco(folder)), _timed(lambda: [json.loads(file.read_bytes()) for file in files]))
             for _ in range(_ROUNDS)
         ]
     ratio = statistics.median(ours / floor for ours, floor in pairs)
     print(f"load {os.getloadavg()[0]:.1f}, median of {_ROUNDS} interleaved rounds, {size / 1e9:.2f} GB of JSON")
-    print(f"{count:,} annotations of {_IMAGES:,} images, {found:,.0f} counted")
+    print(f"{count:,} annotations of {_IMAGES:,} images, {total:,.0f} counted")
     print(f"| areas / json.load | {ratio:.2f} | at most 1.5 | {'yes' if ratio <= 1.5 else 'no'} |")
     print(f"| memory added / size | {added / size:.2f} | at most 6 | {'yes' if added <= 6 * size else 'no'} |")
 

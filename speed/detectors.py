@@ -140,8 +140,8 @@ def knn_rows(w: World) -> Iterator[Row]:
             for start in range(0, len(queries), 512):
                 best = np.empty((len(queries[start : start + 512]), 0), np.float32)
                 for at in range(0, len(bank), 8192):
-                    found = np.concatenate([best, queries[start : start + 512] @ bank[at : at + 8192].T], axis=1)
-                    best = np.partition(found, -min(k, found.shape[1]), axis=1)[:, -k:]
+                    candidates = np.concatenate([best, queries[start : start + 512] @ bank[at : at + 8192].T], axis=1)
+                    best = np.partition(candidates, -min(k, candidates.shape[1]), axis=1)[:, -k:]
                 kth.append(best[:, 0])
             return kth
 
@@ -169,7 +169,9 @@ def peer_rows(w: World) -> Iterator[Row]:
     import torch
     from pytorch_ood.detector import KNN, Mahalanobis, ViM
 
-    features, label, queries = (torch.from_numpy(np.ascontiguousarray(one)) for one in (w.features, w.label, w.queries))
+    features, label, queries = (
+        torch.from_numpy(np.ascontiguousarray(array)) for array in (w.features, w.label, w.queries)
+    )
     peer = Mahalanobis(None)
     peer.fit_features(features, label)
     ours = w.fit("mahalanobis")
@@ -196,9 +198,9 @@ def peak(run: Callable[[], object]) -> float:
     """MiB that a call allocates at most."""
     tracemalloc.start()
     run()
-    found = tracemalloc.get_traced_memory()[1] / 2**20
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    return found
+    return peak
 
 
 def memory(w: World) -> Iterator[str]:
@@ -246,21 +248,21 @@ def main() -> None:
         f"OMP_NUM_THREADS={os.environ['OMP_NUM_THREADS']},"
     )
     print(f"{ROWS:,} x {WIDTH} training rows, {CLASSES:,} classes, {QUERIES:,} queries, median of {ROUNDS} rounds")
-    print(f"load before: {' '.join(f'{one:.1f}' for one in os.getloadavg())}\n")
+    print(f"load before: {' '.join(f'{load:.1f}' for load in os.getloadavg())}\n")
     print("| what / floor | ratio | bound | holds | floor ms |\n|---|---|---|---|---|")
-    made = world()
+    arrays = world()
     for rows in (mahalanobis_rows, fit_rows, knn_rows, logit_rows, peer_rows):
-        for row in rows(made):
-            found, floor = ratio(row)
-            holds = "-" if row.bound is None else "yes" if found <= row.bound else "no"
-            print(f"| {row.what} | {found:.3g} | {row.bound or '-'} | {holds} | {floor:.3g} |", flush=True)
+        for row in rows(arrays):
+            value, floor = ratio(row)
+            holds = "-" if row.bound is None else "yes" if value <= row.bound else "no"
+            print(f"| {row.what} | {value:.3g} | {row.bound or '-'} | {holds} | {floor:.3g} |", flush=True)
     print(f"\n| peak MiB | {ROWS // 4:,} rows | {ROWS:,} rows |\n|---|---|---|")
-    for line in memory(made):
+    for line in memory(arrays):
         print(line, flush=True)
     print("\nImageNet on paper: 1,281,167 x 2048 training rows, 1,000 classes, 111,800 queries")
-    for line in on_paper(made):
+    for line in on_paper(arrays):
         print(line, flush=True)
-    print(f"\nload after: {' '.join(f'{one:.1f}' for one in os.getloadavg())}")
+    print(f"\nload after: {' '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 
 if __name__ == "__main__":

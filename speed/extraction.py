@@ -27,12 +27,12 @@ ROWS = {"train": 400, "inside": 200, "outside": 200}
 def pictures(config: str, rows: int) -> datasets.Dataset:
     """Random pictures of SIZE pixels as JPEG, under the name of a config."""
     rng = np.random.default_rng(len(config))
-    made = []
+    pictures = []
     for _ in range(rows):
         file = io.BytesIO()
         coarse = Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8))
         coarse.resize((SIZE, SIZE)).save(file, "JPEG")
-        made.append({"bytes": file.getvalue(), "path": None})
+        pictures.append({"bytes": file.getvalue(), "path": None})
     features = datasets.Features(
         {
             "image": datasets.Image(),
@@ -42,7 +42,7 @@ def pictures(config: str, rows: int) -> datasets.Dataset:
     )
     outside = config == "outside"
     columns = {
-        "image": made,
+        "image": pictures,
         "label": [-1 if outside else i % CLASSES for i in range(rows)],
         "is_ood": [outside] * rows,
     }
@@ -68,7 +68,7 @@ def main() -> None:
             oochub.predict(network, data, image_processor=processor, features=True, images=False, out=files[name])
         extraction = time.perf_counter() - start
         # open_max is fitted on rows that the network gets right, and one with random weights has too few
-        detectors = [one for one in oochub.names("detector") if one not in ("knn", "open_max")]
+        detectors = [name for name in oochub.names("detector") if name not in ("knn", "open_max")]
         knn = oochub.get("detector", "knn")(k=ROWS["train"] // 2)  # the default of 1,000 is more than there are
         start = time.perf_counter()
         oochub.evaluate(

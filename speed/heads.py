@@ -56,13 +56,13 @@ def main() -> None:
 
     def stack() -> None:
         fitted = linear_probe(train, features, probes, task=task_of(data))
-        assert len(fitted) == 96 and not any(one.error for one in fitted)
+        assert len(fitted) == 96 and not any(probe.error for probe in fitted)
 
     def bare() -> None:
-        for one in probes:
-            torch.manual_seed(one.args.seed)
+        for probe in probes:
+            torch.manual_seed(probe.args.seed)
             head = nn.Linear(WIDTH, 2)
-            optimizer = torch.optim.SGD(head.parameters(), lr=one.args.learning_rate, momentum=0.9, weight_decay=1e-4)
+            optimizer = torch.optim.SGD(head.parameters(), lr=probe.args.learning_rate, momentum=0.9, weight_decay=1e-4)
             for _ in range(EPOCHS):
                 for rows in torch.randperm(ROWS).split(BATCH):
                     optimizer.zero_grad()

@@ -105,11 +105,11 @@ def main() -> None:
             Row(f"the same, {WORKERS} workers / decoding in them", partial(ours, WORKERS), in_workers, 1.9),
             Row(f"cached epoch, normalized, one process / decoding in {WORKERS} workers", epoch, in_workers, 0.2),
         ]
-        found = [ratio(row) for row in compared]
+        ratios = [ratio(row) for row in compared]
     size = np.mean([len(file) for file in files]) / 1024
     print(f"load {os.getloadavg()[0]:.1f}; {PICTURES} JPEGs of {size:.0f} KB, {WORKERS} workers, {ROUNDS} rounds\n")
     print("| what | ratio | bound | holds |\n|---|---|---|---|")
-    for row, value in zip(compared, found, strict=True):
+    for row, value in zip(compared, ratios, strict=True):
         print(f"| {row.what} | {value:.2f} | {row.bound} | {'yes' if value <= row.bound else 'no'} |")
 
 

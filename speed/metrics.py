@@ -150,15 +150,15 @@ def main() -> None:
     print(
         f"numpy {np.__version__}, {platform.machine()}, {os.cpu_count()} cores, one thread, median of {ROUNDS} rounds"
     )
-    print(f"load before: {' '.join(f'{one:.1f}' for one in os.getloadavg())}\n")
+    print(f"load before: {' '.join(f'{load:.1f}' for load in os.getloadavg())}\n")
     print("| what / floor | ratio | bound | holds | floor ms |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as cache:
         for rows in (auroc_rows(), worst_group_rows(), logits_rows(), evaluate_rows(cache)):
             for row in rows:
-                found, floor = ratio(row)
-                holds = "-" if row.bound is None else "yes" if found <= row.bound else "no"
-                print(f"| {row.what} | {found:.3g} | {row.bound or '-'} | {holds} | {floor:.3g} |", flush=True)
-    print(f"\nload after: {' '.join(f'{one:.1f}' for one in os.getloadavg())}")
+                value, floor = ratio(row)
+                holds = "-" if row.bound is None else "yes" if value <= row.bound else "no"
+                print(f"| {row.what} | {value:.3g} | {row.bound or '-'} | {holds} | {floor:.3g} |", flush=True)
+    print(f"\nload after: {' '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 
 if __name__ == "__main__":

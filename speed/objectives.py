@@ -49,8 +49,8 @@ def ratio(ours: Callable[[], None], floor: Callable[[], None]) -> float:
     ratios = []
     for _ in range(ROUNDS):
         times = [time.process_time()]
-        for one in (ours, floor):
-            one()
+        for step in (ours, floor):
+            step()
             times.append(time.process_time())
         ratios.append((times[1] - times[0]) / (times[2] - times[1]))
     return statistics.median(ratios)

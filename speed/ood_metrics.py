@@ -58,7 +58,7 @@ def main() -> None:
         "float64, 100 distinct": np.round(10 * wide) / 10,
     }
     print(f"numpy {np.__version__}, {platform.machine()}, {os.cpu_count()} cores, median of {_ROUNDS} rounds")
-    print(f"load before: {' '.join(f'{one:.1f}' for one in os.getloadavg())}\n")
+    print(f"load before: {' '.join(f'{load:.1f}' for load in os.getloadavg())}\n")
     print(f"| {_ROWS:,} scores | argsort ms | ours ms | ratio | holds | MiB | holds | scikit-learn's curves, ratio |")
     print("|---|---|---|---|---|---|---|---|")
     for name, score in kinds.items():
@@ -74,10 +74,10 @@ def main() -> None:
         ratio = float(np.median(rounds[:, 1] / rounds[:, 0]))
         peer = statistics.median(_timed(lambda s=score: _peer(s, is_ood)) / _timed(floor) for _ in range(3))
         memory = _peak_memory(ours)
-        milliseconds = " | ".join(f"{1000 * one:.0f}" for one in np.median(rounds, axis=0))
+        milliseconds = " | ".join(f"{1000 * seconds:.0f}" for seconds in np.median(rounds, axis=0))
         holds = ["yes" if kept else "no" for kept in (ratio <= _MOST, memory <= _MOST_MEMORY)]
         print(f"| {name} | {milliseconds} | {ratio:.2f} | {holds[0]} | {memory:.0f} | {holds[1]} | {peer:.1f} |")
-    print(f"\nload after: {' '.join(f'{one:.1f}' for one in os.getloadavg())}")
+    print(f"\nload after: {' '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 
 if __name__ == "__main__":

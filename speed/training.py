@@ -137,9 +137,9 @@ class _Quiet:
 def ratio(first: Any, second: Any) -> list[float]:
     seconds: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(ROUNDS):
-        for number, one in enumerate((first, second)):
+        for number, side in enumerate((first, second)):
             start = time.perf_counter()
-            one.epoch()
+            side.epoch()
             seconds[number].append(time.perf_counter() - start)
     return [a / b for a, b in zip(*seconds.values(), strict=True)]
 
@@ -159,7 +159,7 @@ def heads(data: Dataset) -> float:
     start = time.process_time()
     fitted = linear_probe(train, features, probes, task=task_of(data))
     seconds = time.process_time() - start
-    assert len(fitted) == 96 and not any(one.error for one in fitted)
+    assert len(fitted) == 96 and not any(head.error for head in fitted)
     return seconds
 
 
@@ -205,7 +205,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = examples(Path(folder))
         named = sys.argv[1:] or [*oochub.names("objective"), "sweep"]
-        for objective in (one for one in named if one != "sweep"):
+        for objective in (name for name in named if name != "sweep"):
             ours, bare = Ours(objective, data, Path(folder)), Bare(objective, data)
             ours.epoch(), bare.epoch()  # warm
             value = statistics.median(ratio(ours, bare))

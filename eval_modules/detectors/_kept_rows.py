@@ -87,7 +87,7 @@ class KeptRows:
                 yield rows.astype(self.dtype, copy=False)
 
     def __getstate__(self) -> list[Array]:
-        return [_read(one, slice(0, one.shape[0])) if isinstance(one, _Filed) else one for one in self._parts]
+        return [_read(part, slice(0, part.shape[0])) if isinstance(part, _Filed) else part for part in self._parts]
 
     def __setstate__(self, parts: list[Array]) -> None:
         self._parts, self._file = [], None

@@ -72,10 +72,10 @@ def kth_nearest(queries: Array, bank: Bank, k: int) -> Array:
 
 
 def _by_blocks(queries: Array, bank: Bank, k: int, spare: int) -> Array:
-    found = np.empty(len(queries))
+    distances = np.empty(len(queries))
     for part in row_blocks(len(queries), max(1, _VALUES // max(_WIDTH, k + spare, queries.shape[1]))):
-        found[part] = _kth(queries[part], bank, k, spare)
-    return found
+        distances[part] = _kth(queries[part], bank, k, spare)
+    return distances
 
 
 def _kth(queries: Array, bank: Bank, k: int, spare: int) -> Array:
@@ -94,10 +94,10 @@ def _kth(queries: Array, bank: Bank, k: int, spare: int) -> Array:
         some = row[at : at + _PAIRS], column[at : at + _PAIRS]
         apart = queries[some[0]] - bank.take(index[some])
         squared[some] = np.einsum("ij,ij->i", apart, apart)
-    found: Array = np.partition(squared, k - 1, axis=1)[:, k - 1]
+    distances: Array = np.partition(squared, k - 1, axis=1)[:, k - 1]
     if crowded.any():
-        found[crowded] = _by_blocks(queries[crowded], bank, k, 16 * spare)
-    return found
+        distances[crowded] = _by_blocks(queries[crowded], bank, k, 16 * spare)
+    return distances
 
 
 def _candidates(queries: Array, bank: Bank, kept: int) -> tuple[Array, Array]:
@@ -107,27 +107,27 @@ def _candidates(queries: Array, bank: Bank, kept: int) -> tuple[Array, Array]:
     """
     (q, d), n = queries.shape, len(bank.rows)
     size = np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), bank.reach)
-    asked = np.hstack([queries / size, -bank.reach / size]).astype(np.float32)
+    directions = np.hstack([queries / size, -bank.reach / size]).astype(np.float32)
     rows, products = np.empty((min(n, _WIDTH), d + 1), np.float32), np.empty((q, min(n, _WIDTH)), np.float32)
     keys = np.empty((q, 0))
     for start in range(0, n, _WIDTH):
         part = slice(start, min(start + _WIDTH, n))
-        block, found = rows[: part.stop - start], products[:, : part.stop - start]
+        block, estimates = rows[: part.stop - start], products[:, : part.stop - start]
         bank.write(part, block)
-        np.matmul(asked, block.T, out=found)
+        np.matmul(directions, block.T, out=estimates)
         # Most rows are below those kept so far: only what passes is sorted.
         held = keys.shape[1]
         if held == kept:
             bar = keys.min(axis=1).astype(np.float32)
         elif len(block) > kept:
-            bar = np.partition(found, -kept, axis=1)[:, -kept]
+            bar = np.partition(estimates, -kept, axis=1)[:, -kept]
         else:
             bar = np.full(q, -np.inf, np.float32)
-        passes = found >= bar[:, None]
+        passes = estimates >= bar[:, None]
         count = np.count_nonzero(passes, axis=1)
         row = np.repeat(np.arange(q), count)
         column = np.flatnonzero(passes) - row * len(block)
-        new = found[row, column].astype(np.float64)
+        new = estimates[row, column].astype(np.float64)
         new.view(np.int64)[:] |= start + column
         wide = np.full((q, held + count.max()), -np.inf)
         wide[:, :held] = keys

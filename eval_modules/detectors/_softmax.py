@@ -49,8 +49,8 @@ def probability(log_odds: Array) -> Array:
     >>> p[0].round(9).item(), bool(p[1] < p[2] <= 1)
     (0.5, True)
     """
-    found: Array = expit(log_odds) * (1 - _SPENT * (1 - np.clip(log_odds, 0, _FAR) / _FAR))
-    return found
+    probability: Array = expit(log_odds) * (1 - _SPENT * (1 - np.clip(log_odds, 0, _FAR) / _FAR))
+    return probability
 
 
 def _top(logits: Array) -> _Top:

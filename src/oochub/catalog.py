@@ -161,7 +161,7 @@ def _own_folders(kind: str) -> dict[str, Path]:
     folders = [_CORE.joinpath(*_PACKAGES[kind].split("."))]
     if kind == "command":
         folders += sorted(_STUDIES.glob("*/commands"))
-    found: dict[str, Path] = {}
+    known: dict[str, Path] = {}
     for folder in folders:
         for module in pkgutil.iter_modules([str(folder)]):
             # A metric is a folder, so that evaluate.load finds it; the files beside are shared code.
@@ -169,25 +169,25 @@ def _own_folders(kind: str) -> dict[str, Path]:
             is_helper = kind == "benchmark" and module.name in _HELPERS_OF_BUILDERS
             if module.name.startswith("_") or is_shared_code or is_helper:
                 continue
-            if module.name in found:
+            if module.name in known:
                 raise OochubError(
-                    f"Two files offer the {kind} {module.name!r}: in {found[module.name]} and in {folder}. Rename one."
+                    f"Two files offer the {kind} {module.name!r}: in {known[module.name]} and in {folder}. Rename one."
                 )
-            found[module.name] = folder
-    return found
+            known[module.name] = folder
+    return known
 
 
 @cache
 def _plugins(kind: str) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+    known: dict[str, EntryPoint] = {}
     for point in entry_points(group=f"oochub.{kind}"):
-        if point.name in found:
+        if point.name in known:
             raise OochubError(
-                f"Two plug-ins offer the {kind} {point.name!r}: {found[point.name].value} and {point.value}. "
+                f"Two plug-ins offer the {kind} {point.name!r}: {known[point.name].value} and {point.value}. "
                 "Uninstall one of their packages, or ask its author to rename it."
             )
-        found[point.name] = point
-    return found
+        known[point.name] = point
+    return known
 
 
 def _public_object(module: Any, kind: str, name: str) -> Any:

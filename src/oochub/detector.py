@@ -170,8 +170,8 @@ class Detector:
         for name, array in rows.items():
             expected = self._columns.get(name)
             if expected not in (None, array.shape[1]):
-                found = array.shape[1]
-                raise OochubError(f"{name} have {found} columns, but {_called(self)} was fitted on {expected}.")
+                width = array.shape[1]
+                raise OochubError(f"{name} have {width} columns, but {_called(self)} was fitted on {expected}.")
         n = check_same_length(**rows)
         scores = np.empty(n)
         together = max(1, _VALUES // sum(array.shape[1] for array in rows.values()))

@@ -73,7 +73,7 @@ class Tail:
         self._model, self._layer = model, model.get_submodule(name)
         parents = [model.get_submodule(name.rpartition(".")[0] if "." in name else "")]
         while parents[-1] is not model:
-            inner = next(one for one, module in model.named_modules() if module is parents[-1])
+            inner = next(name for name, module in model.named_modules() if module is parents[-1])
             parents.append(model.get_submodule(inner.rpartition(".")[0] if "." in inner else ""))
         path = {self._layer, *parents}
         self._siblings = [child for parent in parents for child in parent.children() if child not in path]

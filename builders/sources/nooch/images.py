@@ -81,8 +81,8 @@ class NoochImages:
     @cached_property
     def captions(self) -> Mapping[int, list[str]]:
         """Image id to its sentences; empty where the folder has no captions."""
-        lying = any(self.folder.glob("annotations*/captions_*2017.json"))
-        return read_captions(self.folder) if lying else {}
+        present = any(self.folder.glob("annotations*/captions_*2017.json"))
+        return read_captions(self.folder) if present else {}
 
     def embed(self, encoder: str) -> None:
         """Embeds the captions of every image.
@@ -259,10 +259,10 @@ class NoochImages:
 
 
 def _check_files(folder: Path, table: CocoTable) -> None:
-    lying = {
+    present = {
         f"{year}/{path.name}" for year in ("train2017", "val2017") for path in (folder / "images" / year).iterdir()
     }
-    missing = [name for name in table.file_name if name not in lying]
+    missing = [name for name in table.file_name if name not in present]
     if missing:
         raise OochubError(
             f"{len(missing)} of the {len(table.file_name)} annotated images are missing below {folder / 'images'}, "

@@ -126,8 +126,8 @@ def ood_rows(part: Predictions) -> NDArray[np.bool_]:
     """Whether each row is out of distribution (n,): by the column `is_ood`, else by a label of -1."""
     if "is_ood" in part.table.column_names:
         return part.column("is_ood").astype(bool)
-    found: NDArray[np.bool_] = part.label < 0
-    return found
+    outside: NDArray[np.bool_] = part.label < 0
+    return outside
 
 
 def read_head(predictions: str | Path) -> dict[str, NDArray[Any]] | None:
@@ -175,10 +175,10 @@ def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDA
 
 
 def _columns(part: Predictions) -> dict[str, Any]:
-    lying: dict[str, Any] = {"features": part.features, "logits": part.logits}
+    stored: dict[str, Any] = {"features": part.features, "logits": part.logits}
     if "odin_logits" in part.table.column_names:
-        lying["odin_logits"] = part.vectors("odin_logits")
-    return lying
+        stored["odin_logits"] = part.vectors("odin_logits")
+    return stored
 
 
 def _check_one_model(parts: Sequence[Predictions]) -> None:

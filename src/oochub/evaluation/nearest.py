@@ -95,11 +95,11 @@ def nearest_inside(
     own = np.flatnonzero(bank.rows)
     nearest = {}
     for scored in scored_sets:
-        asked = ~bank.rows if scored is bank.scored else np.ones(len(scored.is_ood), bool)
-        index, distance = np.full(len(asked), -1, np.int64), np.full(len(asked), np.nan)
-        if asked.any():
-            near, distance[asked] = nearest_rows(features[scored.name][asked], features[bank.scored.name][own])
-            index[asked] = own[near]
+        searched = ~bank.rows if scored is bank.scored else np.ones(len(scored.is_ood), bool)
+        index, distance = np.full(len(searched), -1, np.int64), np.full(len(searched), np.nan)
+        if searched.any():
+            near, distance[searched] = nearest_rows(features[scored.name][searched], features[bank.scored.name][own])
+            index[searched] = own[near]
         nearest[scored.name] = Nearest(index, distance)
     return nearest
 

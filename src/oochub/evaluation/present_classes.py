@@ -63,8 +63,8 @@ def answers(logits: NDArray[np.float32], allowed: NDArray[np.int64]) -> NDArray[
     >>> answers(np.array([[3.0, 1.0, 2.0]]), np.array([1, 2])).tolist()
     [2]
     """
-    found: NDArray[np.int64] = allowed[logits[:, allowed].argmax(axis=1)]
-    return found
+    chosen: NDArray[np.int64] = allowed[logits[:, allowed].argmax(axis=1)]
+    return chosen
 
 
 def probabilities(predictions: Predictions, allowed: NDArray[np.int64]) -> NDArray[np.float64]:

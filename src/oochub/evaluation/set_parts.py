@@ -39,26 +39,27 @@ def set_parts(scored_sets: Sequence[ScoredSet], *, by_answer: bool = False) -> l
 
     >>> from oochub.prediction.predictions import Predictions
     >>> import pyarrow as pa
-    >>> told = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 2}}
-    >>> told |= {"benchmark": "mine", "config": "both", "version": "1.0.0"}
+    >>> metadata = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 2}}
+    >>> metadata |= {"benchmark": "mine", "config": "both", "version": "1.0.0"}
     >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "label": [0, -1], "logits": [[1.0, 0.0]] * 2}
     >>> from oochub.evaluation.detector_scores import detector_scores
-    >>> [(part.name, part.shift) for part in set_parts(detector_scores([Predictions(pa.table(rows), told)], ["msp"]))]
+    >>> scored_sets = detector_scores([Predictions(pa.table(rows), metadata)], ["msp"])
+    >>> [(part.name, part.shift) for part in set_parts(scored_sets)]
     [('both, in distribution', 'none'), ('both, out of distribution', 'semantic')]
     """
-    found = []
-    for one in scored_sets:
-        is_mixed = one.is_ood.any() and not one.is_ood.all()
-        inside = f"{one.name}, in distribution" if is_mixed else one.name
-        shift = _shift(one)
+    parts = []
+    for scored in scored_sets:
+        is_mixed = scored.is_ood.any() and not scored.is_ood.all()
+        inside = f"{scored.name}, in distribution" if is_mixed else scored.name
+        shift = _shift(scored)
         if by_answer:
-            found.append(SetPart(f"{inside}, right answers", shift, True, one, ~one.is_ood & one.correct))
-            found.append(SetPart(f"{inside}, wrong answers", shift, False, one, ~one.is_ood & ~one.correct))
+            parts.append(SetPart(f"{inside}, right answers", shift, True, scored, ~scored.is_ood & scored.correct))
+            parts.append(SetPart(f"{inside}, wrong answers", shift, False, scored, ~scored.is_ood & ~scored.correct))
         else:
-            found.append(SetPart(inside, shift, None, one, ~one.is_ood))
-        outside = f"{one.name}, out of distribution" if is_mixed else one.name
-        found.append(SetPart(outside, "semantic", None, one, one.is_ood))
-    return [part for part in found if part.rows.any()]
+            parts.append(SetPart(inside, shift, None, scored, ~scored.is_ood))
+        outside = f"{scored.name}, out of distribution" if is_mixed else scored.name
+        parts.append(SetPart(outside, "semantic", None, scored, scored.is_ood))
+    return [part for part in parts if part.rows.any()]
 
 
 def inside_part(scored_sets: Sequence[ScoredSet], name: str | None = None) -> SetPart:
@@ -110,7 +111,7 @@ def scored_by(scored_sets: Sequence[ScoredSet], name: str | None = None, *, but:
     Raises:
         OochubError: There are no sets, two sets of one name, no such detector, or several of that name.
     """
-    names = [one.name for one in scored_sets]
+    names = [scored.name for scored in scored_sets]
     if not names:
         raise OochubError("There are no scored sets. oochub.evaluation.detector_scores.detector_scores makes them.")
     if len(set(names)) < len(names):
@@ -120,25 +121,25 @@ def scored_by(scored_sets: Sequence[ScoredSet], name: str | None = None, *, but:
     if name is None:
         return next((key for key in keys if key != but), keys[0])
     name = detector_key(made_detector(name)) if ":" in name else name  # as the keys write numbers
-    found = [key for key in keys if key == name] or [key for key in keys if key.partition(":")[0] == name]
-    if not found:
+    matches = [key for key in keys if key == name] or [key for key in keys if key.partition(":")[0] == name]
+    if not matches:
         raise unknown_name("detector in these scores", name, keys)
-    if len(found) > 1:
-        raise OochubError(f"{name} is there {len(found)} times: {', '.join(found)}. Score one of them at a time.")
-    return found[0]
+    if len(matches) > 1:
+        raise OochubError(f"{name} is there {len(matches)} times: {', '.join(matches)}. Score one of them at a time.")
+    return matches[0]
 
 
-def _shift(one: ScoredSet) -> Shift:
-    if "shift" not in one.predictions.table.column_names:
+def _shift(scored: ScoredSet) -> Shift:
+    if "shift" not in scored.predictions.table.column_names:
         return "none"
-    return "covariate" if (one.predictions.column("shift")[~one.is_ood] == "covariate").any() else "none"
+    return "covariate" if (scored.predictions.column("shift")[~scored.is_ood] == "covariate").any() else "none"
 
 
 def _named(scored_sets: Sequence[ScoredSet], name: str | None) -> list[ScoredSet]:
-    if name is not None and name not in [one.name for one in scored_sets]:
-        raise unknown_name("set in these scores", name, [one.name for one in scored_sets])
-    return [one for one in scored_sets if name in (None, one.name)]
+    if name is not None and name not in [scored.name for scored in scored_sets]:
+        raise unknown_name("set in these scores", name, [scored.name for scored in scored_sets])
+    return [scored for scored in scored_sets if name in (None, scored.name)]
 
 
 def _told(scored_sets: Sequence[ScoredSet], name: str | None) -> str:
-    return name or ", ".join(one.name for one in scored_sets) or "no set at all"
+    return name or ", ".join(scored.name for scored in scored_sets) or "no set at all"

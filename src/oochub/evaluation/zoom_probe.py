@@ -154,8 +154,8 @@ def _estimate(value: Any, drawn: NDArray[np.float64], m: int, n: int) -> Estimat
 
 def _zoomed_scores(detector: Any, inside: ScoredSet) -> NDArray[np.float64]:
     needed = {need: inside.predictions.vectors(f"zoom_{need}") for need in detector.score_needs}
-    found: NDArray[np.float64] = detector.score(**needed)
-    return found
+    scores: NDArray[np.float64] = detector.score(**needed)
+    return scores
 
 
 def _check_stored(inside: ScoredSet) -> None:
