@@ -96,6 +96,7 @@ def _every_number(report):
     yield report.gap.estimate
     for row in report.group_rows:
         yield from (value for value in (row.accuracy, row.error_rate, row.nll) if value is not None)
+        yield from (row.metrics or {}).values()
 
 
 def _refused(predictions, metrics, monkeypatch, said):
