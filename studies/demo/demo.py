@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from oochub.files import check_writable
-from oochub.studies.demo.effect import DEMO, cells, run
+from oochub.studies.demo.effect import DEMO, SideMeans, run
 
 
 def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, console: Console | None = None) -> Path:
@@ -37,10 +37,10 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
     for number, row in enumerate(DEMO, 1):
         printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
         report = run(row, folder, seed=seed, size=size)
-        reports = cells([report])
+        means = SideMeans.of([report])
         benchmark = report.benchmark
         name = f"{benchmark.name}/{benchmark.config}\n{benchmark.primary_metric}"
-        numbers = (reports["in"].lines(), reports["out"].lines(), reports["gap"].lines(signed=True))
+        numbers = (means.inside.lines(), means.outside.lines(), means.gap.lines(signed=True))
         table.add_row(name, row.title, *numbers)
         pages.append(folder / "runs" / Path(str(report.model.id)).name / "report.html")
     printer.print()

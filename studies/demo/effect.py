@@ -83,7 +83,7 @@ class SeedMean(NamedTuple):
 
     @classmethod
     def of(cls, estimates: Iterable[Estimate]) -> "SeedMean":
-        """The cell of one estimate a seed."""
+        """The mean of one estimate a seed."""
         values = list(estimates)
         low, high = (float(np.mean([getattr(value, side) for value in values])) for side in ("low", "high"))
         return cls(float(np.mean(values)), low, high, tuple(float(value) for value in values))
@@ -99,6 +99,25 @@ class SeedMean(NamedTuple):
         mean, low, high = (form.format(100 * x).replace("-", "−") for x in (self.mean, self.low, self.high))
         spread = f"; sd {100 * np.std(self.values, ddof=1):.1f}" if len(self.values) > 1 else ""
         return f"{mean} ({low} to {high}{spread})"
+
+
+class SideMeans(NamedTuple):
+    """A row's numbers by the primary metric: both sides, the gap, all test rows; and the accuracies of both sides."""
+
+    inside: SeedMean
+    outside: SeedMean
+    gap: SeedMean
+    whole: SeedMean
+    accuracy_in: SeedMean
+    accuracy_out: SeedMean
+
+    @classmethod
+    def of(cls, reports: list[Report]) -> "SideMeans":
+        """The means over reports, one a seed."""
+        metric = reports[0].benchmark.primary_metric
+        names = (f"in_context/{metric}", f"out_of_context/{metric}", "gap", metric)
+        accuracies = ("in_context/accuracy", "out_of_context/accuracy")
+        return cls(*(SeedMean.of(report[name] for report in reports) for name in (*names, *accuracies)))
 
 
 def world_of(row: Row) -> str:
@@ -162,19 +181,6 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
     return report
 
 
-def cells(reports: list[Report]) -> dict[str, SeedMean]:
-    """In context, out of context, gap and all test rows by the primary metric, and the accuracies of both sides."""
-    metric = reports[0].benchmark.primary_metric
-    return {
-        "in": SeedMean.of(report[f"in_context/{metric}"] for report in reports),
-        "out": SeedMean.of(report[f"out_of_context/{metric}"] for report in reports),
-        "gap": SeedMean.of(report["gap"] for report in reports),
-        "all": SeedMean.of(report[metric] for report in reports),
-        "accuracy_in": SeedMean.of(report["in_context/accuracy"] for report in reports),
-        "accuracy_out": SeedMean.of(report["out_of_context/accuracy"] for report in reports),
-    }
-
-
 def markdown(results: Mapping[Row, list[Report]]) -> str:
     """The table as Markdown, a section a benchmark."""
     lines: list[str] = []
@@ -189,17 +195,19 @@ def markdown(results: Mapping[Row, list[Report]]) -> str:
             "|---|---|---|---|---|---|---|",
         ]
         for row, reports in rows.items():
-            seed_means = cells(reports)
-            numbers = [seed_means["in"].text(), seed_means["out"].text(), seed_means["gap"].text(signed=True)]
-            numbers += [seed_means["all"].text(), seed_means["accuracy_out"].text()]
+            means = SideMeans.of(reports)
+            numbers = [means.inside.text(), means.outside.text(), means.gap.text(signed=True)]
+            numbers += [means.whole.text(), means.accuracy_out.text()]
             lines.append(f"| {row.world} | {row.title} | {' | '.join(numbers)} |")
         lines.append(f"\nn = {first.gap.n_in:,} in context, {first.gap.n_out:,} out of context.")
     return "\n".join(lines) + "\n"
 
 
 def _as_json(reports: list[Report]) -> dict[str, Any]:
-    metric = reports[0].benchmark.primary_metric
-    return {"metric": metric} | {name: cell._asdict() for name, cell in cells(reports).items()}
+    means = SideMeans.of(reports)
+    names = ("in", "out", "gap", "all", "accuracy_in", "accuracy_out")
+    numbers = {name: mean._asdict() for name, mean in zip(names, means, strict=True)}
+    return {"metric": reports[0].benchmark.primary_metric, **numbers}
 
 
 _PREFACE = """# The effect, measured
