@@ -148,6 +148,16 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                         "written. Make room, or choose another place with cache_dir= or HF_DATASETS_CACHE."
                     ) from error
             raise
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Refuses a build without a row, which `datasets` would only meet as an instruction without data."""
+        counts = {name: split.num_examples for name, split in (self.info.splits or {}).items()}
+        if counts and not any(counts.values()):
+            raise OochubError(
+                f"{self.BENCHMARK.name}/{self.config.name} has no row in {', '.join(counts)}: nothing of it was found "
+                f"in {self._folder()}. `oochub show benchmark {self.BENCHMARK.name}` says what the folder holds."
+            )
 
 
 def _picture(file: Path) -> dict[str, Any]:

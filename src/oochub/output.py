@@ -198,9 +198,9 @@ def output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
     ('classes', 'number')
     """
     kinds = {name: output_of(name) for name in catalog.names("output")}
+    other = "label" if labels_only or "label" not in names else "labels"
     for name, kind in kinds.items():
-        own = kind.label_column in names and (kind.label_column == "labels") == (labels_only or "label" not in names)
-        if own and set(kind.columns) <= set(names):
+        if kind.label_column != other and {kind.label_column, *kind.columns} <= set(names):
             return name
     wanted = "; ".join(f"{name}: {', '.join((kind.label_column, *kind.columns))}" for name, kind in kinds.items())
     raise OochubError(f"Predictions need the columns of a kind of output ({wanted}), got {', '.join(names)}.")

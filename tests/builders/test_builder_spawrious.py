@@ -9,6 +9,7 @@ from PIL import Image
 
 import oochub
 from oochub.build_record import BuildRecord
+from oochub.builders.spawrious import Spawrious
 
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _BACKGROUNDS = ("desert", "jungle", "dirt", "mountain", "snow", "beach")
@@ -164,3 +165,11 @@ def test_numeric_order_not_lexical(hundred):
     data = load_dataset("spawrious", "o2o_hard", data_dir=hundred)
     ids = [i for i in data["train"]["example_id"] if i.startswith("0/jungle/bulldog/")]
     assert [int(i.rpartition("/")[2]) for i in ids] == list(range(1, 97 - 19 + 1))
+
+
+def test_a_build_without_a_row_says_where_nothing_was_found(hundred, tmp_path, monkeypatch):
+    """`datasets` alone says: Instruction "train" corresponds to no data!"""
+    monkeypatch.setattr(Spawrious, "_generate_tables", lambda self, root, shards: iter(()))
+    builder = Spawrious(config_name="o2o_hard", data_dir=str(hundred), cache_dir=str(tmp_path))
+    with pytest.raises(oochub.OochubError, match=r"spawrious/o2o_hard has no row in train, validation, test: nothing"):
+        builder.download_and_prepare()

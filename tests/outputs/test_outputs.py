@@ -1,6 +1,7 @@
 """Kinds of output: what is stored, checked and given to metrics, against plain loops; a contract test of them all."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -143,3 +144,15 @@ def test_a_number_has_no_logits_and_no_probability():
 def test_a_new_kind_is_found_by_its_file():
     assert set(oochub.names("output")) >= {"classes", "labels", "number"}
     assert type(output_of("classes")) is oochub.get("output", "classes")
+
+
+def test_a_kind_with_a_truth_of_its_own_name_is_found_by_its_columns(monkeypatch):
+    """Fault seen: a kind whose truth is neither `label` nor `labels` was found only without a column `label`."""
+    kinds = {name: output_of(name) for name in oochub.names("output")}
+    kinds["boxes"] = SimpleNamespace(label_column="boxes", columns=("scores",))
+    monkeypatch.setattr("oochub.output.output_of", kinds.__getitem__)
+    monkeypatch.setattr("oochub.output.catalog.names", lambda kind: list(kinds))
+    for others in ([], ["label"], ["labels"]):
+        assert output_of_columns(["boxes", "scores", *others]) == "boxes"
+    assert output_of_columns(["label", "labels", "logits"]) == "classes"
+    assert output_of_columns(["label", "labels", "logits"], labels_only=True) == "labels"

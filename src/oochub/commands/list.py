@@ -11,12 +11,12 @@ from oochub.commands._options import AsJson, out_console
 
 
 def list_(
-    kind: Annotated[str | None, typer.Argument(help="benchmark, metric, objective, detector or criterion.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="One kind of them: benchmark, metric, ...; default all.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lists what the hub has: benchmarks, metrics, objectives, detectors, criteria."""
-    wanted = [kind] if kind else catalog.kinds()
-    summaries = {each: {name: catalog.summary(each, name) for name in catalog.names(each)} for each in wanted}
+    """Lists what the hub has, kind by kind: benchmarks, metrics, detectors, objectives, criteria, figures, commands."""
+    kinds = [kind] if kind else catalog.kinds()
+    summaries = {each: {name: catalog.summary(each, name) for name in catalog.names(each)} for each in kinds}
     if as_json:
         out_console.print_json(json.dumps(summaries))
         return

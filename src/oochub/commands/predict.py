@@ -14,7 +14,7 @@ def predict(
     out: Annotated[Path, typer.Option(help="The Parquet file of the predictions.")],
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default validation and test.")] = None,
     features: Annotated[bool, typer.Option(help="Store the features before the head, and the head.")] = False,
-    batch_size: int | None = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.")] = None,
     images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
     preprocessing: Annotated[str, typer.Option(help="fused (fast) or processor (the model's own).")] = "fused",
     odin: Annotated[

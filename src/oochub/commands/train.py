@@ -18,11 +18,11 @@ def train(
         str | None, typer.Option(help="Column of the environments; default the benchmark's.")
     ] = None,
     num_train_epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.")] = 12,
-    per_device_train_batch_size: int = 64,
-    learning_rate: float = 2e-3,
-    weight_decay: float = 1e-3,
+    per_device_train_batch_size: Annotated[int, typer.Option(help="Rows a step, on each device.")] = 64,
+    learning_rate: Annotated[float, typer.Option(help="The largest of the schedule.")] = 2e-3,
+    weight_decay: Annotated[float, typer.Option(help="Of the optimizer.")] = 1e-3,
     early_stopping_patience: Annotated[int, typer.Option(help="Epochs without a better loss; 0 never stops.")] = 0,
-    seed: int = 0,
+    seed: Annotated[int, typer.Option(help="Of new weights, the order of rows and augmentation.")] = 0,
     image_size: Annotated[int | None, typer.Option(help="Squeeze whole pictures to so many pixels a side.")] = None,
     pretrained: Annotated[bool, typer.Option(help="Load the weights of the model, not its architecture alone.")] = True,
     argument: Annotated[

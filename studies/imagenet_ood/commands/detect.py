@@ -40,7 +40,7 @@ def detect(
     ] = None,
     reference_rows: Annotated[int | None, typer.Option(help="Draw so many of its rows; default all.")] = None,
     reported: Annotated[bool, typer.Option("--reported", help="The paper's numbers in columns of their own.")] = False,
-    batch_size: int | None = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""

@@ -18,7 +18,7 @@ def suite(
     similar: Annotated[
         list[str] | None, typer.Option(help="Two similar tasks, sheep<cow; repeatable. Default the paper's four.")
     ] = None,
-    split: str = "test",
+    split: Annotated[str, typer.Option(help="Of the predictions.")] = "test",
     as_json: AsJson = False,
 ) -> None:
     """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""

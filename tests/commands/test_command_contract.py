@@ -1,0 +1,60 @@
+"""Contract tests over every command of the catalog: what its file says, what its help says, what it refuses."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+import typer
+
+import oochub
+from oochub import catalog
+from oochub.cli import app, main
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+def check_command(name: str, module_line: str, command) -> None:
+    """The rules; each failure says which one, and what to do."""
+    assert module_line == f"The command `oochub {name}`.", f"{name}: its file begins with what it is, in these words"
+    sentence = (command.help or "").split("\n")[0]
+    assert sentence.endswith(".") and 20 < len(sentence) <= 140, f"{name}: its function needs one sentence for --help"
+    for parameter in command.params:
+        shown = not getattr(parameter, "hidden", False)
+        assert not shown or parameter.help, f"{name}: {parameter.opts[0]} needs help=, a few words on what it means"
+        own = shown and "--set" in parameter.opts
+        assert not own or name == "train", f"{name}: --set is for hyperparameters alone; name the option otherwise"
+
+
+@pytest.mark.parametrize("name", oochub.names("command"))
+def test_a_command_keeps_its_contract(name, monkeypatch, capsys):
+    check_command(name, catalog.summary("command", name), COMMANDS[name])
+    for words, code in (("--help",), 0), (("--no-such-option",), 2):
+        monkeypatch.setattr(sys, "argv", ["oochub", name, *words])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == code, f"{name} {words[0]}: exit code {code}, got {stopped.value.code}"
+    captured = capsys.readouterr()
+    assert COMMANDS[name].help.split()[0] in captured.out, f"{name}: --help prints its sentence"
+    assert "No such option" in captured.err, f"{name}: an unknown option is said"
+
+
+def test_every_command_is_covered():
+    """Planted fault: a command that the command line leaves out."""
+    assert set(COMMANDS) == set(oochub.names("command")) and len(COMMANDS) > 10
+
+
+@pytest.mark.parametrize(
+    ("line", "help_", "option", "message"),
+    [
+        ("Rows of a file.", "Prints the rows of a file.", {}, "its file begins with"),
+        ("The command `oochub rows`.", "Rows", {}, "needs one sentence"),
+        ("The command `oochub rows`.", "Prints the rows of a file.", {"help": None}, "needs help="),
+        ("The command `oochub rows`.", "Prints the rows of a file.", {"opts": ["--set"]}, "for hyperparameters alone"),
+    ],
+)
+def test_a_broken_rule_is_said(line, help_, option, message):
+    """Planted faults, one a rule."""
+    parameter = SimpleNamespace(**{"opts": ["--most"], "help": "How many.", "hidden": False, **option})
+    command = SimpleNamespace(help=help_, params=[parameter])
+    with pytest.raises(AssertionError, match=message):
+        check_command("rows", line, command)
