@@ -37,7 +37,7 @@ def scenes(seed=0, **changes):
     surplus[0, 1] = 0.05  # not above alpha = 0.05
     similarity = rng.uniform(-0.1, 0.9, (N, C))
     similarity[:, 5] = np.nan
-    made = {
+    columns = {
         "names": [f"class_{k}" for k in range(C)],
         "present": present,
         "area": np.where(present, rng.integers(0, 8, (N, C)) / 20, 0.0),  # often exactly a beta
@@ -45,7 +45,7 @@ def scenes(seed=0, **changes):
         "logit": rng.normal(0, 2, (N, C)).astype(np.float32),
         "surplus": surplus,
     }
-    return Scenes(**made | changes)
+    return Scenes(**columns | changes)
 
 
 def nll(scenes, i, y):
@@ -111,12 +111,12 @@ def test_hard_pairs_are_those_of_the_criterion(side):
 
     given = scenes(1, area=scenes(1).area.astype(np.float32))  # float32 0.1 is above 0.1
     criterion, mask = oochub.get("criterion", "co_occurrence"), given.present == (side == "positive")
-    found = {(row, column): hard for row, column, hard in hard_by_contexts(given, mask, side, [0, 0.1], [0.1, 0.2])}
-    for (row, column), hard in found.items():
+    cells = {(row, column): hard for row, column, hard in hard_by_contexts(given, mask, side, [0, 0.1], [0.1, 0.2])}
+    for (row, column), hard in cells.items():
         alpha, beta = [0, 0.1][row], [0.1, 0.2][column]
         named = [criterion(given.present[:, y], given.area[:, given.contexts(alpha)[y]], beta) for y in range(C)]
         np.testing.assert_array_equal(hard, (np.stack(named, axis=1) == f"hard_{side}")[mask])
-    assert len(found) == 4
+    assert len(cells) == 4
 
 
 def test_tau_curves_are_shares_of_the_pairs_with_a_similarity():
@@ -181,8 +181,8 @@ def losses(n=40, seed=0):
             hard = everything * rng.lognormal(0.3, 0.4, n)
             hard[:3] = np.nan
             names = [f"wine_glass_{k}" for k in range(n)]
-            found = {"task": names, "criterion": criterion, "side": side, "n_all": 100, "n_hard": 9}
-            rows.append(pd.DataFrame(found | {"loss_all": everything, "loss_hard": hard}))
+            task_rows = {"task": names, "criterion": criterion, "side": side, "n_all": 100, "n_hard": 9}
+            rows.append(pd.DataFrame(task_rows | {"loss_all": everything, "loss_hard": hard}))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -257,7 +257,7 @@ def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
     assert function(*arguments) not in (left, right)
     parameters = inspect.signature(function).parameters
     assert parameters["ax"].default is None
-    assert all(one.kind is one.KEYWORD_ONLY for one in list(parameters.values())[1:])
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[1:])
     for word in ("Args:", "Returns:", "Raises:", "Source:", ">>>"):
         assert word in function.__doc__
     text = texts(function(*arguments))
@@ -275,7 +275,7 @@ def test_every_figure_has_its_picture():
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "options", "said"),
+    ("name", "given", "options", "message"),
     [
         ("alpha_beta_share", scenes(), {"side": "postive"}, "Did you mean 'positive'"),
         ("alpha_beta_share", scenes(), {"alphas": [-0.1]}, "alpha is at least 0, got -0.1"),
@@ -295,7 +295,7 @@ def test_every_figure_has_its_picture():
         ("hard_against_all", losses().head(0), {}, "No task has a loss"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(name, given, options, said):
-    with pytest.raises(OochubError, match=said):
+def test_what_cannot_be_drawn_is_said(name, given, options, message):
+    with pytest.raises(OochubError, match=message):
         oochub.get("figure", name)(given, **options)
     assert mpl.pyplot.get_fignums() == []

@@ -53,9 +53,9 @@ def files(tmp_path_factory, coco):
     logits = np.random.default_rng(0).normal(size=(len(data), len(names))).astype(np.float32)
     columns = data.select_columns(["example_id", "labels", "areas", "gist_similarity"]).to_dict()
     columns |= {"split": ["test"] * len(data), "label": [-1] * len(data), "logits": list(logits)}
-    told = {"benchmark": "nooch", "config": "all", "version": record.version, "facts": record.facts}
-    told |= {"model": {"id": "random"}, "class_names": names, "rows": {"test": len(data)}}
-    Predictions(pa.table(columns), told).save(folder / "all.parquet")
+    metadata = {"benchmark": "nooch", "config": "all", "version": record.version, "facts": record.facts}
+    metadata |= {"model": {"id": "random"}, "class_names": names, "rows": {"test": len(data)}}
+    Predictions(pa.table(columns), metadata).save(folder / "all.parquet")
     return folder
 
 
@@ -81,11 +81,11 @@ def test_tables_of_several_reports(run, files):
 def test_every_figure_of_predictions(run, files, tmp_path):
     kinds = ["contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share:side=negative:betas=0.1,0.2"]
     kinds += ["alpha_beta_loss", "hard_against_all:criterion=gist", "tau_loss:fewest=3"]
-    made = [tmp_path / f"{k}.png" for k in range(len(kinds))]
-    words = [word for kind, path in zip(kinds, made, strict=True) for word in ("--plot", f"{kind}={path}")]
+    paths = [tmp_path / f"{k}.png" for k in range(len(kinds))]
+    words = [word for kind, path in zip(kinds, paths, strict=True) for word in ("--plot", f"{kind}={path}")]
     code, shown, err = run("report", files / "all.parquet", *words)
-    assert code == 0 and shown.split() == [str(path) for path in made], err
-    assert all(Image.open(path).size[0] > 400 for path in made)
+    assert code == 0 and shown.split() == [str(path) for path in paths], err
+    assert all(Image.open(path).size[0] > 400 for path in paths)
     assert not mpl.pyplot.get_fignums()
 
 
@@ -139,14 +139,14 @@ def test_every_figure_says_what_it_is_made_of():
                 drawn += 1
                 break
             except OochubError as error:
-                said = str(error)
+                message = str(error)
         else:
-            assert f"`oochub {name}`" in said, said
+            assert f"`oochub {name}`" in message, message
     assert drawn >= 7
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("ERM", "--plot", "gapp=OUT.png"), "No figure named 'gapp'. Did you mean 'gap'"),
         (("ALL", "--plot", "tau_curve=OUT.png"), "Did you mean 'tau_curves'"),
@@ -180,13 +180,13 @@ def test_every_figure_says_what_it_is_made_of():
         (("ERM", "--option", "contexts", "--plot", "gap=OUT.png"), "key=value"),
     ],
 )
-def test_wrong_turns(run, files, tmp_path, words, said):
+def test_wrong_turns(run, files, tmp_path, words, message):
     """Where two things are wrong, what was typed is said before what was not found: nothing slow has begun."""
     places = {"ERM": files / "erm.json", "DRO": files / "group_dro.json", "ALL": files / "all.parquet"}
     places["OUT"] = tmp_path / "out"
     filled = [re.sub("ERM|DRO|ALL|OUT", lambda m: str(places[m[0]]), word) for word in words]
     code, shown, err = run("report", *filled)
-    assert code == 2 and said in err and "Traceback" not in err and not shown, (code, err)
+    assert code == 2 and message in err and "Traceback" not in err and not shown, (code, err)
     assert not list(tmp_path.iterdir())
 
 

@@ -34,7 +34,9 @@ def figure(name, *arguments, **options):
 def steps(ax):
     """Edges and heights of each histogram that is a line, with its color and width."""
     lines = [patch for patch in ax.patches if isinstance(patch, mpl.patches.StepPatch) and not patch.get_fill()]
-    return [(one.get_data(), to_hex(one.get_edgecolor()), one.get_linewidth(), one.get_linestyle()) for one in lines]
+    return [
+        (step.get_data(), to_hex(step.get_edgecolor()), step.get_linewidth(), step.get_linestyle()) for step in lines
+    ]
 
 
 def legend(ax):
@@ -45,12 +47,12 @@ def test_distributions_are_histograms_of_each_set():
     """Planted fault seen: shares of all rows instead of the set's."""
     sets = scored_sets()
     ax = figure("score_distributions", sets, detector="energy", bins=8)
-    every = np.concatenate([one.scores["energy"] for one in sets])
+    every = np.concatenate([scored.scores["energy"] for scored in sets])
     assert len(ax.patches) == 4  # three lines, the one in distribution filled as well
-    for one, (drawn, color, width, _), expected in zip(sets, steps(ax), (IN, OUT, INK), strict=True):
-        counts, edges = np.histogram(one.scores["energy"], bins=8, range=(every.min(), every.max()))
+    for scored, (drawn, color, width, _), expected in zip(sets, steps(ax), (IN, OUT, INK), strict=True):
+        counts, edges = np.histogram(scored.scores["energy"], bins=8, range=(every.min(), every.max()))
         np.testing.assert_allclose(drawn.edges, edges)
-        np.testing.assert_allclose(drawn.values, 100 * counts / len(one.is_ood))
+        np.testing.assert_allclose(drawn.values, 100 * counts / len(scored.is_ood))
         assert drawn.values.sum() == pytest.approx(100) and (color, width) == (expected, 2)
     assert len({str(style) for *_, style in steps(ax)}) == 3
     assert legend(ax) == [
@@ -84,7 +86,7 @@ def test_far_scores_lie_in_the_bins_at_the_ends():
         sets[row % 2].scores["energy"][row] = value
     ax = figure("score_distributions", sets, detector="energy", bins=10)
     low, high = ax.get_xlim()
-    every = np.concatenate([one.scores["energy"] for one in sets])
+    every = np.concatenate([scored.scores["energy"] for scored in sets])
     finite = every[np.isfinite(every)]
     middle = np.percentile(finite, [2.5, 97.5])
     np.testing.assert_allclose([low, high], [middle[0] - np.ptp(middle) / 2, middle[1] + np.ptp(middle) / 2])
@@ -93,12 +95,12 @@ def test_far_scores_lie_in_the_bins_at_the_ends():
     assert f"{beyond} of 220 scores lie beyond, in the bins at the ends" in ax.get_xlabel()
     assert all(drawn.values.sum() == pytest.approx(100) for drawn, *_ in steps(ax))
     same = scored_sets()
-    for one in same:
-        one.scores["energy"][:] = 3.0
-    drawn = [found.values for found, *_ in steps(figure("score_distributions", same, detector="energy"))]
+    for scored in same:
+        scored.scores["energy"][:] = 3.0
+    drawn = [stairs.values for stairs, *_ in steps(figure("score_distributions", same, detector="energy"))]
     assert all(values.tolist() in ([0, 100], [100, 0]) for values in drawn)
-    for one in same:
-        one.scores["energy"][:] = np.inf
+    for scored in same:
+        scored.scores["energy"][:] = np.inf
     with pytest.raises(OochubError, match="No score of energy is finite"):
         figure("score_distributions", same, detector="energy")
 
@@ -119,7 +121,7 @@ def test_ranks_are_those_of_both_sets_together(rows):
     means = []
     for (drawn, *_), name in zip(steps(ax), ("energy", "msp"), strict=True):
         pooled = np.concatenate([known.scores[name], new.scores[name]])
-        rank = [100 * ((pooled < one).sum() + (pooled == one).sum() / 2) / 150 for one in pooled]
+        rank = [100 * ((pooled < score).sum() + (pooled == score).sum() / 2) / 150 for score in pooled]
         counts = np.histogram(np.array(rank)[chosen], np.linspace(0, 100, 5))[0]
         np.testing.assert_allclose(drawn.values, 100 * counts / chosen.sum())
         means.append(np.mean(np.array(rank)[chosen]))
@@ -143,18 +145,18 @@ def test_lines_are_those_of_the_table():
     fits = distance_fits(sets, detector="msp", subsets=6)
     marks = [line for line in ax.lines if line.get_linestyle() == "None" and len(line.get_xdata())]
     lines = [line for line in ax.lines if line.get_linestyle() != "None" and len(line.get_xdata()) == 50]
-    for one, mark, line, color, said in zip(fits, marks, lines, (OUT, INK), legend(ax), strict=True):
-        np.testing.assert_array_equal(mark.get_data(), [one.distance, one.value])
-        reference = stats.linregress(one.distance, one.value)
+    for fit, mark, line, color, entry in zip(fits, marks, lines, (OUT, INK), legend(ax), strict=True):
+        np.testing.assert_array_equal(mark.get_data(), [fit.distance, fit.value])
+        reference = stats.linregress(fit.distance, fit.value)
         np.testing.assert_allclose(line.get_ydata(), reference.intercept + reference.slope * line.get_xdata())
-        assert line.get_xdata()[[0, -1]].tolist() == [one.distance.min(), one.distance.max()]
+        assert line.get_xdata()[[0, -1]].tolist() == [fit.distance.min(), fit.distance.max()]
         assert mark.get_color() == line.get_color() == color
         t = stats.t.ppf(0.975, 4)
         for letter, value, error in (
             ("β", reference.slope, reference.stderr), ("α", reference.intercept, reference.intercept_stderr),
         ):  # fmt: skip
-            told = f"{letter} = {value:.3f} ({value - t * error:.3f} to {value + t * error:.3f})".replace("-", "−")
-            assert told in said, (told, said)
+            words = f"{letter} = {value:.3f} ({value - t * error:.3f} to {value + t * error:.3f})".replace("-", "−")
+            assert words in entry, (words, entry)
     assert lines[0].get_linestyle() != lines[1].get_linestyle() and marks[0].get_marker() != marks[1].get_marker()
     assert "AUROC of known (n = 90)" in ax.get_ylabel() and "nearest picture of known" in ax.get_xlabel()
     assert ax.get_ylim()[1] <= 1.02 and ax.get_title(loc="left") == "msp, 6 subsets a set"
@@ -232,7 +234,7 @@ def test_one_untrained_model_has_no_spread():
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         ("score_distributions", {"detector": "ms"}, "Did you mean 'msp'"),
         ("score_distributions", {"by": "sets"}, "Did you mean 'set'"),
@@ -247,14 +249,14 @@ def test_one_untrained_model_has_no_spread():
         ("distance_regression", {"subsets": 5, "value": "auc"}, "No value named 'auc'"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(name, options, said):
-    with pytest.raises(OochubError, match=said):
+def test_what_cannot_be_drawn_is_said(name, options, message):
+    with pytest.raises(OochubError, match=message):
         figure(name, scored_sets(), **options)
     assert pyplot.get_fignums() == []
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "said"),
+    ("change", "options", "message"),
     [
         (lambda rows: rows.drop(columns="seed"), {}, "seed missing"),
         (lambda rows: rows.assign(seed=np.nan), {}, "There is no auroc_new_class of an untrained model"),
@@ -265,7 +267,7 @@ def test_what_cannot_be_drawn_is_said(name, options, said):
         (lambda rows: pd.concat([rows, rows.assign(**{"in": "elsewhere"})]), {}, "got known, elsewhere"),
     ],
 )
-def test_numbers_that_are_not_of_untrained_models_are_said(change, options, said):
-    with pytest.raises(OochubError, match=said):
+def test_numbers_that_are_not_of_untrained_models_are_said(change, options, message):
+    with pytest.raises(OochubError, match=message):
         figure("random_models", change(numbers()), **options)
     assert pyplot.get_fignums() == []

@@ -53,9 +53,9 @@ def predicted(data, config, seed, model="net", width=6):
     known = np.arange(1000) == np.array(columns["label"])[:, None]
     logits = features @ weight.T + known * rng.uniform(0, 20, (n, 1)).astype(np.float32)  # some are right
     columns |= {"split": [str(data.split)] * n, "features": list(features), "logits": list(logits.astype(np.float32))}
-    told = {"benchmark": "imagenet_ood", "config": config, "version": "1.0.0", "model": {"id": model}}
-    told |= {"class_names": data.features["label"].names, "rows": {str(data.split): n}}
-    return Predictions(pa.table(columns), told), {"weight": weight, "bias": np.zeros(1000, np.float32)}
+    metadata = {"benchmark": "imagenet_ood", "config": config, "version": "1.0.0", "model": {"id": model}}
+    metadata |= {"class_names": data.features["label"].names, "rows": {str(data.split): n}}
+    return Predictions(pa.table(columns), metadata), {"weight": weight, "bias": np.zeros(1000, np.float32)}
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +64,10 @@ def files(tmp_path_factory, imagenet):
     folder = tmp_path_factory.mktemp("files")
     for seed, config in enumerate(SETS):
         data = load_dataset("imagenet_ood", config, data_dir=str(imagenet), split="test")
-        made, _ = predicted(data, config, seed)
-        made.save(folder / f"{config}.parquet")
+        predictions, _ = predicted(data, config, seed)
+        predictions.save(folder / f"{config}.parquet")
         predicted(data, config, 20 + seed, model="embedding", width=3)[0].save(folder / f"near_{config}.parquet")
-        bare = Predictions(made.table.drop_columns(["features"]), made.metadata)
+        bare = Predictions(predictions.table.drop_columns(["features"]), predictions.metadata)
         bare.save(folder / f"bare_{config}.parquet")
     train, head = predicted(load_dataset("imagenet_ood", SETS[0], data_dir=str(imagenet), split="train"), SETS[0], 7)
     train.save(folder / "train.parquet")
@@ -81,12 +81,12 @@ def test_every_figure_of_detectors(run, files, imagenet, tmp_path):
     kinds = ["score_distributions", "score_distributions:detector=msp:by=answer:sets=imagenet_r,imagenet_ood"]
     kinds += ["detector_ranks:rows=ood", "distance_regression:detector=vim:subsets=8"]
     kinds += ["percentile_pictures:percentiles=20,80:detectors=energy", "disagreement_pictures:columns=3"]
-    made = [tmp_path / f"{k}.png" for k in range(len(kinds))]
-    words = [word for kind, path in zip(kinds, made, strict=True) for word in ("--plot", f"{kind}={path}")]
+    paths = [tmp_path / f"{k}.png" for k in range(len(kinds))]
+    words = [word for kind, path in zip(kinds, paths, strict=True) for word in ("--plot", f"{kind}={path}")]
     words += ["--detector", "vim:dim=2", "--reference", files / "train.parquet", "--data-dir", imagenet]
     code, shown, err = run("report", *(files / f"{name}.parquet" for name in SETS), *words)
-    assert code == 0 and shown.split()[-len(made) :] == [str(path) for path in made], err
-    assert all(min(Image.open(path).size) > 300 for path in made) and not pyplot.get_fignums()
+    assert code == 0 and shown.split()[-len(paths) :] == [str(path) for path in paths], err
+    assert all(min(Image.open(path).size) > 300 for path in paths) and not pyplot.get_fignums()
     lines = [line.split() for line in shown.splitlines() if " β " in line or " α " in line]
     assert [line[:4] for line in lines] == [["vim:dim=2", name, n, c] for name, n in
                                            (("imagenet_r", "60"), ("imagenet_ood", "48")) for c in "βα"]  # fmt: skip
@@ -104,11 +104,11 @@ def test_the_table_of_lines_is_that_of_scipy(run, files, tmp_path):
         rows = json.loads(shown)["numbers"][f"{tmp_path}/a.png"]
         embedding = [Predictions.load(path) for path in given] if given else None
         fits = distance_fits(sets, subsets=6, nearest=nearest_inside(sets, embedding=embedding))
-        for one, pair in zip(fits, (rows[:2], rows[2:]), strict=True):
-            line = stats.linregress(one.distance, one.value)
+        for fit, pair in zip(fits, (rows[:2], rows[2:]), strict=True):
+            line = stats.linregress(fit.distance, fit.value)
             assert [row["value"] for row in pair] == pytest.approx([line.slope, line.intercept])
             assert [row["se"] for row in pair] == pytest.approx([line.stderr, line.intercept_stderr])
-            assert {row["set"] for row in pair} == {one.name}
+            assert {row["set"] for row in pair} == {fit.name}
     bare = [files / f"bare_{name}.parquet" for name in SETS]
     assert run("report", *bare, *words, *more)[0] == 0  # another model's features will do
 
@@ -157,7 +157,7 @@ def test_options_reach_the_figure(files):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("NO.parquet", "--plot", "score_distributions=OUT"), "shows a detector, and none is named"),
         (("NO.parquet", "--plot", "detector_ranks=OUT"), "shows two detectors, and only msp is named"),
@@ -192,7 +192,7 @@ def test_options_reach_the_figure(files):
         (("1K", "OOD", "--plot", "disagreement_pictures:detector=energy=OUT", "--data-dir", "/no"), "is not a folder"),
     ],
 )  # fmt: skip
-def test_wrong_turns(run, files, tmp_path, words, said):
+def test_wrong_turns(run, files, tmp_path, words, message):
     """Where two things are wrong, what was typed is said before what was not found: nothing slow has begun."""
     places = {"1K": "imagenet_1k", "R": "imagenet_r", "OOD": "imagenet_ood", "NEAR": "near_imagenet_r"}
     places |= {"BARE": "bare_imagenet_1k", "TRAIN": "train"}
@@ -200,5 +200,5 @@ def test_wrong_turns(run, files, tmp_path, words, said):
     paths |= {"ERM.json": f"{files}/erm.json", "NO.parquet": "/no/a.parquet", "NO.csv": "/no/a.csv"}
     filled = [paths.get(word, re.sub("OUT$", f"{tmp_path}/out.png", word)) for word in words]
     code, shown, err = run("report", *filled)
-    assert code == 2 and said in err and "Traceback" not in err and not shown, (code, err)
+    assert code == 2 and message in err and "Traceback" not in err and not shown, (code, err)
     assert not list(tmp_path.iterdir())

@@ -51,7 +51,7 @@ def test_intervals_of_a_line_cover():
     hits = np.zeros(2)
     for _ in range(2000):
         fit = linear_fit(x, 0.8 + 0.1 * x + rng.normal(0, 0.02, 30))
-        hits += [one.low <= true <= one.high for one, true in ((fit.slope, 0.1), (fit.intercept, 0.8))]
+        hits += [estimate.low <= true <= estimate.high for estimate, true in ((fit.slope, 0.1), (fit.intercept, 0.8))]
     assert all(0.935 < share < 0.965 for share in hits / 2000), hits / 2000
 
 
@@ -70,13 +70,13 @@ def test_a_line_that_is_not_there_says_why():
 
 def test_nearest_is_that_of_a_full_matrix():
     sets = scored_sets(["msp"])
-    found = nearest_inside(sets)
+    nearest = nearest_inside(sets)
     bank = sets[0].predictions.features.astype(float)
-    for one in sets[1:]:
-        distance = cosine_distances(one.predictions.features.astype(float), bank)
-        np.testing.assert_array_equal(found[one.name].row, distance.argmin(axis=1))
-        np.testing.assert_allclose(found[one.name].distance, distance.min(axis=1), atol=1e-7)
-    assert (found["known"].row == -1).all() and np.isnan(found["known"].distance).all()
+    for scored in sets[1:]:
+        distance = cosine_distances(scored.predictions.features.astype(float), bank)
+        np.testing.assert_array_equal(nearest[scored.name].row, distance.argmin(axis=1))
+        np.testing.assert_allclose(nearest[scored.name].distance, distance.min(axis=1), atol=1e-7)
+    assert (nearest["known"].row == -1).all() and np.isnan(nearest["known"].distance).all()
 
 
 def test_nearest_within_one_file_and_by_another_embedding():
@@ -84,23 +84,23 @@ def test_nearest_within_one_file_and_by_another_embedding():
     both = predictions("both", shift="none", n=40, seed=3)
     is_ood = np.arange(40) % 4 == 1
     table = both.table.set_column(both.table.column_names.index("is_ood"), "is_ood", [is_ood.tolist()])
-    one = scored_sets(["msp"], [type(both)(table, both.metadata)])[0]
-    found = nearest_inside([one])["both"]
+    mixed = scored_sets(["msp"], [type(both)(table, both.metadata)])[0]
+    nearest = nearest_inside([mixed])["both"]
     features = both.features.astype(float)
     for row in range(40):
         if not is_ood[row]:
-            assert found.row[row] == -1 and np.isnan(found.distance[row])
+            assert nearest.row[row] == -1 and np.isnan(nearest.distance[row])
             continue
         distances = [cosine_distances(features[[row]], features[[k]])[0, 0] for k in range(40)]
         best = min((k for k in range(40) if not is_ood[k]), key=distances.__getitem__)
-        assert found.row[row] == best and found.distance[row] == pytest.approx(distances[best], abs=1e-7)
+        assert nearest.row[row] == best and nearest.distance[row] == pytest.approx(distances[best], abs=1e-7)
     # Another embedding, in another order of rows.
     sets = scored_sets(["msp"])
     other = [predictions(name, shift=shift, n=n, seed=50 + k) for k, (name, (shift, n)) in enumerate(SETS.items())]
     turned = [type(part)(part.table.take(np.arange(len(part))[::-1]), part.metadata) for part in other]
-    found = nearest_inside(sets, embedding=turned[::-1])
+    nearest = nearest_inside(sets, embedding=turned[::-1])
     distance = cosine_distances(other[2].features.astype(float), other[0].features.astype(float))
-    np.testing.assert_array_equal(found["new"].row, distance.argmin(axis=1))
+    np.testing.assert_array_equal(nearest["new"].row, distance.argmin(axis=1))
 
 
 def test_what_lacks_for_nearest_is_said():
@@ -122,9 +122,9 @@ def test_points_and_lines_are_those_of_a_loop(value):
     """Planted fault seen: the AUROC turned round."""
     sets = scored_sets()
     fits = distance_fits(sets, detector="energy", subsets=7, value=value)
-    assert [(one.name, one.shift, one.rows) for one in fits] == [("redrawn", "covariate", 70), ("new", "semantic", 60)]
+    assert [(fit.name, fit.shift, fit.rows) for fit in fits] == [("redrawn", "covariate", 70), ("new", "semantic", 60)]
     inside = sets[0].scores["energy"]
-    for one, scored in zip(fits, sets[1:], strict=True):
+    for fit, scored in zip(fits, sets[1:], strict=True):
         near = cosine_distances(scored.predictions.features.astype(float), sets[0].predictions.features.astype(float))
         distance = near.min(axis=1)
         order = np.argsort(distance, kind="stable")
@@ -137,24 +137,24 @@ def test_points_and_lines_are_those_of_a_loop(value):
             score = scored.scores["energy"][rows]
             truth = np.repeat([1, 0], [len(inside), len(rows)])
             y.append(score.mean() if value == "score" else roc_auc_score(truth, np.concatenate([inside, score])))
-        np.testing.assert_allclose(one.distance, x, atol=1e-7)
-        np.testing.assert_allclose(one.value, y, atol=1e-12)
-        assert one.fit.slope.value == pytest.approx(stats.linregress(x, y).slope, abs=1e-5)
+        np.testing.assert_allclose(fit.distance, x, atol=1e-7)
+        np.testing.assert_allclose(fit.value, y, atol=1e-12)
+        assert fit.fit.slope.value == pytest.approx(stats.linregress(x, y).slope, abs=1e-5)
     table = distance_table(fits)
     assert table.columns.tolist() == ["detector", "set", "rows", "coefficient", "value", "se", "low", "high", "n"]
     assert table["coefficient"].tolist() == ["β", "α"] * 2 and table["n"].tolist() == [7] * 4
-    assert table["value"].tolist() == [number for one in fits for number in (one.fit.slope, one.fit.intercept)]
+    assert table["value"].tolist() == [number for fit in fits for number in (fit.fit.slope, fit.fit.intercept)]
 
 
 def test_wrong_lines_are_said():
     sets = scored_sets()
-    for options, said in (
+    for options, message in (
         ({"subsets": 61}, "subsets is 2 to 60, the rows of new, got 61"),
         ({"subsets": 1}, "subsets is 2 to 60"),
         ({"value": "scores"}, "Did you mean 'score'"),
         ({"detector": "enrgy"}, "Did you mean 'energy'"),
     ):
-        with pytest.raises(OochubError, match=said):
+        with pytest.raises(OochubError, match=message):
             distance_fits(sets, **{"subsets": 5} | options)
     with pytest.raises(OochubError, match="known is the only set"):
         distance_fits(sets[:1])
@@ -168,13 +168,13 @@ def test_sets_are_taken_apart():
     named = [(part.name, part.shift, int(part.rows.sum())) for part in set_parts(sets)]
     assert named == [("known", "none", 90), ("redrawn", "covariate", 70), ("new", "semantic", 60)]
     by_answer = set_parts(sets, by_answer=True)
-    right = [int((one.predictions.logits.argmax(axis=1) == one.predictions.label).sum()) for one in sets[:2]]
+    right = [int((scored.predictions.logits.argmax(axis=1) == scored.predictions.label).sum()) for scored in sets[:2]]
     assert [int(part.rows.sum()) for part in by_answer] == [right[0], 90 - right[0], right[1], 70 - right[1], 60]
     assert [part.correct for part in by_answer] == [True, False, True, False, None]
     turned = sets[::-1]
     assert inside_part(turned).name == "known" and inside_part(turned, "redrawn").name == "redrawn"
     assert inside_part(turned[:2]).name == "redrawn" and outside_part(sets).name == "new"
-    for call, said in (
+    for call, message in (
         (lambda: inside_part(sets, "new"), "no row in distribution in new"),
         (lambda: inside_part(sets, "knwon"), "Did you mean 'known'"),
         (lambda: outside_part(sets, "known"), "no row out of distribution .* in known"),
@@ -183,7 +183,7 @@ def test_sets_are_taken_apart():
         (lambda: scored_by([sets[0], sets[0]]), re.escape("known is given twice")),
         (lambda: scored_by(sets, "vim"), "No detector in these scores named 'vim'"),
     ):
-        with pytest.raises(OochubError, match=said):
+        with pytest.raises(OochubError, match=message):
             call()
 
 

@@ -24,7 +24,7 @@ def closed():
 
 
 def drawn(name, sets, **options):
-    given = {"datasets": datasets_of([one.predictions for one in sets])} | options
+    given = {"datasets": datasets_of([scored.predictions for scored in sets])} | options
     return oochub.get("figure", name)(sets, **given)
 
 
@@ -55,16 +55,16 @@ def test_pairs_are_at_their_percentiles_with_the_nearest():
         ordinal, number = f"{percentile}th: ", f"{value:.3g}".replace("-", "−")
         name = CLASSES[known.predictions.label[other]].partition(",")[0]
         assert inset.get_title(loc="left") == f"{ordinal}{number}\nnew | {name}"
-    said = "\n".join(text.get_text() for text in ax.texts)
-    assert "Distance to the nearest of known" in said and "Score of energy" in said and "Score of msp" in said
-    assert "new (n = 60)" in said and "known (n = 90)" in said
+    words = "\n".join(text.get_text() for text in ax.texts)
+    assert "Distance to the nearest of known" in words and "Score of energy" in words and "Score of msp" in words
+    assert "new (n = 60)" in words and "known (n = 90)" in words
 
 
 def test_pairs_by_another_embedding_and_class_names():
     given = parts()
     named = predictions("new", shift="semantic", n=60, seed=2, class_name=[f"thing_{k}" for k in range(60)])
     sets = scored_sets(["msp"], [*given[:2], named])
-    other = [predictions(one.name, shift="none", n=len(one.is_ood), seed=70 + k) for k, one in enumerate(sets)]
+    other = [predictions(scored.name, shift="none", n=len(scored.is_ood), seed=70 + k) for k, scored in enumerate(sets)]
     near = nearest_inside(sets, embedding=other)
     ax = drawn("percentile_pictures", sets, nearest=near, percentiles=[50])
     row = int(np.argsort(near["new"].distance, kind="stable")[29])
@@ -80,20 +80,20 @@ def test_disagreements_are_the_largest_differences_of_rank(swapped):
     low, high = ("msp", "energy") if swapped else ("energy", "msp")
     ax = drawn("disagreement_pictures", sets, detector=low, against=high, columns=5)
     expected = []
-    for number, one in enumerate(sets):
-        n = len(one.is_ood)
+    for number, scored in enumerate(sets):
+        n = len(scored.is_ood)
         rank = {
             name: [
-                100 * ((one.scores[name] < score).sum() + (one.scores[name] == score).sum() / 2) / n
-                for score in one.scores[name]
+                100 * ((scored.scores[name] < score).sum() + (scored.scores[name] == score).sum() / 2) / n
+                for score in scored.scores[name]
             ]
             for name in (low, high)
         }
         order = sorted(range(n), key=lambda row: (round(rank[low][row] - rank[high][row], 9), row))[:5]
-        expected += [(one, number, row, rank[low][row], rank[high][row]) for row in order]
+        expected += [(scored, number, row, rank[low][row], rank[high][row]) for row in order]
     assert len(ax.child_axes) == 15
-    for inset, (one, number, row, lower, higher) in zip(ax.child_axes, expected, strict=True):
-        assert inset.get_label() == f"{one.name}/{one.predictions.split[row]}/{one.name}{row}"
+    for inset, (scored, number, row, lower, higher) in zip(ax.child_axes, expected, strict=True):
+        assert inset.get_label() == f"{scored.name}/{scored.predictions.split[row]}/{scored.name}{row}"
         assert colors(inset) == [color_of(number, row)] * 2 and lower < higher
         assert inset.get_title(loc="left").startswith(f"{low} {lower:.0f}, {high} {higher:.0f}")
     heads = [text.get_text() for text in ax.texts]
@@ -114,7 +114,7 @@ def test_pictures_fill_given_axes_and_cover_nothing(name):
     assert pyplot.get_fignums() == [figure.number] and dict(mpl.rcParams) == before
     function = oochub.get("figure", name)
     parameters = list(inspect.signature(function).parameters.values())
-    assert parameters[0].name == "scored_sets" and all(one.kind is one.KEYWORD_ONLY for one in parameters[1:])
+    assert parameters[0].name == "scored_sets" and all(other.kind is other.KEYWORD_ONLY for other in parameters[1:])
     for word in ("Args:", "Returns:", "Raises:", "Source:", ">>>"):
         assert word in function.__doc__
     ax = drawn(name, sets)
@@ -130,7 +130,7 @@ def test_pictures_fill_given_axes_and_cover_nothing(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         ("percentile_pictures", {"percentiles": [0]}, "A percentile lies above 0 and at most at 100, got 0"),
         ("percentile_pictures", {"percentiles": [50, 101]}, "got 101"),
@@ -147,15 +147,15 @@ def test_pictures_fill_given_axes_and_cover_nothing(name):
         ("disagreement_pictures", {"datasets": {}}, "There is no data set of known"),
     ],
 )
-def test_what_cannot_be_shown_is_said(name, options, said):
-    with pytest.raises(OochubError, match=said):
+def test_what_cannot_be_shown_is_said(name, options, message):
+    with pytest.raises(OochubError, match=message):
         drawn(name, scored_sets(), **options)
     assert pyplot.get_fignums() == []
 
 
 def test_a_missing_picture_is_named():
     sets = scored_sets()
-    whole = datasets_of([one.predictions for one in sets])
+    whole = datasets_of([scored.predictions for scored in sets])
     short = whole["known"].filter(lambda row: int(row["example_id"].removeprefix("known")) > 80)
     with pytest.raises(OochubError, match=r"of the .* examples to show are not in the data set, first known"):
         drawn("disagreement_pictures", sets, datasets=whole | {"known": short})
@@ -163,7 +163,7 @@ def test_a_missing_picture_is_named():
 
 def test_without_a_disagreement():
     sets = scored_sets()
-    for one in sets:
-        one.scores["energy"][:] = one.scores["msp"] * 2
+    for scored in sets:
+        scored.scores["energy"][:] = scored.scores["msp"] * 2
     with pytest.raises(OochubError, match="rank every picture alike"):
         drawn("disagreement_pictures", sets, detector="energy")

@@ -61,7 +61,9 @@ def test_one_report_a_method_has_the_intervals_of_its_report(metric):
     given = [made("erm"), made("group_dro", shift=0.02)]
     ax = bars(given, metric=metric)
     roles = ["in", "out"] + (["hard_positive", "hard_negative"] if metric in ("nll", "error_rate") else [])
-    expected = [[number(one, role, metric, key) for key in ("value", "low", "high")] for one in given for role in roles]
+    expected = [
+        [number(each, role, metric, key) for key in ("value", "low", "high")] for each in given for role in roles
+    ]
     np.testing.assert_allclose([row[:3] for row in drawn(ax)], expected)
     markers = {"in": theme.MARKERS["in"], "out": theme.MARKERS["out"], "hard_positive": "^", "hard_negative": "v"}
     assert [row[3] for row in drawn(ax)] == 2 * [markers[role] for role in roles]
@@ -80,7 +82,7 @@ def test_several_tasks_are_averaged():
     ax = bars(given, metric="auc")
     for row, role in zip(drawn(ax), ("in", "out"), strict=True):
         for k, key in enumerate(("value", "low", "high")):
-            assert row[k] == pytest.approx(sum(number(one, role, "auc", key) for one in given) / 3)
+            assert row[k] == pytest.approx(sum(number(report, role, "auc", key) for report in given) / 3)
     assert ax.get_xlabel().endswith("mean of 3 tasks (nooch/ce); mean of the tasks' 95% intervals")
 
 
@@ -90,9 +92,10 @@ def test_several_seeds_give_the_standard_deviation_of_the_mean_over_tasks():
     given = [made(m, task, seed, s) for m in ("erm", "irm") for (task, seed), s in shifts.items()]
     ax = bars(given, metric="ece")
     for row, (method, role) in zip(drawn(ax), itertools.product(("erm", "irm"), ("in", "out")), strict=True):
-        of_method = [one for one in given if one.model.objective == method]
+        of_method = [each for each in given if each.model.objective == method]
         by_seed = [
-            np.mean([number(one, role, "ece") for one in of_method if one.model.seeds == (seed,)]) for seed in (0, 1, 2)
+            np.mean([number(each, role, "ece") for each in of_method if each.model.seeds == (seed,)])
+            for seed in (0, 1, 2)
         ]
         mean, spread = np.mean(by_seed), np.sqrt(sum((v - np.mean(by_seed)) ** 2 for v in by_seed) / 2)
         np.testing.assert_allclose(row[:3], [mean, mean - spread, mean + spread])
@@ -113,7 +116,7 @@ def test_methods_without_an_objective_are_named_by_their_model():
 
 
 @pytest.mark.parametrize(
-    ("given", "metric", "said"),
+    ("given", "metric", "message"),
     [
         ([], "auc", "There are no reports"),
         ([made(), made()], "auc", "Two reports are of erm on nooch/ce_car with the same seeds, [0]"),
@@ -129,7 +132,7 @@ def test_methods_without_an_objective_are_named_by_their_model():
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_said(given, metric, said):
-    with pytest.raises(OochubError, match=re.escape(said)):
+def test_what_cannot_be_drawn_is_said(given, metric, message):
+    with pytest.raises(OochubError, match=re.escape(message)):
         bars(given, metric=metric)
     assert mpl.pyplot.get_fignums() == []

@@ -47,7 +47,7 @@ def wilson(k: float, n: int) -> tuple[float, float]:
 
 def bins(rows: Rows, low: float) -> list[dict[str, Any]]:
     confidence, right = rows["probability"].max(1), rows["probability"].argmax(1) == rows["label"]
-    edges, made = np.linspace(low, 1.0, 11), []
+    edges, every = np.linspace(low, 1.0, 11), []
     for start, end in itertools.pairwise(edges):
         inside = (confidence > start) & (confidence <= end)
         n = int(inside.sum())
@@ -57,8 +57,8 @@ def bins(rows: Rows, low: float) -> list[dict[str, Any]]:
             bounds = wilson(float(right[inside].sum()), n)
             bin_ |= {"confidence": float(confidence[inside].mean()), "accuracy": float(right[inside].mean())}
             bin_ |= dict(zip(("accuracy_low", "accuracy_high"), bounds, strict=True))
-        made.append(bin_)
-    return made
+        every.append(bin_)
+    return every
 
 
 def take(rows: Rows, index: np.ndarray) -> Rows:
@@ -79,8 +79,8 @@ def estimate_of(rows: Rows, metric: Callable[[Rows], float]) -> dict[str, Any]:
 
 
 def calibration(rows: Rows, low: float) -> dict[str, Any]:
-    made = {"bins": bins(rows, low), "ece": estimate_of(rows, ece), "accuracy": accuracy(rows)}
-    return made | {
+    content = {"bins": bins(rows, low), "ece": estimate_of(rows, ece), "accuracy": accuracy(rows)}
+    return content | {
         "mean_confidence": float(rows["probability"].max(1).mean()),
         "overconfidence": estimate_of(rows, overconfidence),
     }

@@ -93,9 +93,9 @@ def _slice(rows: Rows, role: str, title: str, split: str, *, binary: bool) -> di
 def _group(rows: Rows, label: str, context: str, split: str, role: str, trained: bool | None) -> dict[str, Any]:
     n, right = len(rows["label"]), accuracy(rows)
     low, high = wilson(right * n, n)
-    made = {"group": f"{label}/{context}", "label": label, "context": context, "split": split, "role": role}
-    made |= {"trained": trained, "n": n, "accuracy": estimate(right, low, high, n)}
-    return made | {"error_rate": estimate(1 - right, 1 - high, 1 - low, n), "nll": estimate_of(rows, nll)}
+    row = {"group": f"{label}/{context}", "label": label, "context": context, "split": split, "role": role}
+    row |= {"trained": trained, "n": n, "accuracy": estimate(right, low, high, n)}
+    return row | {"error_rate": estimate(1 - right, 1 - high, 1 - low, n), "nll": estimate_of(rows, nll)}
 
 
 def _picture(seed: int) -> str:
@@ -190,7 +190,7 @@ def _worst(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _nooch_mistakes(cells: Mapping[str, Rows]) -> list[dict[str, Any]]:
-    found = []
+    mistakes = []
     for key, kind, wrong in (("alone", "missed", 0), ("context", "false_alarm", 1)):
         p = cells[key]["probability"][:, wrong]
         for i in np.argsort(-p)[:6]:
@@ -198,21 +198,21 @@ def _nooch_mistakes(cells: Mapping[str, Rows]) -> list[dict[str, Any]]:
             label, predicted = ("car", "no_car") if key == "alone" else ("no_car", "car")
             group = "car/no_context" if key == "alone" else "no_car/context"
             challenge = "hard_positive" if key == "alone" else "hard_negative"
-            found.append(_mistake(int(i), label, predicted, kind, float(p[i]), context, group, challenge))
-    return sorted(found, key=lambda mistake: -mistake["loss"])
+            mistakes.append(_mistake(int(i), label, predicted, kind, float(p[i]), context, group, challenge))
+    return sorted(mistakes, key=lambda mistake: -mistake["loss"])
 
 
 def _mistake(i: int, label: str, predicted: str, kind: str, p: float, context: str, group: str, challenge: str | None):
-    made = {
+    content = {
         "example_id": f"{100000 + 37 * i:012d}",
         "split": "test",
         "role": "out",
         "label": label,
         "predicted": predicted,
     }
-    made |= {"probability": p, "loss": -math.log(1 - p), "kind": kind, "context": context, "group": group}
+    content |= {"probability": p, "loss": -math.log(1 - p), "kind": kind, "context": context, "group": group}
     attribution = f"https://www.flickr.com/photos/someone/{9000 + i} (CC BY 2.0)" if challenge else None
-    return made | {"challenge": challenge, "image": _picture(i), "attribution": attribution}
+    return content | {"challenge": challenge, "image": _picture(i), "attribution": attribution}
 
 
 @functools.lru_cache(maxsize=1)
@@ -272,13 +272,13 @@ def _spawrious() -> Content:
 
 
 def _spawrious_mistakes(cells: Mapping[tuple[str, str, str], Rows]) -> list[dict[str, Any]]:
-    found = []
+    mistakes = []
     for (breed, context, split), rows in cells.items():
         wrong = rows["probability"].copy()
         wrong[:, BREEDS.index(breed)] = 0
         for i in np.argsort(-wrong.max(1))[: 3 if split == "test" else 0]:
             predicted = BREEDS[int(wrong[i].argmax())]
             p = min(float(wrong[i].max()), 0.9995)
-            made = _mistake(int(i), breed, predicted, "confused", p, context, f"{breed}/{context}", None)
-            found.append(made | {"example_id": f"1/{context}/{breed}/{int(i)}"})
-    return sorted(found, key=lambda mistake: -mistake["loss"])
+            content = _mistake(int(i), breed, predicted, "confused", p, context, f"{breed}/{context}", None)
+            mistakes.append(content | {"example_id": f"1/{context}/{breed}/{int(i)}"})
+    return sorted(mistakes, key=lambda mistake: -mistake["loss"])

@@ -29,14 +29,14 @@ VALUES = {  # AUC out of context by task and method, one a seed
 
 def report(task="ce_car", method="erm", seed=0, value=0.7, *, metric="auc", factory=reports.nooch_report, **benchmark):
     """A report like those of `evaluate`, with one number out of context and its interval of 0.02 to both sides."""
-    made = factory()
-    made["benchmark"] |= {"config": task, **benchmark}
-    made["model"] |= {"objective": method, "seeds": [] if seed is None else [seed]}
-    for part in made["slices"]:
+    content = factory()
+    content["benchmark"] |= {"config": task, **benchmark}
+    content["model"] |= {"objective": method, "seeds": [] if seed is None else [seed]}
+    for part in content["slices"]:
         part["name"] = {"in": "in_context", "out": "out_of_context"}.get(part["role"], part["name"])
         if part["role"] == "out":
             part["metrics"][metric] |= {"value": value, "low": value - 0.02, "high": value + 0.02}
-    return reports.read(made)
+    return reports.read(content)
 
 
 def with_side(report, **fields):
@@ -99,9 +99,9 @@ def test_lower_is_better_where_the_metric_says_so():
 def test_one_seed_shows_the_reports_own_interval():
     """Intervals of 0.02 to both sides: .70 and .73 overlap, .70 and .75 do not."""
     given = [report(method=m, value=v) for m, v in (("erm", 0.70), ("cvar", 0.73), ("group_dro", 0.75))]
-    found = comparison(given)
-    assert {column.method for _, column in found.tables[0].bold} == {"cvar", "group_dro"}
-    text = found.to_markdown()
+    result = comparison(given)
+    assert {column.method for _, column in result.tables[0].bold} == {"cvar", "group_dro"}
+    text = result.to_markdown()
     assert "70.0 (68.0 to 72.0)" in text and "**75.0 (73.0 to 77.0)**" in text
     assert "95% interval" in text and "standard deviation" not in text
     mixed = comparison([*given, report(method="erm", seed=1, value=0.72)]).to_markdown()
@@ -118,20 +118,20 @@ def test_undefined_is_n_a_with_its_reason_and_no_average():
     given = reports_of(VALUES)
     undefined = Estimate(math.nan, n=3, method="none", reason="all 3 rows are of class 1")
     given[0] = with_side(given[0], metrics={"auc": undefined})
-    found = comparison(given)
-    (table,) = found.tables
+    result = comparison(given)
+    (table,) = result.tables
     assert math.isnan(table.cells["ce_car", ERM].mean) and (AVERAGE, ERM) not in table.cells
-    assert "| ce\\_car | n/a |" in found.to_markdown()
+    assert "| ce\\_car | n/a |" in result.to_markdown()
     assert "ce_car, erm: undefined (all 3 rows are of class 1)" in table.notes
 
 
 def test_a_missing_cell_is_empty_everywhere():
-    found = comparison(reports_of(VALUES))
-    row = next(line for line in found.to_markdown().splitlines() if "bowl" in line)
+    result = comparison(reports_of(VALUES))
+    row = next(line for line in result.to_markdown().splitlines() if "bowl" in line)
     assert [cell.strip() for cell in row.split("|")[1:-1]][-1] == ""
-    latex = next(line for line in found.to_latex().splitlines() if line.startswith("ce\\_bowl"))
+    latex = next(line for line in result.to_latex().splitlines() if line.startswith("ce\\_bowl"))
     assert latex.endswith(r"&  \\")
-    assert not ((found.to_frame()["config"] == "ce_bowl") & (found.to_frame()["method"] == "cvar")).any()
+    assert not ((result.to_frame()["config"] == "ce_bowl") & (result.to_frame()["method"] == "cvar")).any()
 
 
 def test_metrics_and_benchmarks_have_tables_of_their_own():
@@ -145,16 +145,16 @@ def test_metrics_and_benchmarks_have_tables_of_their_own():
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("options", "message"),
     [
         ({"metric": "acu"}, "No metric in the reports of nooch named 'acu'. Did you mean 'auc'"),
         ({"slice": "hrad"}, "No slice with auc in the reports of nooch named 'hrad'"),
         ({"metric": "auc_hard", "slice": "easy"}, "No slice with auc_hard.*Allowed: all"),
     ],
 )
-def test_what_no_report_has_is_refused(asked, said):
-    with pytest.raises(oochub.OochubError, match=said):
-        comparison(reports_of(VALUES), **asked)
+def test_what_no_report_has_is_refused(options, message):
+    with pytest.raises(oochub.OochubError, match=message):
+        comparison(reports_of(VALUES), **options)
 
 
 def test_what_must_not_be_mixed():
@@ -192,35 +192,35 @@ def test_notes_of_the_data_are_under_the_table():
         assert "unpaired" in text
 
 
-def shown(found, width=80):
+def shown(result, width=80):
     stream = io.StringIO()
-    Console(file=stream, width=width, soft_wrap=True).print(found.to_terminal(width=width))
+    Console(file=stream, width=width, soft_wrap=True).print(result.to_terminal(width=width))
     return stream.getvalue()
 
 
 def test_reported_numbers_stand_apart():
     """Table 9's GDRO on car is .891 (.006); it is marked, never bold, and not in what is measured."""
-    plain, found = comparison(reports_of(VALUES)), comparison(reports_of(VALUES), reported=True)
-    (table,) = found.tables
+    plain, result = comparison(reports_of(VALUES)), comparison(reports_of(VALUES), reported=True)
+    (table,) = result.tables
     theirs = Column("group_dro", reported=True)
     assert (table.cells["ce_car", theirs].mean, table.cells["ce_car", theirs].sd) == (0.891, 0.006)
     assert table.bold == plain.tables[0].bold and table.columns[:3] == plain.tables[0].columns
     assert len(table.columns) == 3 + 9 and all(column.reported for column in table.columns[3:])
     assert table.cells[AVERAGE, theirs].mean == pytest.approx((0.891 + 0.865) / 2)
-    for text in (found.to_markdown(), shown(found), found.to_latex()):
+    for text in (result.to_markdown(), shown(result), result.to_latex()):
         assert "Reported, not measured: Tables 3 and 9 of Madras and Zemel 2021" in text
         assert "89.1 (0.6)" in text
-    assert found.to_markdown().count(" (reported) |") == 9
-    assert r"\multicolumn{3}{c}{measured} & \multicolumn{9}{c}{reported}" in found.to_latex()
+    assert result.to_markdown().count(" (reported) |") == 9
+    assert r"\multicolumn{3}{c}{measured} & \multicolumn{9}{c}{reported}" in result.to_latex()
     nothing = comparison(reports_of(VALUES), metric="ece", slice="hard", reported=True)
     assert "report no such numbers" in nothing.to_markdown() and len(nothing.tables[0].columns) == 3
 
 
 def test_frame_and_csv_hold_every_number(tmp_path):
-    found = comparison(reports_of(VALUES), reported=True)
-    frame = found.to_frame()
-    read = pd.read_csv(io.StringIO(found.to_csv()))
-    assert list(read.columns) == list(frame.columns) and len(read) == len(found.tables[0].cells)
+    result = comparison(reports_of(VALUES), reported=True)
+    frame = result.to_frame()
+    read = pd.read_csv(io.StringIO(result.to_csv()))
+    assert list(read.columns) == list(frame.columns) and len(read) == len(result.tables[0].cells)
     row = frame[(frame["config"] == "ce_car") & (frame["method"] == "erm") & ~frame["reported"]].iloc[0]
     assert (row["mean"], row["sd"], row["seeds"], row["bold"]) == pytest.approx((0.72, 0.02, 3, False))
     assert read["mean"].to_numpy() == pytest.approx(frame["mean"].to_numpy(), abs=0)
@@ -228,8 +228,8 @@ def test_frame_and_csv_hold_every_number(tmp_path):
 
 @pytest.mark.parametrize("with_reported", [False, True])
 def test_latex_is_a_balanced_booktabs_table(with_reported):
-    found = comparison([*reports_of(VALUES), report("ce_car", r"50%_{x} & $z$ #~^", 0, 0.5)], reported=with_reported)
-    latex = found.to_latex()
+    result = comparison([*reports_of(VALUES), report("ce_car", r"50%_{x} & $z$ #~^", 0, 0.5)], reported=with_reported)
+    latex = result.to_latex()
     assert [latex.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 2, 1]
     columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", latex)[1]
     body = [line for line in latex.partition(r"\toprule")[2].splitlines() if line.endswith(r"\\")]
@@ -267,24 +267,24 @@ def run(monkeypatch, capsys):
             code = 0
         except SystemExit as stopped:
             code = int(stopped.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        streams = capsys.readouterr()
+        return code, streams.out, streams.err
 
     return call
 
 
 def test_the_command_line(run, tmp_path):
-    paths = [one.save(tmp_path / f"{i}.json") for i, one in enumerate(reports_of(VALUES))]
+    paths = [report_given.save(tmp_path / f"{i}.json") for i, report_given in enumerate(reports_of(VALUES))]
     outputs = {name: tmp_path / f"table.{name}" for name in ("markdown", "latex", "csv")}
     options = [word for name, path in outputs.items() for word in (f"--{name}", path)]
     code, out, err = run(*paths, *options, "--reported")
     assert code == 0 and "72.0 (2.0)" in out and out.strip().endswith("table.csv"), err
-    found = comparison(paths, reported=True)
-    texts = {"markdown": found.to_markdown(), "latex": found.to_latex(), "csv": found.to_csv()}
+    result = comparison(paths, reported=True)
+    texts = {"markdown": result.to_markdown(), "latex": result.to_latex(), "csv": result.to_csv()}
     assert {name: path.read_text("utf-8") for name, path in outputs.items()} == texts
     code, out, _ = run(*paths, "--metric", "ece", "--metric", "nll", "--slice", "hard", "--json")
-    told = json.loads(out)["numbers"]
-    assert code == 0 and {(one["metric"], one["slice"]) for one in told} == {
+    content = json.loads(out)["numbers"]
+    assert code == 0 and {(report_given["metric"], report_given["slice"]) for report_given in content} == {
         (m, "out_of_context") for m in ("ece", "nll")
     }
     code, out, err = run(paths[0], paths[0])

@@ -46,7 +46,7 @@ def _predictions(kind, **columns):
     if kind == "number":
         return oochub.Predictions.from_arrays(value=z, label=label + 0.1 * z, **columns)
     if kind == "labels":
-        labels = [[float(one), float(1 - one), float("nan")] for one in label]
+        labels = [[float(value), float(1 - value), float("nan")] for value in label]
         return oochub.Predictions.from_arrays(logits=np.stack([z, -z, z], 1), labels=labels, **columns)
     width = 3 if kind == "three classes" else 2
     logits = np.stack([0 * z, z, -1 - z * z][:width], 1)
@@ -99,8 +99,8 @@ def _every_number(report):
         yield from (row.metrics or {}).values()
 
 
-def _refused(predictions, metrics, monkeypatch, said):
-    with monkeypatch.context() as patched, pytest.raises(oochub.OochubError, match=said):
+def _refused(predictions, metrics, monkeypatch, message):
+    with monkeypatch.context() as patched, pytest.raises(oochub.OochubError, match=message):
         patched.setattr("oochub.evaluation.evaluate.slice_of", lambda *_: pytest.fail("refused after a slow step"))
         _evaluate(predictions, metrics)
 

@@ -80,10 +80,10 @@ def test_structure(report):
 def test_head_says_verdict_numbers_and_notes(report):
     report["notes"] = ["not the official NOOCH split", "partial: 76 of 123287 images"]
     page = ParsedPage(render_page(report))
-    said, words = verdict(report), page.words
+    answer, words = verdict(report), page.words
     head = words[: words.index("How much")]
-    assert said.headline in head
-    assert said.lead in head
+    assert answer.headline in head
+    assert answer.lead in head
     assert "not the official NOOCH split; partial: 76 of 123\u202f287 images" in head
     assert "partial: 76 of 123\u202f287 images" in words[words.index("How this was made") :]
     metric = report["benchmark"]["primary_metric"]
@@ -93,7 +93,7 @@ def test_head_says_verdict_numbers_and_notes(report):
             assert f"{100 * estimate['value']:.1f}" in head
             assert f"{100 * estimate['low']:.1f} to {100 * estimate['high']:.1f}" in head
     assert f"−{-100 * report['gap']['value']:.1f}" in head
-    assert all(fact.answer in words for fact in said.facts)
+    assert all(fact.answer in words for fact in answer.facts)
 
 
 def test_head_says_the_matched_gap_beside_the_raw_one(report):
@@ -205,11 +205,11 @@ def _attacked(report):
     for row in report.get("detection", ()):
         for estimate in row["metrics"].values():
             estimate |= {"value": None, "low": None, "high": None, "reason": ATTACK}
-    made = report["provenance"]
-    made |= {"oochub": ATTACK, "python": ATTACK, "packages": {ATTACK: ATTACK}, "command": ATTACK}
-    made["predictions"] |= {"file": ATTACK, "sha256": ATTACK, "fingerprint": ATTACK}
-    made["training"] |= {"objective": ATTACK, "selection": ATTACK, "hyperparameters": {ATTACK: ATTACK}}
-    made["when"]["created"] = made["where"]["platform"] = ATTACK
+    origin = report["provenance"]
+    origin |= {"oochub": ATTACK, "python": ATTACK, "packages": {ATTACK: ATTACK}, "command": ATTACK}
+    origin["predictions"] |= {"file": ATTACK, "sha256": ATTACK, "fingerprint": ATTACK}
+    origin["training"] |= {"objective": ATTACK, "selection": ATTACK, "hyperparameters": {ATTACK: ATTACK}}
+    origin["when"]["created"] = origin["where"]["platform"] = ATTACK
     return report
 
 

@@ -108,11 +108,11 @@ def test_detection_draws_and_prints_both_goals_of_every_detector():
     report["detection"][0]["metrics"]["auroc_failure"] |= {"value": None, "reason": "no wrong answer"}
     ax = plot(report, "detection")
     for goal, color in theme.GOALS.items():
-        lines = [one for one in ax.lines if one.get_marker() == theme.GOAL_MARKERS[goal]]
-        drawn = sorted(x for one in lines for x in one.get_xdata())
+        lines = [line for line in ax.lines if line.get_marker() == theme.GOAL_MARKERS[goal]]
+        drawn = sorted(x for line in lines for x in line.get_xdata())
         values = [row["metrics"][goal]["value"] for row in report["detection"]]
         np.testing.assert_allclose(drawn, sorted(100 * value for value in values if value is not None))
-        assert {one.get_color() for one in lines} == {theme.LIGHT[color]}
+        assert {line.get_color() for line in lines} == {theme.LIGHT[color]}
         assert all(shown(value) in texts(ax) for value in values if value is not None)
     assert "n/a, no wrong answer" in texts(ax)
     assert "imagenet_1k against far_ood, n = 300 (74 wrong) and 150" in texts(ax)

@@ -37,8 +37,8 @@ def test_no_code_reads_a_report_by_string_keys():
     places = []
     for name in files:
         text = (ROOT / name).read_text("utf-8")
-        places += [f"{name}: {found}" for found in _places(_OF_A_REPORT, text)]
-        places += [f"{name}: {found}" for found in _places(_KEYS, text) if name.startswith("src/oochub/")]
+        places += [f"{name}: {place}" for place in _places(_OF_A_REPORT, text)]
+        places += [f"{name}: {place}" for place in _places(_KEYS, text) if name.startswith("src/oochub/")]
     assert len(files) > 200 and not places, places
 
 

@@ -72,14 +72,14 @@ def test_matched_gap_is_one_sentence_after_the_verdict(report):
         ((None, None, None), {"reason": "no rows"}, f"At equal {size} the gap could not be measured: no rows."),
     ]  # fmt: skip
     for numbers, more, sentence in cases:
-        made = reports.set_matched_gap(report, numbers, **more)
+        matched = reports.set_matched_gap(report, numbers, **more)
         for text in (
-            printed(made, width=300),
-            to_markdown(made),
-            to_latex(made).replace("$-$", "−").replace(r"\%", "%"),
+            printed(matched, width=300),
+            to_markdown(matched),
+            to_latex(matched).replace("$-$", "−").replace(r"\%", "%"),
         ):
             assert text.count(sentence) == 1
-        row = to_frame(made).set_index("slice").loc[f"gap matched on {made['matched_gap']['column']}"]
+        row = to_frame(matched).set_index("slice").loc[f"gap matched on {matched['matched_gap']['column']}"]
         assert row["value"] == numbers[0] or math.isnan(row["value"])
     assert "equal" not in to_markdown(report | {"matched_gap": None})
 

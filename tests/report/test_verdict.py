@@ -48,8 +48,8 @@ def case_of(gap, *, inside=INSIDE, smallest=134, factory=reports.nooch_report):
 )  # fmt: skip
 def test_each_case_has_its_words(case, sentence, gap, more):
     """The table of section 6, word by word. Planted fault: `relies` before `failed` gives the wrong first row."""
-    said = case_of(gap, **more)
-    assert (said.case, said.sentence) == (case, sentence)
+    answer = case_of(gap, **more)
+    assert (answer.case, answer.sentence) == (case, sentence)
 
 
 @pytest.mark.parametrize(
@@ -80,22 +80,22 @@ def test_boundaries(case, gap, more):
 
 
 def test_lead_is_in_whole_numbers_and_takes_a_decimal_where_both_round_alike():
-    said = verdict(
+    answer = verdict(
         reports.set_gap(reports.nooch_report(), (0.9504, 0.94, 0.96), (-0.1, -0.2, -0.05), (0.8111, 0.8, 0.82))
     )
-    assert said.lead == (
+    assert answer.lead == (
         "Shown one image with the object and one without, it picks the right one 95 times in 100 when objects stand in "
         "their usual context, and 81 times out of context."
     )
-    said = verdict(
+    answer = verdict(
         reports.set_gap(reports.spawrious_report(), (0.953, 0.94, 0.96), (-0.002, -0.01, 0.01), (0.951, 0.9, 0.98))
     )
-    assert said.lead == "It is right 95.3 times in 100 on usual backgrounds and 95.1 times on unusual ones."
+    assert answer.lead == "It is right 95.3 times in 100 on usual backgrounds and 95.1 times on unusual ones."
 
 
 def test_lead_says_which_side_could_not_be_measured():
-    said = verdict(reports.set_gap(reports.nooch_report(), INSIDE, (None, None, None), (None, None, None)))
-    assert said.lead == "AUC is 95.0 of 100 in context; out of context it could not be measured."
+    answer = verdict(reports.set_gap(reports.nooch_report(), INSIDE, (None, None, None), (None, None, None)))
+    assert answer.lead == "AUC is 95.0 of 100 in context; out of context it could not be measured."
 
 
 def test_facts_of_an_object_name_it_its_context_and_both_ways_to_fail():
@@ -190,12 +190,12 @@ def test_no_forbidden_word_can_come_out(inside, gap, out, smallest, seeds, group
     """Whatever the numbers, also senseless ones. Planted fault: "not robust" in any branch is found."""
     report = reports.set_gap(copy.deepcopy(_BARE[grouped]), inside, gap, out)
     report["gap"]["n_out_smallest"], report["model"]["seeds"] = smallest, seeds
-    said = verdict(report)
-    text = " ".join([said.sentence, said.lead, *(fact.text for fact in said.facts), *headings(report)])
+    answer = verdict(report)
+    text = " ".join([answer.sentence, answer.lead, *(fact.text for fact in answer.facts), *headings(report)])
     assert not FORBIDDEN.search(text), text
     assert "nan" not in text
     assert "None" not in text
-    assert ("relies on context" in text) == (said.case in ("relies", "unclear"))
+    assert ("relies on context" in text) == (answer.case in ("relies", "unclear"))
 
 
 def test_worst_group_as_the_primary_metric():
