@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError
-from oochub.figures._report_rows import LISTED_GROUPS, draw_rows, side_titles
+from oochub.figures._report_rows import LISTED_GROUPS, draw_rows, metric_label, side_titles
 from oochub.figures._style import axes
 from oochub.report.charts import group_rows
 from oochub.report.report import Report
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 def groups(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     """Draws a bar for the error of each group, at most 20: those out of context first, most errors first.
 
+    Groups of numbers, which have no error, are marks on the axis of their first metric, the worst first.
+
     Args:
         report: A report with groups.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:
-        The axes: groups downward, the error in % to the right.
+        The axes: groups downward, the error in % (or the metric) to the right.
 
     Raises:
         OochubError: The report has no groups.
@@ -35,12 +37,14 @@ def groups(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> [tick.get_text() for tick in groups(oochub.evaluate(predictions, metrics=["auc"])).get_yticklabels()]
     ['sea (n = 2)', 'land (n = 2)', 'land (n = 2)', 'sea (n = 2)']
     """
-    rows = group_rows(report)[:LISTED_GROUPS]
+    metric, rows = group_rows(report)
     if not rows:
         raise OochubError(
             "This report has no groups. Evaluate predictions with a `group` column, or plot another kind."
         )
+    rows, is_error = rows[:LISTED_GROUPS], metric == "error_rate"
     ax = axes(ax, 7.0, 1.2 + 0.4 * len(rows))
-    draw_rows(ax, rows, side_titles(report), bars=True)
-    ax.set_xlabel("Error % ↓ (lower is better), with 95% interval")
+    draw_rows(ax, rows, side_titles(report), unit=report.description(metric).unit, bars=is_error)
+    label = "Error % ↓ (lower is better)" if is_error else metric_label(report, metric)
+    ax.set_xlabel(f"{label}, with 95% interval")
     return ax

@@ -77,7 +77,7 @@ def _check_renderings(report, folder):
         and "value" in frame.to_csv()
     )
     lacks = {
-        "groups": not any(row.error_rate is not None for row in loaded.group_rows),
+        "groups": not any(row.headline is not None for row in loaded.group_rows),
         "reliability": not any(b.n >= FEWEST for part in (loaded.calibration or {}).values() for b in part.bins),
         "detection": not loaded.detection,
         "slices": not any(part.metrics for part in loaded.slices),

@@ -218,16 +218,9 @@ def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None) -> tuple[str
 
 
 def _descriptions(metrics: Mapping[str, Callable[..., Any]]) -> dict[str, MetricDescription]:
-    descriptions = {}
+    descriptions: dict[str, MetricDescription] = {}
     for name, metric in metrics.items():
         facts = facts_of(metric) or MetricFacts(title=name, direction="none", maximum=None)
         parts = {f"{name}.{key}": each for key, each in facts.keys.items()} if facts.keys else {name: facts}
-        for key, each in parts.items():
-            descriptions[key] = MetricDescription(
-                title=each.title,
-                direction=each.direction,
-                unit=each.unit,
-                minimum=each.minimum,
-                maximum=each.maximum,
-            )
+        descriptions |= {key: MetricDescription.of(each) for key, each in parts.items()}
     return descriptions

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from oochub.report import numbers, theme, wording
+from oochub.report.findings import ranked_groups
 from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Side
 from oochub.report.verdict import verdict
 from oochub.stats.estimate import Estimate
@@ -98,18 +99,20 @@ def slice_rows(report: "Report") -> tuple[str, list[ChartRow]]:
     return metric, rows
 
 
-def group_rows(report: "Report", *, by_pairing: bool = False) -> list[ChartRow]:
-    """The error of each group, those out of context first, most errors first, undefined ones last.
+def group_rows(report: "Report", *, by_pairing: bool = False) -> tuple[str, list[ChartRow]]:
+    """The error of each group, or the metric of its kind of output, in the order of `ranked_groups`.
 
     Args:
         report: Any report.
         by_pairing: The four pairings of an object with its context stand in an order of their own.
+
+    Returns:
+        The metric and its rows; "" and none without groups.
     """
-    rows = [(row, row.error_rate) for row in report.group_rows if row.error_rate is not None]
-    rows.sort(key=lambda pair: (pair[0].role != "out", 0.0 if numbers.is_undefined(pair[1]) else -pair[1]))
+    metric, rows = ranked_groups(report)
     if by_pairing and report.benchmark.object is not None:
         rows.sort(key=lambda pair: _pairing(pair[0], report.benchmark.object))
-    return [ChartRow(wording.group_words(report.benchmark, row), error, row.role, row.n) for row, error in rows]
+    return metric, [ChartRow(wording.group_words(report.benchmark, row), e, row.role, row.n) for row, e in rows]
 
 
 def reliability_curves(report: "Report") -> tuple[list[Curve], float]:

@@ -162,6 +162,22 @@ def match_title(report: "Report") -> str:
     return "object size" if column == "area" and report.benchmark.object is not None else wording.words(column)
 
 
+def ranked_groups(report: "Report") -> tuple[str, list[tuple[GroupRow, Estimate]]]:
+    """The groups by what tells them apart, those out of context first, the worst first, undefined ones last.
+
+    Returns:
+        "error_rate", or for a kind of output without errors its first metric, "" without groups; the groups with it.
+    """
+    headlines = [(row, *row.headline) for row in report.group_rows if row.headline is not None]
+    metric = headlines[0][1] if headlines else ""
+    sign = 1 if metric != "error_rate" and report.description(metric).direction != "lower" else -1
+    rows = [(row, estimate) for row, name, estimate in headlines if name == metric]
+    # An undefined error stands where 0 would, after every error; of other metrics it stands last.
+    last = 0.0 if metric == "error_rate" else math.inf
+    rows.sort(key=lambda pair: (pair[0].role != "out", last if numbers.is_undefined(pair[1]) else sign * pair[1]))
+    return metric, rows
+
+
 def out_count(report: "Report") -> str:
     """How many examples are out of context: positives + negatives where the hard slices say so."""
     positive, negative = report.slice_of("hard_positive"), report.slice_of("hard_negative")

@@ -15,7 +15,7 @@ from oochub.report.detector_section import detection_section
 from oochub.report.findings import headings, match_title, matched_words, out_count
 from oochub.report.origin_records import EvaluatedBenchmark, SideRows
 from oochub.report.records import GroupRow, Mistake
-from oochub.report.tables import gap_title, notes
+from oochub.report.tables import gap_title, group_head, notes
 from oochub.report.verdict import Verdict, verdict
 from oochub.stats.estimate import Estimate
 
@@ -106,10 +106,11 @@ def _slices(report: "Report", title: str) -> Section | None:
 
 
 def _groups(report: "Report", title: str) -> Section | None:
-    rows = charts.group_rows(report, by_pairing=True)
+    metric, rows = charts.group_rows(report, by_pairing=True)
     if not rows:
         return None
-    scale = svg.Scale(low=0.0, high=_error_axis(rows))
+    unit = report.description(metric).unit
+    scale = _group_axis(rows, unit)
     worst = (report.worst_group or {}).get("error_rate")
     worst_row = next((row for row in report.group_rows if worst is not None and row.group == worst.group), None)
     return {
@@ -117,16 +118,23 @@ def _groups(report: "Report", title: str) -> Section | None:
         "matrix": _matrix(report),
         "rows": [(row, svg.bar(row.side, row.estimate, scale)) for row in rows][:_LISTED_GROUPS],
         "left_out": max(len(rows) - _LISTED_GROUPS, 0),
-        "axis": svg.tick_labels(scale, lambda tick: f"{100 * tick:.4g}"),
+        "head": group_head(report, metric),
+        "unit": unit,
+        "axis": svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(unit, 1) * tick:.4g}"),
         "worst": worst and worst_row and (wording.group_words(report.benchmark, worst_row), worst.estimate),
         "heat": heat,
         "steps": [f"{100 * theme.HEAT_STEP * step:.0f}" for step in range(7)],
     }
 
 
-def _error_axis(rows: Sequence[charts.ChartRow]) -> float:
-    ends = [end for row in rows for end in (row.estimate, row.estimate.high) if not numbers.is_undefined(end)]
-    return float(min(max(0.1, -(-max(ends, default=0.0) // 0.1) * 0.1), 1.0))
+def _group_axis(rows: Sequence[charts.ChartRow], unit: str) -> svg.Scale:
+    """From zero, or the lowest number below it, to the highest; of fractions to a full tenth."""
+    estimates = [row.estimate for row in rows]
+    ends = [end for e in estimates for end in (e, e.low, e.high) if not numbers.is_undefined(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    if unit == "fraction":
+        high = min(max(0.1, -(-high // 0.1) * 0.1), 1.0)
+    return svg.Scale(low=low, high=high if high > low else low + 1.0)
 
 
 def heat(estimate: Estimate, n: int) -> str:
@@ -141,7 +149,9 @@ def heat(estimate: Estimate, n: int) -> str:
 
 def _matrix(report: "Report") -> Section | None:
     rows = [row for row in report.group_rows if row.error_rate is not None]
-    if report.groups is None or report.benchmark.object is not None or any(not row.context for row in rows):
+    if not rows or report.groups is None or report.benchmark.object is not None:
+        return None
+    if any(not row.context for row in rows):
         return None
     labels, contexts = (sorted({getattr(row, name) for row in rows}) for name in ("label", "context"))
     if len(labels) * len(contexts) > _MATRIX_CELLS:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from oochub.metric import MetricFacts
 from oochub.schema import optional
 from oochub.stats.estimate import Estimate
 
@@ -49,6 +50,17 @@ class MetricDescription:
     unit: str
     minimum: float | None
     maximum: float | None
+
+    @classmethod
+    def of(cls, facts: MetricFacts) -> "MetricDescription":
+        """What a metric's file says of it."""
+        return cls(
+            title=facts.title,
+            direction=facts.direction,
+            unit=facts.unit,
+            minimum=facts.minimum,
+            maximum=facts.maximum,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.files import written_whole
+from oochub.metric import MetricFacts, facts_of
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.report.records import (
@@ -153,11 +154,13 @@ class Report:
         return self.description(self.benchmark.primary_metric).unit
 
     def description(self, metric: str) -> MetricDescription:
-        """What the numbers of a metric mean; of one that the report does not describe, its name and no direction."""
-        benchmark = self.benchmark
-        direction = benchmark.metric_direction if metric == benchmark.primary_metric else "none"
-        unknown = MetricDescription(title=metric, direction=direction, unit="fraction", minimum=None, maximum=None)
-        return self.metrics.get(metric, unknown)
+        """What the numbers of a metric mean; of one that the report does not describe, what the catalogue says."""
+        if metric in self.metrics:
+            return self.metrics[metric]
+        name, _, key = metric.partition(".")
+        facts = facts_of(catalog.get("metric", name)) if name in catalog.names("metric") else None
+        facts = facts or MetricFacts(title=metric, direction="none", maximum=None)
+        return MetricDescription.of(facts.keys.get(key, facts))
 
     def _slices_by_name(self) -> dict[str, Slice]:
         parts = {part.title: part for part in self.slices if part.role in _SIDES}

@@ -150,12 +150,13 @@ def bar(side: Side | None, estimate: Estimate, scale: Scale) -> Markup:
     Args:
         side: Color and mark; None draws a plain bar.
         estimate: What to draw; undefined draws the grid alone.
-        scale: From 0 to the largest value of all rows.
+        scale: From 0 to the highest of all rows; on one that begins below 0 there is no bar.
     """
     parts = [grid(scale)]
     if not numbers.is_undefined(estimate):
         x, name = scale.at(estimate), _CLASS.get(side or "", "plain")
-        parts.append(Markup('<rect x="0" y="9" width="{}" height="10" class="bar b-{}"/>').format(x, name))
+        if scale.low == 0:
+            parts.append(Markup('<rect x="0" y="9" width="{}" height="10" class="bar b-{}"/>').format(x, name))
         parts.append(whisker(scale, estimate, name, 14, 2))
         parts.append(mark(side, x, 14, size=4.5) if side else Markup(""))
     return strip(28, parts)

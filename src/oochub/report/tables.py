@@ -1,6 +1,5 @@
 """A report as tables: for the terminal, for Markdown, for LaTeX, and as a data frame of every number."""
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -138,41 +137,27 @@ def slices_table(report: "Report") -> TextTable:
 
 
 def groups_table(report: "Report") -> TextTable:
-    """The error of each group, those out of context first, most errors first; no rows without groups."""
+    """The error of each group, those out of context first, most errors first; no rows without groups.
+
+    Of a kind of output without errors it is its first metric, the worst group first.
+    """
+    metric, groups = group_rows(report)
+    head, unit = group_head(report, metric), report.description(metric).unit
     rows = [
         (
             row.title,
             wording.side_title(report.benchmark, row.side) if row.side else numbers.ABSENT,
-            *_cell(row.estimate).split("\n"),
+            *_cell(row.estimate, unit).split("\n"),
             numbers.count(row.n),
         )
-        for row in group_rows(report)
+        for row in groups
     ]
-    head = "Error % ↓"
-    if not rows and report.group_rows:
-        head, rows = _other_groups(report)
     return TextTable(heads=("Group", "Side", head, "95% interval", "n"), rows=tuple(rows), left=frozenset({0, 1}))
 
 
-def _other_groups(report: "Report") -> tuple[str, list[tuple[str, ...]]]:
-    """The head and rows of groups that have no error, by the metric of their kind of output, worst first."""
-    groups = [(row, *row.headline) for row in report.group_rows if row.headline is not None]
-    if not groups:
-        return "", []
-    metric = groups[0][1]
-    description = report.description(metric)
-    sign = -1 if description.direction == "lower" else 1
-    groups.sort(key=lambda group: (group[0].role != "out", math.inf if math.isnan(group[2]) else sign * group[2]))
-    rows = [
-        (
-            wording.group_words(report.benchmark, row),
-            wording.side_title(report.benchmark, row.role) if row.role else numbers.ABSENT,
-            *_cell(estimate, description.unit).split("\n"),
-            numbers.count(row.n),
-        )
-        for row, _, estimate in groups
-    ]
-    return _head(report, metric), rows
+def group_head(report: "Report", metric: str) -> str:
+    """What stands over the numbers of the groups: "Error % ↓", or title, unit and direction of another metric."""
+    return "Error % ↓" if metric == "error_rate" else _head(report, metric)
 
 
 def detector_tables(report: "Report") -> list[TextTable]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from oochub.report import numbers, wording
-from oochub.report.findings import Drop, group_drops, out_count
+from oochub.report.findings import Drop, group_drops, out_count, ranked_groups
 from oochub.report.records import Side, WorstValue
+from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
@@ -148,37 +149,37 @@ def _headline(report: "Report", case: Case) -> tuple[str, str]:
 
 
 def _lead(report: "Report") -> str:
-    benchmark, metric = report.benchmark, report.benchmark.primary_metric
-    description, words = report.description(metric), report.benchmark.words
-    title = wording.name(description.title)
-    titles: dict[str, str] = {side: wording.side_title(benchmark, side) for side in _SIDES}
-    estimates = {side: report.headline(side) for side in _SIDES}
+    benchmark, metric, words = report.benchmark, report.benchmark.primary_metric, report.benchmark.words
+    title, unit = wording.name(report.description(metric).title), report.unit
+    titles = {str(side): wording.side_title(benchmark, side) for side in _SIDES}
+    estimates = {str(side): report.headline(side) for side in _SIDES}
     values = {side: value for side, value in estimates.items() if value is not None and not numbers.is_undefined(value)}
     worst = _lead_of_worst_group(report) if metric.startswith("worst_group") else ""
     if worst:
         return worst
     if not values:
-        absent = all(value is None for value in estimates.values()) and metric not in report.metrics
-        return f"{title} {'was not evaluated' if absent else 'could not be measured'} on either side."
+        return f"{title} {_why_missing(report, *estimates.values())} on either side."
     if len(values) == 1:
         (side, value), other = *values.items(), "out" if "in" in values else "in"
-        amount = _of_100(value, description.unit)
-        return f"{title} is {amount} {titles[side]}; {titles[other]} it could not be measured."
-    if description.unit != "fraction":
-        amounts = [_of_100(values[side], description.unit) for side in _SIDES]
-        return f"{title} is {amounts[0]} {titles['in']} and {amounts[1]} {titles['out']}."
+        why = _why_missing(report, estimates[other])
+        return f"{title} is {_of_100(value, unit)} {titles[side]}; {titles[other]} it {why}."
+    if unit != "fraction":
+        inside, outside = (_of_100(values[side], unit) for side in _SIDES)
+        return f"{title} is {inside} {titles['in']} and {outside} {titles['out']}."
     inside, outside = numbers.times_in_100(values["in"], values["out"])
+    here, there = wording.name(words.inside), wording.name(words.outside)
     if metric == "auc":
-        return (
-            f"Shown {wording.name(words.pair)}, it picks the right one {inside} times in 100 "
-            f"{wording.name(words.inside)}, and {outside} times {wording.name(words.outside)}."
-        )
+        shown = f"Shown {wording.name(words.pair)}, it picks the right one"
+        return f"{shown} {inside} times in 100 {here}, and {outside} times {there}."
     if metric == "accuracy":
-        return (
-            f"It is right {inside} times in 100 {wording.name(words.inside)} and {outside} times "
-            f"{wording.name(words.outside)}."
-        )
+        return f"It is right {inside} times in 100 {here} and {outside} times {there}."
     return f"{title} is {inside} of 100 {titles['in']} and {outside} {titles['out']}."
+
+
+def _why_missing(report: "Report", *estimates: Estimate | None) -> str:
+    """Of a primary metric without a value: whether it was asked for at all."""
+    absent = all(estimate is None for estimate in estimates) and report.benchmark.primary_metric not in report.metrics
+    return "was not evaluated" if absent else "could not be measured"
 
 
 def _of_100(value: float, unit: str) -> str:
@@ -234,16 +235,14 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
 
 def _on_other_groups(report: "Report") -> Fact:
     """The worst group by the metric of a kind of output that has no error."""
-    groups = [(row, *row.headline) for row in report.group_rows if row.headline and row.role != "in"]
-    groups = [group for group in groups if not numbers.is_undefined(group[2])]
-    if not groups:
+    metric, rows = ranked_groups(report)
+    known = [(row, estimate) for row, estimate in rows if row.role != "in" and not numbers.is_undefined(estimate)]
+    if metric in ("", "error_rate") or not known:
         return Fact("On what", "Groups were not measured.", "")
-    description = report.description(groups[0][1])
-    pick = max if description.direction == "lower" else min
-    row, _, estimate = pick(groups, key=lambda group: group[2])
-    unit, title = description.unit, wording.name(description.title)
-    interval = numbers.interval(estimate, unit) or "no interval"
-    detail = f": {title[:1].lower()}{title[1:]} {numbers.quantity(estimate, unit)} ({interval})."
+    (row, estimate), description = known[0], report.description(metric)
+    interval = numbers.interval(estimate, description.unit) or "no interval"
+    title = wording.in_sentence(wording.name(description.title))
+    detail = f": {title} {numbers.quantity(estimate, description.unit)} ({interval})."
     return Fact("On what", f"Worst for {wording.group_words(report.benchmark, row)}", detail)
 
 
