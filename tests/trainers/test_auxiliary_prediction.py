@@ -181,7 +181,9 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
     for count in (1, 2):
         folder = tmp_path / str(count)
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={count}", __file__]
-        done = subprocess.run([*command, str(folder)], capture_output=True, text=True, timeout=110)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # of pytest: the helpers of the tests
+        command += [str(folder)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=110)
         assert done.returncode == 0, done.stderr[-3000:]
         recipe = json.loads((folder / "run" / "recipe.json").read_text())
         assert recipe["settings"]["processes"] == count
