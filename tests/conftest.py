@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -35,6 +36,17 @@ def closed_figures() -> Iterator[None]:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
+
+
+_SIGNALS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+
+
+@pytest.fixture(autouse=True)
+def signals_of_pytest() -> Iterator[None]:
+    """`oochub.cli.main` takes the signals of its process for good; here that is pytest's."""
+    yield
+    for number, handler in _SIGNALS.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

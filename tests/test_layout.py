@@ -17,7 +17,7 @@ FILES = files()
 GRAPH = import_graph()
 ORDER = (
     "errors",
-    "files vocabulary metric provenance",
+    "files vocabulary metric provenance stop_signals",
     "stats",
     "schema",
     "sides build_record",
@@ -36,6 +36,7 @@ ORDER = (
     "dataset_cards",
     "loading_scripts",
     "commands",
+    "app",
     "cli",
     "figures",
     "studies",

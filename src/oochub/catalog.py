@@ -5,14 +5,15 @@ theirs through entry points of the group `oochub.<kind>`; a clash of names is an
 """
 
 import importlib
-import inspect
 import pkgutil
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError, unknown_name
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint  # half the time of `import oochub`
 
 _PACKAGES = {
     "benchmark": "builders",
@@ -116,6 +117,8 @@ def source(kind: str, name: str) -> str:
     >>> "class Erm" in source("objective", "erm")
     True
     """
+    import inspect
+
     plugin = _plugins(kind).get(name)
     if plugin:
         return inspect.getsource(importlib.import_module(plugin.module))
@@ -178,7 +181,9 @@ def _own_folders(kind: str) -> dict[str, Path]:
 
 
 @cache
-def _plugins(kind: str) -> dict[str, EntryPoint]:
+def _plugins(kind: str) -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points
+
     known: dict[str, EntryPoint] = {}
     for point in entry_points(group=f"oochub.{kind}"):
         if point.name in known:
@@ -201,7 +206,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
         candidates = [
             value
             for key, value in vars(module).items()
-            if inspect.isclass(value) and value.__module__ == module.__name__ and not key.startswith("_")
+            if isinstance(value, type) and value.__module__ == module.__name__ and not key.startswith("_")
         ]
     else:
         candidates = [value for key, value in vars(module).items() if key.rstrip("_") == name and callable(value)]

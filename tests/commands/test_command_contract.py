@@ -8,7 +8,8 @@ import typer
 
 import oochub
 from oochub import catalog
-from oochub.cli import app, main
+from oochub.app import app
+from oochub.cli import main
 
 COMMANDS = typer.main.get_command(app).commands
 

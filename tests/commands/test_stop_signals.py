@@ -1,0 +1,89 @@
+"""Ctrl-C and SIGTERM from the first moment on: the exit code, one sentence, no traceback and no draft.
+
+Each case sends its signal at a certain place of the code, not after a time.
+"""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_AT_AN_IMPORT = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            for _ in range(2):  # `timeout` sends two
+                os.kill(os.getpid(), {number})
+sys.meta_path.insert(0, Finder())
+sys.argv[1:] = {words!r}
+from oochub.cli import main
+main()
+"""
+_WHILE_WRITING = """
+import signal, sys, time
+from pathlib import Path
+import oochub.cli, oochub.stop_signals
+from oochub.files import written_whole
+oochub.stop_signals._PATIENCE = 0.1
+class Destroyed:
+    def __del__(self):
+        signal.raise_signal({number})
+def app():
+    with written_whole(Path(sys.argv[1]) / "note.txt") as draft:
+        draft.write_text("half")
+        {stopped}
+sys.modules["oochub.app"] = type(sys)("oochub.app")
+sys.modules["oochub.app"].app = app
+oochub.cli.main()
+"""
+_STOPPED = {
+    "at once": "signal.raise_signal({number})",
+    "in a destructor": "Destroyed(); time.sleep(60)",
+    "swallowed": """
+        try: signal.raise_signal({number})
+        except BaseException: pass
+        time.sleep(60)""",
+    "made another error": """
+        try: signal.raise_signal({number})
+        except BaseException as error: raise RuntimeError("a worker died") from error""",
+}
+
+
+def _ended(code: str, *words: object) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, timeout=60, check=False
+    )
+    return done.returncode, done.stderr
+
+
+def _check(end: tuple[int, str], number: signal.Signals) -> None:
+    code, message = end
+    assert code == 128 + number, end
+    assert "Nothing is half-written" in message and message.count("\n") == 1, message
+
+
+@pytest.mark.parametrize("number", _SIGNALS)
+@pytest.mark.parametrize("module", ["typer", "rich", "oochub.commands.sweep", "datasets"])
+def test_stopped_while_it_imports(module, number, tmp_path):
+    """Planted fault: typer imported before the handlers are there."""
+    words = ["challenge", "no/such", "--criterion", "mismatch", "--out", str(tmp_path / "out")]
+    _check(_ended(_AT_AN_IMPORT.format(module=module, number=int(number), words=words)), number)
+
+
+@pytest.mark.parametrize("number", _SIGNALS)
+@pytest.mark.parametrize("how", list(_STOPPED))
+def test_stopped_while_it_writes(how, number, tmp_path):
+    """Planted faults: no hook of what destructors drop, no second try, the error of a library shown as a bug."""
+    stopped = _STOPPED[how].format(number=int(number))
+    _check(_ended(_WHILE_WRITING.format(number=int(number), stopped=stopped), tmp_path), number)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_program_imports_next_to_nothing():
+    """Planted fault: `import typer` at the head of cli.py."""
+    code = "import sys, oochub.cli; print(*(name for name in ('typer', 'rich', 'numpy') if name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
