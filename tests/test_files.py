@@ -3,13 +3,21 @@
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from oochub.errors import OochubError
-from oochub.files import check_writable, folder_written_whole, written_whole
+from oochub.files import (
+    FileKind,
+    check_writable,
+    folder_written_whole,
+    sole_writer,
+    written_whole,
+)
 
 
 def test_an_error_leaves_the_old_file(tmp_path):
@@ -82,3 +90,130 @@ def test_a_living_writer_is_left_alone(tmp_path):
             second.write_text("second")
         assert first.exists()
     assert target.read_text() == "first"
+
+
+NOTE = FileKind("a note", (".txt",), lambda path: path.read_bytes().startswith(b"note"))
+NOT_REPLACED = {
+    "another suffix": ("a.json", None, "must end in .txt"),
+    "another content": ("a.txt", lambda path: path.write_text("mine"), "not a note, and is not replaced"),
+    "a folder": ("a.txt", lambda path: path.mkdir(), "it is a folder"),
+    "a pipe": ("a.txt", os.mkfifo, "pipe, socket or device"),
+    "a link to a pipe": (
+        "a.txt",
+        lambda path: (os.mkfifo(path.with_suffix(".pipe")), path.symlink_to(path.with_suffix(".pipe"))),
+        "pipe, socket or device",
+    ),
+    "a loop of links": ("a.txt", lambda path: path.symlink_to(path), "loop"),
+    "a link to another content": (
+        "a.txt",
+        lambda path: (path.with_suffix(".md").write_text("mine"), path.symlink_to(path.with_suffix(".md"))),
+        "must end in .txt",
+    ),
+    "a name of 300 letters": (f"{'a' * 300}.txt", None, "too long"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_REPLACED)
+@pytest.mark.parametrize("checked", [check_writable, written_whole])
+def test_what_is_something_else_is_not_replaced(tmp_path, name, checked):
+    """Planted faults seen: `kind.check` left out, `S_ISREG` left out, `recognizes` that says yes."""
+    file, make, words = NOT_REPLACED[name]
+    target = tmp_path / file
+    if make:
+        make(target)
+    before = {path.name: path.lstat() for path in tmp_path.iterdir()}
+    with pytest.raises(OochubError, match=words):
+        if checked is check_writable:
+            check_writable(target, kind=NOTE)
+        else:
+            with written_whole(target, kind=NOTE) as draft:
+                draft.write_text("note")
+    assert {path.name: path.lstat() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_of_another_kind_is_not_replaced(tmp_path):
+    repository = FileKind("a repository", (), lambda path: (path / "README.md").is_file(), is_folder=True)
+    for _ in range(2):
+        with folder_written_whole(tmp_path / "made", kind=repository) as draft:
+            (draft / "README.md").write_text("new")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_text("cat")
+    for target, content in (("photos", "not a repository"), ("photos/cat.jpg", "it is a file")):
+        with pytest.raises(OochubError, match=content), folder_written_whole(tmp_path / target, kind=repository):
+            raise AssertionError("nothing is made")
+    assert (tmp_path / "photos" / "cat.jpg").read_text() == "cat"
+
+
+def test_a_link_is_followed(tmp_path):
+    """Planted fault seen: the link itself replaced. A link to nothing makes what it points to."""
+    for name in ("there", "absent"):
+        real, link = tmp_path / f"{name}.txt", tmp_path / f"{name}-link.txt"
+        link.symlink_to(real)
+        if name == "there":
+            real.write_text("old")
+        with written_whole(link) as draft:
+            draft.write_text("new")
+        assert link.is_symlink() and real.read_text() == "new"
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o007])
+def test_modes(tmp_path, umask):
+    """An existing mode is kept, a new file follows the umask, in a folder too. Planted fault seen: mkstemp's 0600."""
+    old_file, new_file, folder = tmp_path / "old", tmp_path / "new", tmp_path / "run"
+    old_file.write_text("")
+    old_file.chmod(0o640)
+    before = os.umask(umask)
+    try:
+        for file in (old_file, new_file):
+            with written_whole(file) as draft:
+                draft.write_text("x")
+        for mode in (None, 0o604):
+            with folder_written_whole(folder) as draft:
+                (draft / "model.safetensors").touch(mode=0o600)
+            mode_of_file = (folder / "model.safetensors").stat().st_mode & 0o777
+            assert mode_of_file == (mode or 0o666 & ~umask)
+            (folder / "model.safetensors").chmod(0o604)
+    finally:
+        os.umask(before)
+    assert old_file.stat().st_mode & 0o777 == 0o640
+    assert new_file.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_standard_output_and_the_null_device(tmp_path):
+    """Standard output goes on where it is, in a file too. Planted fault seen: /dev/null not known."""
+    code = (
+        "from oochub.files import written_whole\n"
+        "for name in ('/dev/stdout', '/dev/null'):\n"
+        "    with written_whole(name) as draft: draft.write_text(name)\n"
+    )
+    with (tmp_path / "out.txt").open("w") as file:
+        file.write("before ")
+        file.flush()
+        subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
+    assert (tmp_path / "out.txt").read_text() == "before /dev/stdout"
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may write below /proc by its permissions")
+def test_a_read_only_file_system_is_said_before_work():
+    with pytest.raises(OochubError, match="Cannot write /proc"):
+        check_writable("/proc/a.txt")
+
+
+def test_two_writers_notice_each_other(tmp_path):
+    """Planted fault seen: a lock of each process's own. A killed holder holds nothing, and no lock file stays."""
+    code = (
+        "import sys, time; from oochub.files import sole_writer\n"
+        "with sole_writer(sys.argv[1]): print('held', flush=True); time.sleep(60)\n"
+    )
+    target = tmp_path / "run"
+    holder = subprocess.Popen([sys.executable, "-c", code, str(target)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout and holder.stdout.readline() == "held\n"
+    with pytest.raises(OochubError, match=rf"Another process writes .*run \(process {holder.pid} on .*, since "):
+        with sole_writer(target):
+            raise AssertionError("held twice")
+    holder.kill()
+    holder.wait()
+    with sole_writer(target):
+        pass
+    assert not list(tmp_path.iterdir())

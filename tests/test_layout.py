@@ -17,7 +17,8 @@ FILES = files()
 GRAPH = import_graph()
 ORDER = (
     "errors",
-    "files vocabulary metric provenance stop_signals",
+    "files reading vocabulary metric provenance stop_signals",
+    "picture_file",
     "stats",
     "schema",
     "sides build_record",

@@ -1,4 +1,4 @@
-"""Writes files whole or not at all: under a temporary name, then renamed; a kill leaves the old or the new.
+"""Writes files whole or not at all, never in the place of something else; a kill leaves the old or the new.
 
 A draft's name holds the machine and process that write it, so the next writer of the same file removes what a killed
 process left and never what a living one is writing.
@@ -8,21 +8,72 @@ import glob
 import os
 import platform
 import shutil
+import stat
+import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from oochub.errors import OochubError
 
+_STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
+_LONGEST_NAME = 100  # bytes of a target's name that stand in its draft's, of 255 that file systems allow
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """What a command writes: its name in messages, the suffixes that fit, and how an existing one is recognized.
+
+    Attributes:
+        name: With its article, "a report".
+        suffixes: The allowed ends of the file's name, (".json",); () allows any.
+        recognizes: Whether an existing file or folder that is not empty is of this kind, so may be replaced.
+        is_folder: Whether it is a folder.
+
+    >>> def is_page(path: Path) -> bool:
+    ...     return path.read_bytes()[:15].lower() == b"<!doctype html>"
+    >>> page = FileKind("a page", (".html",), is_page)
+    >>> check_writable("page.json", kind=page)
+    Traceback (most recent call last):
+    oochub.errors.OochubError: Cannot write a page to page.json: its name must end in .html.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    recognizes: Callable[[Path], bool]
+    is_folder: bool = False
+
+    def check(self, path: Path) -> None:
+        """Refuses a suffix that does not fit, and a path that holds something else; links are followed.
+
+        Raises:
+            OochubError: What is there, and what to do.
+        """
+        if self.suffixes and path.suffix.lower() not in self.suffixes:
+            raise OochubError(f"Cannot write {self.name} to {path}: its name must end in {' or '.join(self.suffixes)}.")
+        if self.is_folder and path.exists() and not path.is_dir():
+            raise OochubError(f"Cannot write {self.name} to {path}: it is a file. Choose another folder.")
+        is_empty = not path.exists() or (not any(path.iterdir()) if path.is_dir() else not path.stat().st_size)
+        if not is_empty and not self.recognizes(path):
+            raise OochubError(
+                f"Cannot write {self.name} to {path}: what stands there is not {self.name}, and is not replaced. "
+                "Choose another output path, or move it away."
+            )
+
 
 @contextmanager
-def written_whole(target: Path | str) -> Iterator[Path]:
+def written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator[Path]:
     """Yields a temporary path beside `target`; when the block ends well it takes the target's name.
 
+    A link is followed: the file that it points to is replaced. An existing file keeps its mode, a new one follows the
+    umask. /dev/null, /dev/stdout and /dev/stderr are written to.
+
     Raises:
-        OochubError: The folder cannot be made or written, or the disk is full; `target` is then as it was.
+        OochubError: As for `check_writable`, or the disk is full; `target` is then as it was.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -31,32 +82,43 @@ def written_whole(target: Path | str) -> Iterator[Path]:
     >>> [path.name for path in folder.iterdir()]
     ['note.txt']
     """
-    path = _ready(target)
-    handle, name = tempfile.mkstemp(prefix=_prefix(path, os.getpid()), suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    draft = Path(name)
+    if str(target) in _STREAMS:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder, "draft")
+            _copy_to_stream(Path(folder, "draft"), str(target))
+        return
+    path = _ready(target, kind)
+    draft: Path | None = None
     try:
+        handle, name = tempfile.mkstemp(prefix=_prefix(path, os.getpid()), suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+        draft = Path(name)
         yield draft
-        draft.chmod(0o666 & ~_umask())  # mkstemp's 0600 would keep the file from colleagues
+        draft.chmod(_mode(path, default=0o666))  # mkstemp's 0600 would keep the file from colleagues
         draft.replace(path)
     except OSError as error:
         raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
     finally:
-        draft.unlink(missing_ok=True)
+        if draft:
+            draft.unlink(missing_ok=True)
 
 
 @contextmanager
-def folder_written_whole(target: Path | str) -> Iterator[Path]:
+def folder_written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator[Path]:
     """Yields a temporary folder beside `target`; when the block ends well it takes the target's place.
 
     Raises:
         OochubError: As for `written_whole`.
     """
-    path = _ready(target)
-    draft = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
+    path = _ready(target, kind)
+    draft: Path | None = None
     try:
+        draft = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
         yield draft
-        draft.chmod(0o777 & ~_umask())
+        for file in (draft, *draft.rglob("*")):
+            if not file.is_symlink():
+                default = 0o777 if file.is_dir() else 0o666
+                file.chmod(_mode(path / file.relative_to(draft), default=default))
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
             path.replace(old / "old")
@@ -67,27 +129,78 @@ def folder_written_whole(target: Path | str) -> Iterator[Path]:
     except OSError as error:
         raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        if draft:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
-def check_writable(target: Path | str) -> Path:
+def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
     """The path, when a file can be written there; nothing is made. For the check before the first slow step.
 
+    Args:
+        target: A file or folder, present or not.
+        kind: What shall be written; None allows every suffix and replaces every regular file or folder.
+
     Raises:
-        OochubError: A parent of the path is a regular file, or its folder cannot be written.
+        OochubError: A parent of the path is a regular file, its folder cannot be written, the path is a pipe, a
+            socket or a device, or what stands there is not of the kind.
     """
     path = Path(target).expanduser()
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
-    if not parent.is_dir():
-        raise OochubError(f"Cannot write {path}: {parent} is a file, not a folder. Choose another output path.")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise OochubError(f"Cannot write {path}: no permission in {parent}. Choose another output path.")
+    if str(path) in _STREAMS and not (kind and kind.is_folder):
+        return path
+    try:
+        real = path.resolve() if path.is_symlink() else path
+        mode = real.stat().st_mode if real.exists() else None
+        if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OochubError(f"Cannot write {path}: it is a pipe, socket or device. Choose another output path.")
+        if kind and not kind.is_folder and real.is_dir():
+            raise OochubError(f"Cannot write {kind.name} to {path}: it is a folder. Choose a file's name.")
+        if kind:
+            kind.check(real)
+        parent = next(folder for folder in real.absolute().parents if folder.exists())
+        if not parent.is_dir():
+            raise OochubError(f"Cannot write {path}: {parent} is a file, not a folder. Choose another output path.")
+        if not os.access(parent, os.W_OK | os.X_OK):
+            raise OochubError(f"Cannot write {path}: no permission in {parent}. Choose another output path.")
+        tempfile.TemporaryFile(dir=parent).close()  # root has every permission, and yet not on a read-only disk
+    except (OSError, RuntimeError) as error:  # a loop of links, a name that is too long, a read-only disk
+        raise OochubError(f"Cannot write {path}: {error}. Choose another output path.") from error
     return path
 
 
-def _ready(target: Path | str) -> Path:
-    """The path after making its folder and sweeping old drafts of it."""
-    path = check_writable(target)
+@contextmanager
+def sole_writer(target: Path | str) -> Iterator[None]:
+    """Holds a lock on `target`, a file or folder, present or not, while the block runs; it lies beside it, hidden.
+
+    A process that was killed holds nothing: the next one takes its lock.
+
+    Raises:
+        OochubError: Another process holds it; which, and since when.
+    """
+    from filelock import FileLock, Timeout
+
+    path = _ready(target, None)
+    file = path.parent / f".{_short(path.name)}.lock"
+    lock = FileLock(file, timeout=1)
+    try:
+        lock.acquire()
+    except Timeout:
+        holder = file.read_text("utf-8", errors="replace") if file.exists() else ""
+        raise OochubError(
+            f"Another process writes {path}{f' ({holder})' if holder else ''}. Wait for its end, or choose another."
+        ) from None
+    try:
+        now = datetime.now().isoformat(sep=" ", timespec="seconds")
+        file.write_text(f"process {os.getpid()} on {platform.node()}, since {now}", "utf-8")
+        yield
+    finally:
+        file.unlink(missing_ok=True)  # while it is held: a lock on a file without a name counts for nobody
+        lock.release()
+
+
+def _ready(target: Path | str, kind: FileKind | None) -> Path:
+    """The path behind its links, after making its folder and sweeping old drafts of it."""
+    path = check_writable(target, kind=kind)
+    path = path.resolve() if path.is_symlink() else path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -96,9 +209,29 @@ def _ready(target: Path | str) -> Path:
     return path
 
 
+def _copy_to_stream(draft: Path, name: str) -> None:
+    """Writes the draft to the device; standard output goes on where it is, also in a file or a pipe."""
+    if name == _STREAMS[0]:
+        return
+    stream = sys.stdout if name == _STREAMS[1] else sys.stderr
+    stream.flush()
+    stream.buffer.write(draft.read_bytes())
+    stream.flush()
+
+
+def _mode(path: Path, *, default: int) -> int:
+    return stat.S_IMODE(path.stat().st_mode) if path.exists() else default & ~_umask()
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for a prefix and a suffix."""
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 4]}-{zlib.crc32(encoded):08x}"
+
+
 def _prefix(path: Path, process: int | str) -> str:
     machine = zlib.crc32(platform.node().encode())
-    return f".{path.name}.draft-{machine:08x}-{process}."
+    return f".{_short(path.name)}.draft-{machine:08x}-{process}."
 
 
 def _sweep(path: Path) -> None:

@@ -1,0 +1,104 @@
+"""Pictures as bytes and as pixels: the one place that lets Pillow look at what a file holds."""
+
+import io
+import os
+import struct
+from functools import lru_cache
+from pathlib import Path
+
+from PIL import Image, UnidentifiedImageError
+
+from oochub.errors import OochubError
+from oochub.reading import read_bytes
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+"""The raster formats that are opened, whatever a file's suffix says; others, such as EPS, run foreign programs."""
+_BEGINNINGS = (
+    b"\xff\xd8\xff",
+    b"\x89PNG\r\n\x1a\n",
+    b"RIFF",
+    b"BM",
+    b"GIF8",
+    b"II*\0",
+    b"MM\0*",
+    *(b"P%d" % k for k in range(1, 7)),
+)
+_FOLLOW = "If the links of this folder are yours, give follow_links=True (--option follow_links=true)"
+
+
+def open_picture(content: bytes, *, name: str) -> Image.Image:
+    """The picture in `content`, its header read and its pixels not yet.
+
+    Args:
+        content: The bytes of a file.
+        name: What errors call it.
+
+    Raises:
+        OochubError: It does not begin as a picture in one of `FORMATS`, or it has more than `Image.MAX_IMAGE_PIXELS`
+            pixels.
+
+    >>> file = io.BytesIO()
+    >>> Image.new("RGB", (3, 2)).save(file, "WEBP")
+    >>> open_picture(file.getvalue(), name="tie.jpg").size
+    (3, 2)
+    >>> open_picture(b"%!PS-Adobe-3.0 EPSF-3.0", name="tie.jpg")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    oochub.errors.OochubError: tie.jpg: 23 bytes that are no picture in JPEG, PNG, WEBP, BMP, GIF, TIFF, PPM. Fetch ...
+    """
+    too_large = OochubError(
+        f"{name}: its header says more than {Image.MAX_IMAGE_PIXELS} pixels, so it is not decoded. Make it smaller, or "
+        "raise PIL.Image.MAX_IMAGE_PIXELS if you know where it is from."
+    )
+    try:
+        picture: Image.Image = Image.open(io.BytesIO(content), formats=FORMATS)
+    except Image.DecompressionBombError:
+        raise too_large from None
+    except UnidentifiedImageError:
+        raise OochubError(_no_picture(name, content)) from None
+    except (OSError, SyntaxError, ValueError, struct.error) as error:
+        raise OochubError(f"{name}: the picture cannot be read ({error}). Fetch the file again.") from error
+    if Image.MAX_IMAGE_PIXELS and picture.width * picture.height > Image.MAX_IMAGE_PIXELS:
+        raise too_large
+    return picture
+
+
+def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = False) -> bytes:
+    """The untouched bytes of a picture of a raw folder.
+
+    Args:
+        file: The picture, below `root`.
+        root: The raw folder, which may itself be a link.
+        follow_links: Whether a link may lead out of `root`.
+
+    Raises:
+        OochubError: It cannot be read, is not a regular file, is empty, does not begin as a picture in one of
+            `FORMATS`, or lies outside `root` and `follow_links` is False.
+    """
+    path = Path(file)
+    if not follow_links:
+        real = _real(path)
+        if not real.is_relative_to(_real_folder(str(root))):
+            raise OochubError(f"{path} is a link that leads out of {root}, to {real}: it is not read. {_FOLLOW}.")
+    content = read_bytes(path)
+    if not content:
+        raise OochubError(f"{path} is empty. Unpack it again from its archive.")
+    if not content.startswith(_BEGINNINGS):
+        raise OochubError(_no_picture(str(path), content))
+    return content
+
+
+def _real(path: Path) -> Path:
+    """The path without links; one lookup a folder, since pictures share theirs."""
+    try:
+        return path.resolve() if path.is_symlink() else Path(_real_folder(str(path.parent)), path.name)
+    except RuntimeError:
+        raise OochubError(f"Cannot read {path}: its links lead in a circle. Fetch the file again.") from None
+
+
+@lru_cache(maxsize=4096)
+def _real_folder(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
+def _no_picture(name: str, content: bytes) -> str:
+    return f"{name}: {len(content)} bytes that are no picture in {', '.join(FORMATS)}. Fetch the file again."

@@ -1,0 +1,78 @@
+"""Reads files of which nothing is known yet: each way in which one can be wrong is an error that names it."""
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError
+
+
+def read_bytes(file: Path | str) -> bytes:
+    """The content of a regular file; nothing else is opened, so a pipe never makes the reader wait.
+
+    Raises:
+        OochubError: There is no such file, it is a folder or a device, or it cannot be read.
+
+    >>> read_bytes("nope.json")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: Cannot read nope.json: there is no such file. Check the path.
+    """
+    path = Path(file).expanduser()
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
+            return path.read_bytes()
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+        raise OochubError(f"Cannot read {path}: it is {kind}, not a file. Check the path.")
+    except FileNotFoundError:
+        raise OochubError(f"Cannot read {path}: there is no such file. Check the path.") from None
+    except OSError as error:  # no permission, a loop of links, a name that is too long
+        raise OochubError(
+            f"Cannot read {path}: {error.strerror or error}. Check the path and its permissions."
+        ) from error
+    except ValueError as error:  # a null character in the path
+        raise OochubError(f"Cannot read {str(path)!r}: {error}. Check the path.") from error
+
+
+def read_text(file: Path | str) -> str:
+    """The text of a UTF-8 file, without its byte order mark.
+
+    Raises:
+        OochubError: As for `read_bytes`, or the file is not UTF-8; the line is named.
+    """
+    content = read_bytes(file)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise OochubError(f"{file} is not UTF-8 text (line {line}). Save it as UTF-8, or fetch it again.") from None
+
+
+def read_lines(file: Path | str) -> list[str]:
+    r"""The lines of a UTF-8 file without their ends, \n or \r\n.
+
+    Raises:
+        OochubError: As for `read_text`.
+    """
+    text = read_text(file).replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def read_json(file: Path | str) -> Any:
+    """The content of a JSON file; `schema.from_json` makes a record of it.
+
+    Raises:
+        OochubError: As for `read_text`, or it is no JSON, cut off or nested too deeply; line and column are named.
+    """
+    text = read_text(file)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        reason = "it is empty" if not text.strip() else f"{error.msg} at {place}"
+        raise OochubError(f"{file} is not JSON: {reason}. Make or fetch the file again.") from None
+    except RecursionError:
+        raise OochubError(f"{file} is not read: its JSON is nested too deeply. Make or fetch the file again.") from None
+    except ValueError as error:  # a whole number of thousands of digits
+        raise OochubError(f"{file} is not read: {error}. Make or fetch the file again.") from None
