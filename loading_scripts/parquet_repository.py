@@ -47,6 +47,8 @@ def parquet_repository(
 
     benchmark, config = split_name(name)
     check_options(benchmark, options or {})
+    if num_proc is not None and num_proc < 1:
+        raise OochubError(f"num_proc must be a whole number, 1 or larger, got {num_proc!r}. Leave it out for one.")
     target = Path(out).expanduser()
     check_writable(target / config)
     if target.name == benchmark and (target / f"{benchmark}.py").exists():

@@ -20,7 +20,7 @@ ORDER = (
     "files reading vocabulary metric provenance stop_signals",
     "picture_file",
     "stats",
-    "schema",
+    "schema parameters",
     "sides build_record",
     "benchmark",
     "catalog",

@@ -1,17 +1,35 @@
 """The commands of the catalog as one typer application: one command a step, each a file of a folder `commands`."""
 
+import math
 import os
 import sys
+from collections.abc import Callable
+from functools import wraps
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from oochub import catalog
 from oochub.commands._options import out_console
+from oochub.errors import OochubError
+
+
+class _Commands(typer.core.TyperGroup):
+    """The commands; none takes an empty text, which an unset variable of the shell leaves behind."""
+
+    def parse_args(self, context: Any, words: list[str]) -> list[str]:
+        for before, word in zip(["oochub", *words], words, strict=False):
+            if not word or (word.startswith("--") and word.endswith("=")):
+                place = f"after {before}" if not word else f"in {word}"
+                raise OochubError(f"An empty text stands {place}. Give a value, or leave it out; is a variable unset?")
+        parsed: list[str] = super().parse_args(context, words)
+        return parsed
+
 
 app = typer.Typer(
     name="oochub",
+    cls=_Commands,
     help="Out-of-context benchmarks: build, train, predict, evaluate, report.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -54,7 +72,20 @@ def _add_commands() -> None:
     names = catalog.names("command")
     first = [name for name in _IN_ORDER_OF_USE if name in names]
     for name in [*first, *(name for name in names if name not in first)]:
-        app.command(name=name)(catalog.get("command", name))
+        app.command(name=name)(_checked(catalog.get("command", name)))
+
+
+def _checked(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, which gets finite numbers alone; ranges stand with each option."""
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, value in given.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise OochubError(f"--{name.replace('_', '-')} must be a finite number, got {value}.")
+        command(**given)
+
+    return run
 
 
 _add_commands()

@@ -77,7 +77,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 f'load_dataset("{benchmark}", "{allowed[0]}"). Allowed: {shown}.'
             )
         if name not in allowed:
-            raise unknown_name(f"config of {benchmark}", name, allowed)
+            hint = f"`oochub show benchmark {benchmark}` says what they are."
+            raise unknown_name(f"config of {benchmark}", name, allowed, hint)
         return name
 
     def _with_raw_data(self, code: str, data_dir: str | None) -> str:

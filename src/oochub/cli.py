@@ -21,7 +21,9 @@ def main() -> None:
     signals.take()
     try:
         from oochub.app import app
+        from oochub.commands._terminal import prepare_terminal
 
+        prepare_terminal()
         app()
     except BaseException as end:
         code = signals.code or (end.code if isinstance(end, SystemExit) else None)

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_LISTED = 48  # names; of more the near ones are shown, and how many there are
+_TYPED = 200  # characters of what was typed
+
 
 class OochubError(ValueError):
     """A mistake in the input that its author can fix; the command line prints it without a traceback.
@@ -22,10 +25,16 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str], hint: str = "") -
 
     >>> print(unknown_name("metric", "fpr59", ["fpr95", "auc"]))
     No metric named 'fpr59'. Did you mean 'fpr95'? Allowed: auc, fpr95.
+    >>> print(unknown_name("config", "ce_9", [f"ce_{number}0" for number in range(99)]))
+    No config named 'ce_9'. Did you mean 'ce_90' or 'ce_980' or 'ce_970'? There are 99.
     """
-    choices = sorted(allowed)
-    near = get_close_matches(name, choices, n=3, cutoff=0.6)
+    choices = sorted(map(str, allowed))
+    near = get_close_matches(str(name), choices, n=3, cutoff=0.6)
     did_you_mean = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    shown = ", ".join(choices[:40]) + (f", ... ({len(choices)} in all)" if len(choices) > 40 else "")
+    if len(choices) <= _LISTED:
+        shown = f"Allowed: {', '.join(choices) or 'none'}."
+    else:
+        shown = f"There are {len(choices):,}." if near else f"There are {len(choices):,}: {', '.join(choices[:6])}, ..."
+    typed = repr(name) if len(repr(name)) <= _TYPED else f"{repr(name)[:_TYPED]}..."
     tail = f" {hint}" if hint else ""
-    return OochubError(f"No {kind} named {name!r}.{did_you_mean} Allowed: {shown}.{tail}")
+    return OochubError(f"No {kind} named {typed}.{did_you_mean} {shown}{tail}")

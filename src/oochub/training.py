@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from oochub import catalog
 from oochub.data.load import declaration_of, load
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable
+from oochub.parameters import check_parameters
 
 DEFAULTS: Mapping[str, Any] = {
     "num_train_epochs": 12,
@@ -135,16 +135,8 @@ def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:
 
 def _objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
     kind = catalog.get("objective", name)
-    allowed = list(signature(kind).parameters)
-    for key in hyperparameters:
-        if key not in allowed:
-            raise unknown_name(f"hyperparameter of {name}", key, allowed)
-    try:
-        return kind(**hyperparameters)
-    except TypeError as error:
-        raise OochubError(
-            f"{name} does not take {dict(hyperparameters)}: {error}. It takes {', '.join(allowed)}."
-        ) from error
+    check_parameters(kind, hyperparameters, kind=f"hyperparameter of {name}")
+    return kind(**hyperparameters)
 
 
 def _arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) -> Any:

@@ -97,7 +97,7 @@ def test_show_benchmark_says_where_each_file_is(run, name):
         (("build", "nooch/ce_car", "--data-dir", "COCO", "--out", "FILE/x"), "is a file, not a folder"),
         (("train", "nooch/ce_car", "--objective", "gruop_dro", "--out", "OUT"), "Did you mean 'group_dro'"),
         (("train", "nooch/ce_car", "--set", "alpha=1", "--out", "OUT"), "No hyperparameter of erm named 'alpha'"),
-        (("train", "nooch/ce_car", "--learning-rate", -1, "--out", "OUT"), "learning_rate"),
+        (("train", "nooch/ce_car", "--learning-rate", -1, "--out", "OUT"), "--learning-rate"),
         (("train", "nooch/ce_car", "--data-dir", "COCO", "--environments", "grup", "--out", "OUT"), "'group'"),
         (("train", "nooch/ce_car", "--out", "FILE/x/y"), "is a file, not a folder"),
         (("train", "nooch/ce_car", "--data-dir", "COCO", "--model", "/no/such", "--out", "OUT"), "/no/such"),

@@ -6,12 +6,22 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from oochub.parameters import parse_options
+
 out_console = Console(highlight=False, soft_wrap=True)
+
+
+def check_pairs(option: typer.CallbackParam, pairs: list[str] | None) -> list[str] | None:
+    """The pairs as they are, after a look whether each is key=value: before the command does anything."""
+    parse_options(pairs or [], by=option.opts[0])
+    return pairs
+
 
 BenchmarkName = Annotated[str, typer.Argument(metavar="BENCHMARK/CONFIG", help="For example nooch/ce_car.")]
 DataDir = Annotated[str | None, typer.Option(help="The raw folder; default $OOCHUB_DATA/<benchmark>.")]
 Options = Annotated[
-    list[str] | None, typer.Option("--option", help="An option of the benchmark, key=value; repeatable.")
+    list[str] | None,
+    typer.Option("--option", callback=check_pairs, help="An option of the benchmark, key=value; repeatable."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 

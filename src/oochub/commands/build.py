@@ -15,7 +15,7 @@ def build(
     out: Annotated[Path | None, typer.Option(help="The folder of the Parquet repository.")] = None,
     data_dir: DataDir = None,
     option: Options = None,
-    num_proc: Annotated[int | None, typer.Option(help="Processes to build with.")] = None,
+    num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
     audit: Annotated[
         Path | None,
         typer.Option(help="imagenet_ood: a CSV of every candidate class, kept or what removed it; needs no raw files."),
@@ -28,9 +28,9 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Builds a benchmark into a Parquet repository with a card; plain `datasets` loads it, without oochub."""
-    from oochub.data.load import parse_options
     from oochub.files import check_writable
     from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.parameters import parse_options
 
     if out is None and audit is None:
         raise OochubError("Nothing to build: give --out FOLDER for the Parquet repository, or --audit FILE.csv.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, DataDir, Options, done, out_console
+from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console
 from oochub.errors import OochubError
 
 _Column = str | None
@@ -36,12 +36,15 @@ def challenge(
     tau: Annotated[
         str | None, typer.Option(help="gist: threshold, or two, of positives and negatives: 0.5,0.4.")
     ] = None,
-    hard_positives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.")] = None,
-    hard_negatives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.")] = None,
+    hard_positives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.", min=0)] = None,
+    hard_negatives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.", min=0)] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option(help="Another parameter of the criterion, key=value; repeatable.")
+        list[str] | None,
+        typer.Option(callback=check_pairs, help="Another parameter of the criterion, key=value; repeatable."),
     ] = None,
-    earlier_parameter: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
+    earlier_parameter: Annotated[
+        list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
+    ] = None,  # its name of before
     restrict_train: Annotated[bool, typer.Option("--restrict-train", help="Drop what is hard from train.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a column challenge.")] = False,
     data_dir: DataDir = None,
@@ -50,7 +53,7 @@ def challenge(
 ) -> None:
     """Makes a challenge set of any data: a criterion on its columns says which examples are out of context."""
     from oochub.data.challenge_repository import challenge_repository
-    from oochub.data.load import parse_options
+    from oochub.parameters import parse_options
 
     arguments: dict[str, Any] = dict(
         label=label,
@@ -67,7 +70,7 @@ def challenge(
         hard_positives=hard_positives,
         hard_negatives=hard_negatives,
     )
-    own = parse_options([*(parameter or []), *(earlier_parameter or [])])
+    own = parse_options([*(parameter or []), *(earlier_parameter or [])], by="--parameter")
     arguments = {key: value for key, value in arguments.items() if value is not None} | own
     challenge_set = challenge_repository(
         dataset,
@@ -87,7 +90,7 @@ def challenge(
 
 def _members(text: str) -> Any:
     """The set that `1..245` or `road,grass,3..5` means."""
-    from oochub.data.load import parse_options
+    from oochub.parameters import parse_value
 
     members: list[Any] = []
     for part in text.split(","):
@@ -95,15 +98,17 @@ def _members(text: str) -> Any:
         first_to_last = range(int(span[1]), int(span[2]) + 1) if span else range(0)
         if span and "," not in text:
             return first_to_last
-        members += first_to_last if span else [parse_options([f"allowed={part.strip()}"])["allowed"]]
+        members += first_to_last if span else [parse_value(part.strip(), by="--allowed")]
     return members
 
 
 def _thresholds(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(map(float, text.split(",")))
-    except ValueError:
-        raise OochubError(f"--tau is a number, or two with a comma between, got {text!r}.") from None
+    from oochub.parameters import parse_value
+
+    thresholds = tuple(parse_value(part, by="--tau") for part in text.split(","))
+    if len(thresholds) > 2 or not all(type(part) in (int, float) for part in thresholds):
+        raise OochubError(f"--tau is a number, or two with a comma between, got {text!r}.")
+    return thresholds
 
 
 def _print(counts: dict[str, dict[str, int]], dropped: int) -> None:

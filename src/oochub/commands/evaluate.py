@@ -32,7 +32,7 @@ def evaluate(
     classes: Annotated[
         str, typer.Option(help="What an answer may be: all classes, or those present in its set.")
     ] = "all",
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""

@@ -14,23 +14,28 @@ def predict(
     out: Annotated[Path, typer.Option(help="The Parquet file of the predictions.")],
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default validation and test.")] = None,
     features: Annotated[bool, typer.Option(help="Store the features before the head, and the head.")] = False,
-    batch_size: Annotated[int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
+    ] = None,
     images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
     preprocessing: Annotated[str, typer.Option(help="fused (fast) or processor (the model's own).")] = "fused",
     odin: Annotated[
-        float | None, typer.Option(help="Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014.")
+        float | None,
+        typer.Option(help="Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014.", min=0),
     ] = None,
-    odin_temperature: Annotated[float, typer.Option(help="Of ODIN's gradient.")] = 1000.0,
+    odin_temperature: Annotated[float, typer.Option(help="Of ODIN's gradient.", min=0)] = 1000.0,
     zoom: Annotated[
-        float | None, typer.Option(help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.")
+        float | None,
+        typer.Option(help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.", min=0),
     ] = None,
     data_dir: DataDir = None,
     option: Options = None,
     as_json: AsJson = False,
 ) -> None:
     """Predicts every example of the splits; the file opens in pandas."""
-    from oochub.data.load import load, parse_options
+    from oochub.data.load import load
     from oochub.files import check_writable
+    from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run
 
     check_writable(out)

@@ -39,9 +39,9 @@ def report(
     alpha_beta_loss:side=negative=loss.png. Figures of detectors are made of predictions of one model, a file a set:
     --detector vim --reference train.parquet --plot score_distributions=vim.png
     """
-    from oochub.data.load import parse_options
     from oochub.errors import OochubError
     from oochub.files import check_writable, written_whole
+    from oochub.parameters import parse_options
     from oochub.report.drawing import Plot, draw
     from oochub.report.figure_sources import Sources
     from oochub.report.tables import terminal

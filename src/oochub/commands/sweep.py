@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Options, done, out_console
+from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console
 
 
 def sweep(
@@ -15,12 +15,15 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="The folder of the sweep; not needed with --dry-run.")] = None,
     data_dir: DataDir = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
-    jobs: Annotated[int, typer.Option(help="Runs side by side, each a process with one thread.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Runs side by side, each a process with one thread.", min=1)] = 1,
     only: Annotated[list[str] | None, typer.Option(help="A task or a method to keep; repeatable.")] = None,
     override: Annotated[
-        list[str] | None, typer.Option(help="A key of the recipe or a training argument, key=value; repeatable.")
+        list[str] | None,
+        typer.Option(callback=check_pairs, help="A key of the recipe or a training argument, key=value; repeatable."),
     ] = None,
-    earlier_override: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
+    earlier_override: Annotated[
+        list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
+    ] = None,  # its name of before
     features: Annotated[
         bool, typer.Option("--features", help="Heads on features extracted once: a track of its own.")
     ] = False,
@@ -32,13 +35,15 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
-    from oochub.data.load import check_options, parse_options
+    from oochub.data.load import check_options
     from oochub.errors import OochubError
+    from oochub.parameters import parse_options
     from oochub.sweep.read_recipe import read_recipe
     from oochub.sweep.run_listing import RunListing
     from oochub.sweep.runs import stages
 
-    overrides = parse_options([*(override or []), *(earlier_override or [])]) | ({} if head is None else {"head": head})
+    overrides = parse_options([*(override or []), *(earlier_override or [])], by="--override")
+    overrides |= {} if head is None else {"head": head}
     plan = read_recipe(recipe, variant=variant, overrides=overrides)
     options = parse_options(option or [])
     for benchmark in {task.partition("/")[0] for task in plan.tasks} - set(plan.missing_benchmarks):

@@ -5,29 +5,40 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, without_weight_bars
+from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, check_pairs, done, without_weight_bars
 
 
 def train(
     benchmark: BenchmarkName,
     out: Annotated[Path, typer.Option(help="The folder of the run: model, image processor, recipe, card.")],
     objective: Annotated[str, typer.Option(help="One of `oochub list objective`.")] = "erm",
-    hyperparameter: Annotated[list[str] | None, typer.Option("--set", help="Of the objective, key=value.")] = None,
+    hyperparameter: Annotated[
+        list[str] | None, typer.Option("--set", callback=check_pairs, help="Of the objective, key=value.")
+    ] = None,
     model: Annotated[str, typer.Option(help="A model folder or Hub id, or resnet-tiny (untrained).")] = "resnet-tiny",
     environments: Annotated[
         str | None, typer.Option(help="Column of the environments; default the benchmark's.")
     ] = None,
-    num_train_epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.")] = 12,
-    per_device_train_batch_size: Annotated[int, typer.Option(help="Rows a step, on each device.")] = 64,
-    learning_rate: Annotated[float, typer.Option(help="The largest of the schedule.")] = 2e-3,
-    weight_decay: Annotated[float, typer.Option(help="Of the optimizer.")] = 1e-3,
-    early_stopping_patience: Annotated[int, typer.Option(help="Epochs without a better loss; 0 never stops.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of new weights, the order of rows and augmentation.")] = 0,
-    image_size: Annotated[int | None, typer.Option(help="Squeeze whole pictures to so many pixels a side.")] = None,
+    num_train_epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.", min=1)] = 12,
+    per_device_train_batch_size: Annotated[int, typer.Option(help="Rows a step, on each device.", min=1)] = 64,
+    learning_rate: Annotated[float, typer.Option(help="The largest of the schedule.", min=0)] = 2e-3,
+    weight_decay: Annotated[float, typer.Option(help="Of the optimizer.", min=0)] = 1e-3,
+    early_stopping_patience: Annotated[
+        int, typer.Option(help="Epochs without a better loss; 0 never stops.", min=0)
+    ] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of new weights, the order of rows and augmentation.", min=0, max=2**32 - 1)
+    ] = 0,
+    image_size: Annotated[
+        int | None, typer.Option(help="Squeeze whole pictures to so many pixels a side.", min=1)
+    ] = None,
     pretrained: Annotated[bool, typer.Option(help="Load the weights of the model, not its architecture alone.")] = True,
     argument: Annotated[
         list[str] | None,
-        typer.Option(help="Any other field of RobustTrainingArguments, key=value, e.g. optim=sgd; repeatable."),
+        typer.Option(
+            callback=check_pairs,
+            help="Any other field of RobustTrainingArguments, key=value, e.g. optim=sgd; repeatable.",
+        ),
     ] = None,
     data_dir: DataDir = None,
     option: Options = None,
@@ -35,7 +46,7 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Trains a model with a robust objective; run again after an interruption, it goes on."""
-    from oochub.data.load import parse_options
+    from oochub.parameters import parse_options
     from oochub.training import train as run
 
     without_weight_bars()
@@ -43,7 +54,7 @@ def train(
         benchmark,
         out,
         objective=objective,
-        hyperparameters=parse_options(hyperparameter or []),
+        hyperparameters=parse_options(hyperparameter or [], by="--set"),
         model=model,
         environments=environments,
         arguments={
@@ -53,7 +64,7 @@ def train(
             "weight_decay": weight_decay,
             "early_stopping_patience": early_stopping_patience,
             "seed": seed,
-            **parse_options(argument or []),
+            **parse_options(argument or [], by="--argument"),
         },
         image_size=image_size,
         pretrained=pretrained,

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
+from oochub.parameters import check_parameters
 
 MADE = ("challenge", "challenge_value")
 """The columns that a challenge set has more than its source."""
@@ -48,6 +49,9 @@ def check_arguments(criterion: str | Callable[..., Any], arguments: Mapping[str,
     for name in content:
         if name not in parameters:
             raise unknown_name(f"parameter of {title}", name, parameters)
+    check_parameters(
+        function, {name: content[name] for name in content if name not in arrays}, kind=f"parameter of {title}"
+    )
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in content:
             if name not in arrays:

@@ -1,6 +1,6 @@
 """Loads a benchmark by the command line's short name, `benchmark/config`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from importlib import import_module
 from typing import Any
@@ -10,7 +10,7 @@ import datasets
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import unknown_name
 
 
 def load(
@@ -66,32 +66,6 @@ def declaration_of(name: str) -> Benchmark:
     benchmark, config = split_name(name)
     declared: Benchmark = catalog.get("benchmark", benchmark)
     return declared.of(config)
-
-
-def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
-    """Builder options from `key=value` texts; numbers, true, false and comma-separated lists are understood.
-
-    >>> parse_options(["contexts=road,grass", "beta=0.2", "strict=true"])
-    {'contexts': ['road', 'grass'], 'beta': 0.2, 'strict': True}
-    """
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise OochubError(f"An option is written key=value, got {pair!r}. Example: --option contexts=published")
-        options[key] = [_scalar(item) for item in text.split(",")] if "," in text else _scalar(text)
-    return options
-
-
-def _scalar(text: str) -> Any:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def config_class(benchmark: str) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers
+from oochub.parameters import check_parameters, parse_value
 from oochub.prediction.predictions import Predictions
 
 
@@ -84,21 +85,19 @@ def made_detector(words: str) -> Any:
     {'temperature': 10.0, 'epsilon': 0.0014}
     >>> made_detector("knn:neighbors=5")
     Traceback (most recent call last):
-    oochub.errors.OochubError: The detector knn has no hyperparameter 'neighbors'. It has: k.
+    oochub.errors.OochubError: No hyperparameter of knn named 'neighbors'. Allowed: k.
     """
     name, _, options = words.partition(":")
     kind = catalog.get("detector", name)
-    known = list(signature(kind).parameters)
     given: dict[str, Any] = {}
     for option in filter(None, options.split(",")):
         key, equals, value = option.partition("=")
         if not equals:
             raise OochubError(f"Hyperparameters of a detector are written {name}:key=value,..., got {words!r}.")
-        if key not in known:
-            raise OochubError(
-                f"The detector {name} has no hyperparameter {key!r}. It has: {', '.join(known) or 'none'}."
-            )
-        given[key] = _value(value)
+        if key in given:
+            raise OochubError(f"{words!r} gives {key} twice. Give it once.")
+        given[key] = None if value == "none" else parse_value(value, by=f"{key} of {name}")
+    check_parameters(kind, given, kind=f"hyperparameter of {name}")
     return kind(**given)
 
 
@@ -140,15 +139,6 @@ def read_head(predictions: str | Path) -> dict[str, NDArray[Any]] | None:
 
     file = Path(predictions).with_suffix(".head.safetensors")
     return dict(load_file(file)) if file.is_file() else None
-
-
-def _value(word: str) -> Any:
-    for read in (int, float):
-        try:
-            return read(word)
-        except ValueError:
-            continue
-    return None if word == "none" else word
 
 
 def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDArray[Any]] | None) -> Any:

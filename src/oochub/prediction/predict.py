@@ -91,6 +91,8 @@ def predict(
     if odin is not None:
         check_perturbation(odin, odin_temperature)
     factor = None if zoom is None else check_zoom(zoom)
+    if batch_size is not None and (not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1):
+        raise OochubError(f"batch_size must be a whole number, 1 or larger, got {batch_size!r}.")
     if out is not None:
         check_writable(out)
     if features and out is None:

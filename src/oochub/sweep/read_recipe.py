@@ -12,6 +12,7 @@ import datasets
 from oochub import catalog
 from oochub.data.load import check_options
 from oochub.errors import OochubError, unknown_name
+from oochub.parameters import check_parameters
 from oochub.sweep.methods import ARGUMENTS, Method, check_names, check_table, read_method
 from oochub.sweep.selection import RULES
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning
@@ -231,7 +232,6 @@ def _check_values(method: Method, values: Mapping[str, Any]) -> None:
         raise unknown_name("training argument", unknown[0], ARGUMENTS)
     RobustTrainingArguments(output_dir="runs", **{name: value for name, value in values.items() if name in ARGUMENTS})
     hyperparameters = {name: value for name, value in values.items() if name not in ARGUMENTS}
-    try:
-        catalog.get("objective", method.objective)(**hyperparameters)
-    except TypeError as error:
-        raise OochubError(f"{method.objective} does not take {hyperparameters}: {error}.") from error
+    objective = catalog.get("objective", method.objective)
+    check_parameters(objective, hyperparameters, kind=f"hyperparameter of {method.objective} in {method.title}")
+    objective(**hyperparameters)

@@ -10,7 +10,7 @@ from oochub.commands._options import out_console, without_weight_bars
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the toy worlds, runs and reports.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Of the trainings.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the trainings.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
     """The main job on toy worlds, minutes on a laptop: build, train ERM and GroupDRO, evaluate, report."""
     from oochub.studies.demo.demo import demo as run

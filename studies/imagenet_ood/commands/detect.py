@@ -30,7 +30,7 @@ def detect(
         list[str] | None,
         typer.Option(help="1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random."),
     ] = None,
-    random: Annotated[int, typer.Option(help="Random copies of each architecture, for the table random.")] = 0,
+    random: Annotated[int, typer.Option(help="Random copies of each architecture, for the table random.", min=0)] = 0,
     classes: Annotated[
         str, typer.Option(help="What is a right answer: among all classes, or those present in its set.")
     ] = "all",
@@ -38,9 +38,11 @@ def detect(
         str | None,
         typer.Option(help="BENCHMARK/CONFIG, or predictions of one model, to fit on. Default ImageNet's train split."),
     ] = None,
-    reference_rows: Annotated[int | None, typer.Option(help="Draw so many of its rows; default all.")] = None,
+    reference_rows: Annotated[int | None, typer.Option(help="Draw so many of its rows; default all.", min=1)] = None,
     reported: Annotated[bool, typer.Option("--reported", help="The paper's numbers in columns of their own.")] = False,
-    batch_size: Annotated[int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, done, out_console
+from oochub.commands._options import AsJson, DataDir, check_pairs, done, out_console
 from oochub.errors import OochubError
 
 if TYPE_CHECKING:
@@ -27,10 +27,11 @@ def review(
     keep: Annotated[
         Path | None, typer.Option(help="The list of the images that stay, one a line: a file_list of imagenet_ood.")
     ] = None,
-    top: Annotated[int, typer.Option(help="How many of the nearest OOD images to review.")] = 1000,
+    top: Annotated[int, typer.Option(help="How many of the nearest OOD images to review.", min=1)] = 1000,
     data_dir: DataDir = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", help="An option of the OOD data, key=value; repeatable.")
+        list[str] | None,
+        typer.Option("--option", callback=check_pairs, help="An option of the OOD data, key=value; repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -80,7 +81,8 @@ def review(
 def _page(
     ood: "Predictions", reference: "Predictions", decided: Any, top: int, data_dir: str | None, option: list[str] | None
 ) -> str:
-    from oochub.data.load import load, parse_options
+    from oochub.data.load import load
+    from oochub.parameters import parse_options
     from oochub.studies.imagenet_ood.review import review_page, review_queue
 
     queue = review_queue(ood, reference, top=top)

@@ -16,7 +16,9 @@ def gallery(
     kind: Annotated[
         list[str] | None, typer.Option(help="hard_positive, hard_negative, easy_positive, easy_negative; repeatable.")
     ] = None,
-    columns: Annotated[int, typer.Option(help="Pictures of each kind; with 1 the kinds stand side by side.")] = 4,
+    columns: Annotated[
+        int, typer.Option(help="Pictures of each kind; with 1 the kinds stand side by side.", min=1)
+    ] = 4,
     split: Annotated[str, typer.Option(help="The split to choose from.")] = "test",
     task: Annotated[str | None, typer.Option(help="Of predictions of nooch/all: the task, ce_car.")] = None,
     name: Annotated[list[str] | None, typer.Option(help="Of each model in order, --than last; repeatable.")] = None,
@@ -31,12 +33,13 @@ def gallery(
     """Shows what a model gets most wrong out of context, and most right in context."""
     from oochub.benchmark import data_folder
     from oochub.catalog import get
-    from oochub.data.load import load, parse_options
+    from oochub.data.load import load
     from oochub.data.tasks import task as task_of
     from oochub.errors import OochubError, unknown_name
     from oochub.figures._chosen_examples import chosen_examples
     from oochub.figures.gallery import gallery as draw
     from oochub.files import check_writable, written_whole
+    from oochub.parameters import parse_options
     from oochub.prediction.predictions import Predictions
 
     for path in (out, export) if export else (out,):

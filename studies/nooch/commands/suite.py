@@ -13,8 +13,10 @@ from oochub.errors import OochubError
 def suite(
     predictions: Annotated[list[Path], typer.Argument(help="Predictions of nooch/all, one file a seed.")],
     out: Annotated[Path, typer.Option(help="The CSV file of the ranking.")],
-    size: Annotated[int, typer.Option(help="Tasks of the suite.")] = 12,
-    minimum: Annotated[int, typer.Option(help="Hard positives, and hard negatives, that a task must have.")] = 50,
+    size: Annotated[int, typer.Option(help="Tasks of the suite.", min=1)] = 12,
+    minimum: Annotated[
+        int, typer.Option(help="Hard positives, and hard negatives, that a task must have.", min=0)
+    ] = 50,
     similar: Annotated[
         list[str] | None, typer.Option(help="Two similar tasks, sheep<cow; repeatable. Default the paper's four.")
     ] = None,

@@ -1,0 +1,52 @@
+"""Makes any terminal take any text: what its encoding cannot show is written in plain characters."""
+
+import codecs
+import io
+import sys
+import unicodedata
+
+_PLAIN = {
+    "±": "+/-",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "…": "...",
+    "×": "x",
+    "·": ".",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    "→": "->",
+    "←": "<-",
+    "↑": "^",
+    "↓": "v",
+    "’": "'",
+    "‘": "'",
+    "“": '"',
+    "”": '"',
+}
+
+
+def prepare_terminal() -> None:
+    """Lets standard output and error replace what they cannot encode, instead of failing in the middle of a table.
+
+    >>> codecs.register_error("oochub", _plain)
+    >>> "0.91 ± 0.02 … é".encode("ascii", "oochub").decode()
+    '0.91 +/- 0.02 ... e'
+    """
+    codecs.register_error("oochub", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a test or a notebook may have put something else there
+            stream.reconfigure(errors="oochub")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(letter) or _without_accent(letter) for letter in text), error.end
+
+
+def _without_accent(letter: str) -> str:
+    base = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    return base or "?"

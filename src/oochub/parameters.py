@@ -1,0 +1,114 @@
+"""Parameters by name: reads them from what was typed, and checks names and types by the signature that takes them."""
+
+import inspect
+import math
+import types
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
+from typing import Any, Literal, Union, get_args, get_origin
+
+from oochub.errors import OochubError, unknown_name
+
+_WORDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a finite number",
+    bool: "true or false",
+    str: "a text",
+    type(None): "none",
+}
+
+
+def check_parameters(function: Callable[..., Any], given: Mapping[str, Any], *, kind: str) -> None:
+    """Checks names and values before `function(**given)`; an annotation that is no plain type takes any value.
+
+    Args:
+        function: A function, or a class whose constructor is called.
+        given: Arguments by name.
+        kind: What an argument is in the user's words ("hyperparameter of group_dro").
+
+    Raises:
+        OochubError: A name that the function does not take, a value of another type, or nan or infinity.
+
+    >>> def focal(gamma: float = 1.0): ...
+    >>> check_parameters(focal, {"gamma": "abc"}, kind="hyperparameter of focal")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: The hyperparameter of focal gamma must be a finite number, got 'abc'.
+    """
+    parameters = inspect.signature(function, eval_str=True).parameters
+    for name, value in given.items():
+        if name not in parameters:
+            raise unknown_name(kind, name, parameters)
+        kinds = _kinds(parameters[name].annotation)
+        if not any(_fits(value, each) for each in kinds):
+            wanted = " or ".join(_words(each) for each in kinds)
+            raise OochubError(f"The {kind} {name} must be {wanted}, got {value!r}.")
+
+
+def parse_options(pairs: Iterable[str], *, by: str = "--option") -> dict[str, Any]:
+    """Values by name from `key=value` texts; numbers, true, false and comma-separated lists are understood.
+
+    Args:
+        pairs: What was typed.
+        by: The option of the command line that takes them.
+
+    Raises:
+        OochubError: A text without a key or a value, a key given twice, a number that is not finite.
+
+    >>> parse_options(["contexts=road,grass", "beta=0.2", "strict=true"])
+    {'contexts': ['road', 'grass'], 'beta': 0.2, 'strict': True}
+    """
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, _, text = pair.partition("=")
+        if not key or not text or "" in text.split(","):
+            raise OochubError(f"{by} is written key=value, or key=value,value for a list, got {pair!r}.")
+        if key in options:
+            raise OochubError(f"{by} gives {key} twice. Give it once; several values have commas between: {key}=a,b.")
+        values = [parse_value(item, by=f"{key} of {by}") for item in text.split(",")]
+        options[key] = values if "," in text else values[0]
+    return options
+
+
+def parse_value(text: str, *, by: str) -> Any:
+    """What one typed value means: true or false, a number, or the text as it is.
+
+    Args:
+        text: What was typed.
+        by: What takes it, in the user's words.
+
+    Raises:
+        OochubError: A number that is not finite.
+
+    >>> parse_value("0.5", by="p"), parse_value("road", by="contexts")
+    (0.5, 'road')
+    """
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if not math.isfinite(value):
+            raise OochubError(f"{by} must be a finite number or a text, got {text!r}.")
+        return value
+    return text
+
+
+def _kinds(annotation: Any) -> tuple[Any, ...]:
+    is_union = get_origin(annotation) in (Union, types.UnionType)
+    return get_args(annotation) if is_union else (annotation,)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if kind is float:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if kind is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    return isinstance(value, kind) if kind in _WORDS else True
+
+
+def _words(kind: Any) -> str:
+    return f"one of {', '.join(map(str, get_args(kind)))}" if get_origin(kind) is Literal else _WORDS[kind]
