@@ -8,6 +8,9 @@ import torch
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes
+from oochub.models.model_config import model_config
+from oochub.models.opening import opening
+from oochub.models.pretrained import pretrained as open_weights
 from oochub.trainers.rows.targets import CLASSES
 
 TINY = "resnet-tiny"
@@ -92,24 +95,19 @@ def _tiny(labels: dict[str, Any], kind: type[Input], dataset: Any, image_size: i
 def _loaded(name: str, labels: dict[str, Any], kind: type[Input], dataset: Any, *, pretrained: bool) -> tuple[Any, Any]:
     import transformers
 
-    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
-
     auto = getattr(transformers, kind.auto_model)
-    try:
+    tiny = f", or take {TINY!r}" if _can_be_tiny(kind) else ""
+    words, hint = "a classifier", f"Check the name, the connection{tiny}."
+    model_config(name, words=words, hint=hint)
+    with opening(name, words=words, hint=hint):
         processor = kind.load_processor(name, dataset, training=True)
-        labels = labels | kind.config(processor)
-        if pretrained:
-            model = auto.from_pretrained(name, ignore_mismatched_sizes=True, trust_remote_code=False, **labels)
-        else:
-            model = auto.from_config(transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **labels))
-        return model, processor
-    except (OSError, ValueError) as error:
-        tiny = _can_be_tiny(kind)
-        what = f"neither {TINY!r} nor" if tiny else "not"
-        raise OochubError(
-            f"{name!r} is {what} a folder or Hub id of a classifier that can be loaded ({str(error).splitlines()[0]}). "
-            f"Check the name, the connection{f', or take {TINY!r}' if tiny else ''}."
-        ) from error
+    changes = labels | kind.config(processor)
+    if pretrained:
+        probe = kind.of(processor).probe
+        return open_weights(auto, name, probe=probe, words=words, hint=hint, changes=changes).model, processor
+    config = model_config(name, words=words, hint=hint, changes=changes)
+    with opening(name, words=words, hint=hint):
+        return auto.from_config(config), processor
 
 
 def _squeezing(model: Any, processor: Any, size: int) -> Any:

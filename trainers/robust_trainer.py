@@ -9,6 +9,7 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.input import Input, check_changes, check_config, kind_of_processor
+from oochub.models.pretrained import pretrained
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
 from oochub.trainers.fine_tuning.fitting import check_objective, head_of
@@ -94,7 +95,7 @@ class RobustTrainer:
             model = with_affine(model)
         self.model, self.args, self.objective = model, args, objective
         self._inputs = _inputs(args, image_processor=image_processor, tokenizer=tokenizer, processor=processor)
-        check_config(self._inputs, model)
+        check_config(self._inputs, model.config)
         self._column = environment_column or args.environment_column or _environment_column(train_dataset)
         self._splits = {"train": train_dataset} | ({} if eval_dataset is None else {"validation": eval_dataset})
         self._task = task_of(train_dataset)
@@ -139,7 +140,7 @@ class RobustTrainer:
             loop.wait()
         else:
             folder.clear()  # left over when the run was killed in its last moment
-            self.model = type(self.model).from_pretrained(folder.path)
+            self.model = pretrained(type(self.model), str(folder.path), probe=self._inputs.probe).model
         selection, history = folder.recipe["selection"], folder.history
         return TrainResult(
             folder.path, selection["best_epoch"], selection["value"], history[-1]["global_step"], history

@@ -14,6 +14,10 @@ class OochubError(ValueError):
     """
 
 
+class OochubWarning(UserWarning):
+    """What the user should know of a result that is right all the same; the command line says it on stderr."""
+
+
 def unknown_name(kind: str, name: str, allowed: Iterable[str], hint: str = "") -> OochubError:
     """An error for a name that is not one of `allowed`, with the nearest names first.
 

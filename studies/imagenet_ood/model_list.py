@@ -92,17 +92,14 @@ def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
     Raises:
         OochubError: Models that cannot, each named.
     """
-    from transformers import AutoConfig
-
-    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
+    from oochub.models.model_config import model_config
 
     wrong = []
     for model in models:
         try:
-            config = AutoConfig.from_pretrained(str(Path(model.source).expanduser()), trust_remote_code=False)
-        except (OSError, ValueError) as error:
-            why = str(error).splitlines()[0].rstrip(".")
-            wrong.append(f"{model.source} is neither a folder nor a Hub id that can be had: {why}")
+            config = model_config(str(Path(model.source).expanduser()))
+        except OochubError as error:
+            wrong.append(str(error).rstrip("."))
             continue
         if config.num_labels != classes:
             wrong.append(f"{model.source} tells {config.num_labels} classes apart, the sets have {classes}")

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from oochub.errors import OochubError
+from oochub.models.model_config import model_config
+from oochub.models.opening import opening
 from oochub.studies.imagenet_ood.model_list import StudiedModel
 
 
@@ -26,13 +27,11 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
         ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Section 4.2 and Appendix F.
     """
     import torch
-    from transformers import AutoConfig, AutoImageProcessor, AutoModelForImageClassification
-
-    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
+    from transformers import AutoImageProcessor, AutoModelForImageClassification
 
     source = str(Path(model.source).expanduser())
-    try:
-        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+    config = model_config(source)
+    with opening(source, words="an image classifier"):
         processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(model.seed or 0)
@@ -40,8 +39,6 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
             for layer in model_copy.modules():
                 if isinstance(layer, torch.nn.Conv2d):
                     torch.nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-    except (OSError, ValueError) as error:
-        raise OochubError(f"{model.source} gives no image classifier: {str(error).splitlines()[0]}") from error
     target = folder / model.name
     model_copy.save_pretrained(target)
     processor.save_pretrained(target)

@@ -10,17 +10,21 @@ import torch
 
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes, check_config, kind_of_processor, kinds_of
+from oochub.models.model_config import model_config
+from oochub.models.opening import opening
+from oochub.models.pretrained import pretrained
 from oochub.output import Output
 from oochub.prediction.metadata import PredictedBy, Training
 
 
 class LoadedModel(NamedTuple):
-    """A model with how its inputs are made, and what is known of its origin."""
+    """A model, how its inputs are made, what is known of its origin, and the weights of its file that were left out."""
 
     model: Any
     inputs: Input
     about: PredictedBy
     training: Training | None
+    unexpected: tuple[str, ...] = ()
 
 
 def load_model(
@@ -39,12 +43,10 @@ def load_model(
         changes: Settings that not every kind of input knows, see `oochub.input.check_changes`.
 
     Raises:
-        OochubError: The folder or id holds no model of such inputs, a model object comes without its processor, or a
-            change is for inputs of another kind.
+        OochubError: The folder or id holds no model of such inputs or weights that do not fit, a model object comes
+            without its processor, or a change is for inputs of another kind.
     """
     import transformers
-
-    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
 
     source = str(Path(model).expanduser()) if isinstance(model, str | Path) else None
     kind = kind_of_processor(processor) if processor is not None else input_of(dataset, source)
@@ -53,34 +55,23 @@ def load_model(
         own = kind.load_processor(None, dataset) if processor is None else processor
         about = PredictedBy(id=type(model).__name__, revision=_weights_digest(model.state_dict()), mode="head")
         inputs = kind.of(own, preprocessing=preprocessing)
-        check_config(inputs, model)
+        check_config(inputs, model.config)
         return LoadedModel(model, inputs, about, None)
     folder = Path(source)
-    local = folder.is_dir()
-    if not local and (folder.is_absolute() or len(folder.parts) > 2):
-        raise OochubError(f"No model at {model}: the folder does not exist. `oochub train` makes one.")
-    if local and not (folder / "config.json").is_file():
-        raise OochubError(
-            f"{model} holds no finished model (no config.json). If a training run was interrupted there, run the same "
-            "`oochub train` command again: it goes on."
-        )
-    try:
-        auto = getattr(transformers, kind.auto_model)
-        loaded = auto.from_pretrained(source, trust_remote_code=False)
-        own = kind.load_processor(source, dataset) if processor is None else processor
-    except (OSError, ValueError) as error:
-        raise OochubError(
-            f"{model} is neither a folder nor a Hub id of a model of {kind.words()} that can be loaded: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
+    words = f"a model of {kind.words()}"
+    config = model_config(source, words=words)
+    if processor is None:
+        with opening(source, words=words):
+            processor = kind.load_processor(source, dataset)
+    inputs = kind.of(processor, preprocessing=preprocessing)
+    check_config(inputs, config)
+    loaded, unexpected = pretrained(getattr(transformers, kind.auto_model), source, probe=inputs.probe, words=words)
     weights = folder / "model.safetensors"
     local_revision = hashlib.sha256(weights.read_bytes()).hexdigest()[:40] if weights.is_file() else None
-    revision = local_revision if local else getattr(loaded.config, "_commit_hash", None)
+    revision = local_revision if folder.is_dir() else getattr(loaded.config, "_commit_hash", None)
     name = folder.name if folder.is_absolute() else str(model)  # a report holds no path of a machine
     about = PredictedBy(id=name, revision=revision, mode="head")
-    inputs = kind.of(own, preprocessing=preprocessing)
-    check_config(inputs, loaded)
-    return LoadedModel(loaded, inputs, about, _training(folder / "recipe.json"))
+    return LoadedModel(loaded, inputs, about, _training(folder / "recipe.json"), unexpected)
 
 
 def input_of(dataset: Any, model: str | None) -> type[Input]:
@@ -99,8 +90,8 @@ def input_of(dataset: Any, model: str | None) -> type[Input]:
     if len(kinds) == 1 or model is None:
         return kinds[0]
     try:
-        config = type(transformers.AutoConfig.from_pretrained(model, trust_remote_code=False))
-    except (OSError, ValueError):  # said with more words when the model is loaded
+        config = type(model_config(model))
+    except OochubError:  # said with more words when the model is loaded
         return kinds[0]
     suitable = [kind for kind in kinds if config in getattr(transformers, kind.auto_model)._model_mapping]
     return suitable[0] if suitable else kinds[0]

@@ -259,7 +259,7 @@ def _thumbnails(predictions: Predictions, parts: Mapping[str, Any], inputs: Inpu
 def _metadata(
     table: pa.Table, loaded: LoadedModel, kind: Output, class_names: list[str], part: Any, batch_size: int
 ) -> Metadata:
-    info = part.info
+    info, unexpected = part.info, {"unexpected_weights": list(loaded.unexpected)} if loaded.unexpected else {}
     record = BuildRecord.of(info.description)
     rows = table.drop_columns([name for name in {*VECTORS, *kind.columns} if name in table.column_names])
     digest = hashlib.sha256(json.dumps(rows.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
@@ -275,7 +275,7 @@ def _metadata(
         training=loaded.training,
         class_names=tuple(class_names),
         rows=row_counts(table.column("split").to_pylist()),
-        provenance=provenance(**loaded.inputs.provenance(), batch_size=batch_size),
+        provenance=provenance(**loaded.inputs.provenance(), batch_size=batch_size, **unexpected),
     )
 
 

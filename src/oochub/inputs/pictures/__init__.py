@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from PIL import Image
+
 from oochub.errors import OochubError
 from oochub.input import CHANGES, Fetch, Input, InputBatch
 from oochub.inputs.pictures.picture_batches import PictureRows, batches, picture_bytes, uint8_cache
@@ -111,8 +113,11 @@ class Pictures(Input):
         """See `Input.probe`."""
         import torch
 
-        size = self._trained_on().size
-        return {"pixel_values": torch.randn(2, 3, *size, generator=torch.Generator().manual_seed(0))}
+        generator = torch.Generator().manual_seed(0)
+        if self._fused is not None:
+            return {"pixel_values": torch.randn(2, 3, *self._fused.size, generator=generator)}
+        noise = torch.randint(256, (2, _THUMBNAIL, _THUMBNAIL, 3), dtype=torch.uint8, generator=generator).numpy()
+        return self._processed([Image.fromarray(pixels) for pixels in noise], torch.device("cpu"))
 
     def settings(self) -> dict[str, Any]:
         """See `Input.settings`: the image processor's own record."""
@@ -135,9 +140,9 @@ class Pictures(Input):
 
     def thumbnail(self, part: Any, row: int) -> bytes | None:
         """See `Input.thumbnail`: at most 224 pixels wide and high."""
-        from datasets import Image
+        from datasets import Image as ImageFeature
 
-        stored = part.cast_column("image", Image(decode=False))[row]["image"]
+        stored = part.cast_column("image", ImageFeature(decode=False))[row]["image"]
         picture = decode(picture_bytes(stored, f"row {row}"), f"row {row}")
         picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
         file = io.BytesIO()
@@ -152,9 +157,9 @@ class Pictures(Input):
     def _by_processor(
         self, part: Any, batch_size: int, device: "torch.device", zoom: float | None
     ) -> Iterator[InputBatch]:
-        from datasets import Image
+        from datasets import Image as ImageFeature
 
-        for columns in part.cast_column("image", Image(decode=False)).iter(batch_size):
+        for columns in part.cast_column("image", ImageFeature(decode=False)).iter(batch_size):
             stored = columns.pop("image")
             places = [f"split {part.split}, example {name}" for name in columns.get("example_id", [""] * len(stored))]
             pictures = [decode(picture_bytes(each, where), where) for each, where in zip(stored, places, strict=True)]

@@ -1,0 +1,62 @@
+"""Reads the config of a model, the only place that does; what it says must not contradict itself."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.models.opening import opening
+
+
+def model_config(
+    source: str,
+    *,
+    kind: Any = None,
+    words: str = "a model",
+    hint: str = "",
+    changes: Mapping[str, Any] | None = None,
+) -> Any:
+    """The config of a model, as transformers has it.
+
+    Args:
+        source: Folder or Hub id.
+        kind: The class of the config; None is what the config says itself.
+        words: What the model should be of.
+        hint: What to do where it cannot be loaded.
+        changes: What it is to say instead.
+
+    Raises:
+        OochubError: No config that can be read, one of an unknown architecture, or `num_labels` and `id2label` that
+            do not fit each other.
+    """
+    import transformers
+
+    import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
+
+    folder = Path(source)
+    if not folder.is_dir() and (folder.is_absolute() or len(folder.parts) > 2):
+        raise OochubError(f"No model at {source}: the folder does not exist. {hint or '`oochub train` makes one.'}")
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise OochubError(
+            f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the same "
+            "`oochub train` command again: it goes on."
+        )
+    with opening(source, words=words, hint=hint):
+        content, _ = transformers.PreTrainedConfig.get_config_dict(source)
+    _check_labels(content, source)
+    with opening(source, words=words, hint=hint):
+        return (kind or transformers.AutoConfig).from_pretrained(source, trust_remote_code=False, **(changes or {}))
+
+
+def _check_labels(content: Mapping[str, Any], source: str) -> None:
+    names, count = content.get("id2label"), content.get("num_labels")
+    if names is None:
+        return
+    what = f"config.json of {source}: id2label"
+    numbers = [str(number) for number in range(len(names))] if isinstance(names, Mapping) else []
+    if not numbers or sorted(map(str, names)) != sorted(numbers):
+        raise OochubError(f"{what} must name the outputs 0, 1, ... of the model, got {str(names)[:100]}. Mend it.")
+    if not all(isinstance(name, str) for name in names.values()):
+        raise OochubError(f"{what} must be text for each output, got {str(dict(names))[:100]}. Mend it.")
+    if count is not None and count != len(names):
+        raise OochubError(f"{what} names {len(names)} outputs, and num_labels says {count}. Mend the wrong one.")

@@ -1,0 +1,154 @@
+"""Opens the weights of a model, the only place that does: what makes its outputs comes from the file, all of it."""
+
+import copy
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from oochub.errors import OochubError, OochubWarning
+from oochub.models.model_config import model_config
+from oochub.models.opening import opening
+
+_SHOWN = 5
+_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+
+
+class Pretrained(NamedTuple):
+    """A model, float32 and in evaluation mode, and the names of the weights of its file that it has no place for."""
+
+    model: Any
+    unexpected: tuple[str, ...]
+
+
+def pretrained(
+    auto: Any,
+    source: str,
+    *,
+    probe: Callable[[], Mapping[str, torch.Tensor]],
+    words: str = "a model",
+    hint: str = "",
+    changes: Mapping[str, Any] | None = None,
+) -> Pretrained:
+    """A model with its weights.
+
+    Every weight that the logits depend on must stand in the file, in its shape: transformers would draw the others at
+    random. Tied weights and buffers that are computed are no weights of the file. A weight that the logits do not
+    depend on may miss.
+
+    Args:
+        auto: The class that opens it, such as `transformers.AutoModelForImageClassification`.
+        source: Folder or Hub id; safetensors only, for a pickle can run code.
+        probe: Makes inputs of the model, to see what its logits depend on.
+        words: What it should be of.
+        hint: What to do where it cannot be loaded.
+        changes: What its config is to say instead, for training. Its head may then be new, and every weight whose
+            shape the changes set.
+
+    Raises:
+        OochubError: No such model, or weights that do not fit; they are named. Its outputs are not finite.
+
+    Warns:
+        OochubWarning: The file has weights that the model has no place for.
+    """
+    import transformers
+
+    kind = auto.config_class if issubclass(auto, transformers.PreTrainedModel) else None
+    config = model_config(source, kind=kind, words=words, hint=hint, changes=changes)
+    _refuse_pickles(source)
+    with opening(source, words=words, hint=hint):
+        model, loading = auto.from_pretrained(
+            source,
+            config=config,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are looked at below, with better words
+            use_safetensors=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+        )
+    missing = {key for key in loading["missing_keys"] if not key.endswith(".num_batches_tracked")}  # read in training
+    mismatched = {key: (tuple(given), tuple(wanted)) for key, given, wanted in loading["mismatched_keys"]}
+    if changes is not None and (missing or mismatched):
+        shapes = _shapes(auto, model_config(source))
+        mismatched = {key: both for key, both in mismatched.items() if shapes.get(key) != both[0]}
+        head = _head(auto, model, {*missing, *mismatched})
+        missing, mismatched = missing - head, {key: both for key, both in mismatched.items() if key not in head}
+    with torch.enable_grad(), opening(source, words=words, hint=hint):
+        logits = model(**probe()).logits
+    unused = _unused(model, logits, {*missing, *mismatched})
+    unexpected = tuple(sorted(loading["unexpected_keys"]))
+    _refuse(sorted(missing - unused), {k: v for k, v in mismatched.items() if k not in unused}, unexpected, source)
+    if not logits.isfinite().all():
+        raise OochubError(f"{source} gives outputs that are not finite: its weights are damaged. Get the file again.")
+    if unexpected:
+        warnings.warn(
+            f"{source}: {_listed(unexpected, 'weight')} of the file have no place in {type(model).__name__} and were "
+            "left out. That is as it should be where it was taken from a larger model.",
+            OochubWarning,
+            stacklevel=2,
+        )
+    return Pretrained(model, unexpected)
+
+
+def _refuse_pickles(source: str) -> None:
+    folder = Path(source)
+    pickles = [name for name in _PICKLES if (folder / name).is_file()]
+    if pickles and not [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]:
+        raise OochubError(
+            f"The weights of {source} are a pickle ({pickles[0]}), which can run code when it is opened: only "
+            "safetensors are read. Where you trust it, open it yourself and write it again with "
+            "model.save_pretrained(FOLDER)."
+        )
+
+
+def _refuse(
+    missing: Collection[str],
+    mismatched: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+    unexpected: Collection[str],
+    source: str,
+) -> None:
+    if not missing and not mismatched:
+        return
+    shapes = [f"{key} is {given} in the file, {wanted} in the model" for key, (given, wanted) in mismatched.items()]
+    faults = [f"{_listed(missing, 'weight')} missing"] if missing else []
+    faults += [f"{len(shapes)} of another shape ({'; '.join(shapes[:_SHOWN])})"] if shapes else []
+    others = f" The file has {_listed(unexpected, 'weight')} that the model does not know." if unexpected else ""
+    raise OochubError(
+        f"The weights of {source} do not fit its config: {' and '.join(faults)}. Without them its outputs would be "
+        f"random.{others} Get the file again; a model without a head for its classes gets one by "
+        "`oochub train --model MODEL`."
+    )
+
+
+def _listed(names: Collection[str], noun: str) -> str:
+    """2 weights (a.weight, a.bias)."""
+    shown = ", ".join(sorted(names)[:_SHOWN])
+    return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown}{', ...' if len(names) > _SHOWN else ''})"
+
+
+def _unused(model: Any, logits: torch.Tensor, keys: Collection[str]) -> set[str]:
+    """Those of the parameters that the logits do not depend on."""
+    parameters = {key: parameter for key, parameter in model.named_parameters() if key in keys}
+    if not parameters:
+        return set()
+    gradients = torch.autograd.grad(logits.sum(), list(parameters.values()), allow_unused=True)
+    return {key for key, gradient in zip(parameters, gradients, strict=True) if gradient is None}
+
+
+def _head(auto: Any, model: Any, keys: Collection[str]) -> set[str]:
+    """Those of the weights that are the head's: outside the encoder, or of a layer whose shape the labels set."""
+    if model.base_model is not model:
+        return {key for key in keys if not key.startswith(f"{model.base_model_prefix}.")}
+    more = copy.deepcopy(model.config)
+    more.num_labels += 1
+    shapes, others = _shapes(auto, model.config), _shapes(auto, more)
+    layers = {key.rpartition(".")[0] for key in shapes if shapes[key] != others[key]}
+    return {key for key in keys if key.rpartition(".")[0] in layers}
+
+
+def _shapes(auto: Any, config: Any) -> dict[str, tuple[int, ...]]:
+    """The shape of every weight of a model of this config; it takes no memory."""
+    with torch.device("meta"):
+        return {key: tuple(weight.shape) for key, weight in auto.from_config(config).state_dict().items()}

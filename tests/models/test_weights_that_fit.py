@@ -1,0 +1,180 @@
+"""Weights that do not fit a model are an error that names them, never random ones in their place."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from datasets import ClassLabel, Dataset, Features, Value
+from datasets import Image as ImageFeature
+from input_rows import tokenizer
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+import oochub
+from oochub.errors import OochubError, OochubWarning
+from oochub.trainers.backbone import backbone
+
+SIZE = 16
+HEAD = "classifier.1.weight"
+STEM = "resnet.embedder.embedder.convolution.weight"
+
+
+def resnet(folder: Path, *, classes: int = 2) -> Path:
+    """A ResNet of 16 channels with its image processor."""
+    config = transformers.ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=classes
+    )
+    torch.manual_seed(0)
+    transformers.ResNetForImageClassification(config).save_pretrained(folder)
+    transformers.ViTImageProcessorPil(size={"height": SIZE, "width": SIZE}).save_pretrained(folder)
+    return folder
+
+
+def changed(folder: Path, change: Callable[[dict[str, torch.Tensor]], Any]) -> Path:
+    """The same folder after a change of its weights by name."""
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def pictures(rows: int = 3) -> Dataset:
+    features = Features({"image": ImageFeature(), "label": ClassLabel(names=["LABEL_0", "LABEL_1"])})
+    images = [Image.new("RGB", (20, 20), (40 * k, 90, 200 - 40 * k)) for k in range(rows)]
+    return Dataset.from_dict({"image": images, "label": [k % 2 for k in range(rows)]}, features)
+
+
+def renamed(weights: dict[str, torch.Tensor]) -> None:
+    for name in [name for name in weights if name.startswith("resnet.encoder")]:
+        weights[name.replace("resnet.encoder", "backbone.encoder")] = weights.pop(name)
+
+
+FAULTS = {
+    "renamed": (renamed, r"\d+ weights \(resnet\.encoder.*missing.*The file has \d+ weights \(backbone\.encoder"),
+    "a tensor less": (lambda w: w.pop(HEAD), r"1 weight \(classifier\.1\.weight\) missing"),
+    "a statistic less": (
+        lambda w: w.pop("resnet.embedder.embedder.normalization.running_var"),
+        "running_var\\) missing",
+    ),
+    "another shape": (
+        lambda w: w.update({STEM: w[STEM][:, :, :3, :3].contiguous()}),
+        r"convolution\.weight is \(8, 3, 3, 3\) in the file, \(8, 3, 7, 7\) in the model",
+    ),
+    "a head of other classes": (
+        lambda w: w.update({HEAD: torch.zeros(5, 16)}),
+        r"classifier\.1\.weight is \(5, 16\) in the file, \(2, 16\) in the model",
+    ),
+    "all of another model": (lambda w: (w.clear(), w.update({"a": torch.zeros(1)})), "missing"),
+    "not finite": (lambda w: w[STEM].fill_(float("nan")), "not finite"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_weights_that_do_not_fit_are_named(fault: str, tmp_path: Path) -> None:
+    """Fault planted: the result of `_refuse` not asked for; the logits then differ from run to run."""
+    change, words = FAULTS[fault]
+    folder = changed(resnet(tmp_path / "resnet"), change)
+    with pytest.raises(OochubError, match=words):
+        oochub.predict(folder, pictures())
+
+
+def test_unexpected_weights_are_said_and_kept(tmp_path: Path) -> None:
+    """Fault planted: the names not written into the provenance."""
+    folder = resnet(tmp_path / "resnet")
+    expected = oochub.predict(folder, pictures()).logits
+    changed(folder, lambda weights: weights.update({"text.bias": torch.zeros(2), "text.weight": torch.zeros(2, 2)}))
+    with pytest.warns(OochubWarning, match=r"2 weights \(text\.bias, text\.weight\) of the file have no place"):
+        predictions = oochub.predict(folder, pictures(), out=tmp_path / "p.parquet")
+    stored = oochub.Predictions.load(tmp_path / "p.parquet").metadata.provenance
+    assert stored["unexpected_weights"] == ["text.bias", "text.weight"]
+    torch.testing.assert_close(torch.tensor(predictions.logits), torch.tensor(expected), rtol=0, atol=0)
+
+
+def clip(folder: Path) -> Path:
+    """A whole CLIP, of which an image classifier takes the vision tower."""
+    tower = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.CLIPConfig(
+        text_config={**tower, "vocab_size": 20, "max_position_embeddings": 8},
+        vision_config={**tower, "image_size": SIZE, "patch_size": 8},
+        projection_dim=8,
+    )
+    transformers.CLIPModel(config).save_pretrained(folder)
+    transformers.CLIPImageProcessorPil(
+        size={"shortest_edge": SIZE}, crop_size={"height": SIZE, "width": SIZE}
+    ).save_pretrained(folder)
+    return folder
+
+
+def test_the_vision_tower_of_a_clip(tmp_path: Path) -> None:
+    """Training takes it with a warning and a new head; prediction has no head to take."""
+    folder = clip(tmp_path / "clip")
+    with pytest.warns(OochubWarning, match=r"\d+ weights \(logit_scale, text_"):
+        model, _ = backbone(str(folder), class_names=["a", "b", "c"])
+    stored = load_file(folder / "model.safetensors")
+    for name, weight in model.vision_model.state_dict().items():
+        torch.testing.assert_close(weight, stored[f"vision_model.{name.removeprefix('vision_model.')}"])
+    with pytest.raises(OochubError, match=r"2 weights \(classifier\.bias, classifier\.weight\) missing.*oochub train"):
+        oochub.predict(folder, pictures())
+    changed(folder, lambda weights: weights.pop("vision_model.post_layernorm.bias"))  # the logits do not see it
+    with pytest.warns(OochubWarning):
+        backbone(str(folder), class_names=["a", "b", "c"])
+    changed(folder, lambda weights: weights.pop("vision_model.encoder.layers.0.mlp.fc1.bias"))
+    with pytest.raises(OochubError, match=r"1 weight \(vision_model.*fc1\.bias\) missing"):
+        backbone(str(folder), class_names=["a", "b", "c"])
+
+
+def test_training_asks_for_a_new_head_and_no_more(tmp_path: Path) -> None:
+    """Fault planted: every mismatched weight let through where the label count is another."""
+    folder = resnet(tmp_path / "resnet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model, _ = backbone(str(folder), class_names=["a", "b", "c"])
+    assert model.config.num_labels == 3
+    torch.testing.assert_close(model.state_dict()[STEM], load_file(folder / "model.safetensors")[STEM])
+    changed(folder, lambda weights: weights.update({STEM: weights[STEM][:, :, :3, :3].contiguous()}))
+    with pytest.raises(OochubError, match=r"convolution\.weight is \(8, 3, 3, 3\)"):
+        backbone(str(folder), class_names=["a", "b", "c"])
+    changed(
+        resnet(folder),
+        lambda weights: (
+            weights.pop("resnet.encoder.stages.0.layers.0.shortcut.convolution.weight", None) or weights.pop(STEM)
+        ),
+    )
+    with pytest.raises(OochubError, match=r"1 weight \(resnet\..*\) missing"):
+        backbone(str(folder), class_names=["a", "b", "c"])
+
+
+def test_a_pooler_that_the_features_come_from(tmp_path: Path) -> None:
+    """A masked language model has none: its classifier would see a random projection."""
+    words = tokenizer()
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = transformers.BertConfig(vocab_size=len(words), max_position_embeddings=12, **shape)
+    words.save_pretrained(tmp_path / "bert")
+    kind = oochub.catalog.get("input", "texts")
+    transformers.BertForMaskedLM(config).save_pretrained(tmp_path / "bert")
+    with pytest.raises(OochubError, match=r"bert\.pooler\.dense\.weight\) missing"):
+        backbone(str(tmp_path / "bert"), class_names=["a", "b"], kind=kind)
+    transformers.BertModel(config).save_pretrained(tmp_path / "bert")
+    backbone(str(tmp_path / "bert"), class_names=["a", "b"], kind=kind)
+
+
+def test_tied_weights_are_no_false_alarm(tmp_path: Path) -> None:
+    """A weight that stands in the file once and is used twice, and buffers that are computed."""
+    words = tokenizer()
+    config = transformers.AlbertConfig(
+        vocab_size=len(words), embedding_size=8, hidden_size=16, num_attention_heads=2, intermediate_size=16
+    )
+    words.save_pretrained(tmp_path)
+    transformers.AlbertForSequenceClassification(config).save_pretrained(tmp_path)
+    rows = Dataset.from_dict(
+        {"text": ["a book", "good"], "label": [0, 1]},
+        Features({"text": Value("string"), "label": ClassLabel(num_classes=2)}),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OochubWarning)
+        first, second = (oochub.predict(tmp_path, rows).logits for _ in range(2))
+    assert (first == second).all()
