@@ -14,6 +14,7 @@ from oochub.build_record import BuildRecord
 from oochub.dataset_cards.card import card
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole, written_whole
+from oochub.parquet_file import seal
 
 
 def parquet_repository(
@@ -68,6 +69,7 @@ def _named_by_content(built: Path, target: Path, benchmark: str, splits: list[st
     names: dict[str, list[str]] = {}
     for split in splits:
         for file in sorted(built.glob(f"{benchmark}-{split}*.parquet")):
+            seal(file)
             with file.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()[:12]
             renamed = file.rename(target / file.name.replace(f"{benchmark}-{split}", f"{split}-{digest}"))

@@ -19,7 +19,7 @@ ORDER = (
     "errors",
     "files reading vocabulary metric provenance stop_signals",
     "picture_file",
-    "stats",
+    "stats parquet_file",
     "schema parameters",
     "sides build_record",
     "benchmark",

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 import typer
 
 from oochub.files import written_whole
+from oochub.parquet_file import read_parquet
 from oochub.report import numbers
 from oochub.studies.demo.results_numbers import BEATS, ORACLE, SAME, TASKS, WORSE, MethodResult, method_results
 from oochub.studies.demo.results_picture import draw
@@ -144,8 +144,8 @@ def main(
     picture: Annotated[Path, typer.Option(help="Its picture.")] = PICTURE,
 ) -> None:
     """Writes the page and the picture."""
-    about = json.loads(pq.read_schema(table).metadata[b"oochub"])
-    runs = pd.read_parquet(table)
+    stored = read_parquet(table).table
+    about, runs = json.loads(stored.schema.metadata[b"oochub"]), stored.to_pandas()
     with written_whole(out) as draft:
         draft.write_text(page(runs, about), "utf-8")
     draw(runs, picture)

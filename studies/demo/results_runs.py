@@ -11,14 +11,13 @@ from typing import Annotated, Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 
 from oochub import catalog
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
-from oochub.files import written_whole
+from oochub.parquet_file import write_parquet
 from oochub.schema import from_json
 from oochub.sweep.measurement import measure
 from oochub.sweep.read_recipe import read_recipe
@@ -114,8 +113,7 @@ def write(tables: list[pd.DataFrame], planned: list[tuple[str, str]], target: Pa
     }
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), KEY: json.dumps(about).encode()})
-    with written_whole(target) as draft:
-        pq.write_table(arrow, draft)
+    write_parquet(arrow, target)
 
 
 def main(

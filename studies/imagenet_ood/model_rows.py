@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.evaluation.present_classes import Classes
 from oochub.files import written_whole
+from oochub.parquet_file import read_parquet, write_parquet
 from oochub.report.detection_records import DetectionRow
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile
 from oochub.studies.imagenet_ood.model_list import StudiedModel
@@ -42,6 +43,7 @@ def model_rows(
         OochubError: The model cannot be loaded, or a detector cannot be fitted.
     """
     import pandas as pd
+    import pyarrow as pa
 
     random = model.seed is not None
     to_predict = [item for item in wanted if own_reference is None or item.name != TRAINING]
@@ -50,7 +52,7 @@ def model_rows(
     now = _content(model, plan, to_predict, extractor, own_reference)
     rows, note = folder / "rows" / f"{model.name}.parquet", folder / "rows" / f"{model.name}.json"
     if rows.is_file() and note.is_file() and _covers(json.loads(note.read_text("utf-8")), now):
-        frame = pd.read_parquet(rows)
+        frame: pd.DataFrame = read_parquet(rows).table.to_pandas()
         places = zip(frame["in"], frame["out"], frame["detector"], strict=True)
         in_plan = [(inside, outside) in pairs and key in keys for inside, outside, key in places]
         return frame[in_plan].reset_index(drop=True)
@@ -80,8 +82,7 @@ def model_rows(
     frame["seed"] = pd.array([model.seed] * len(frame), dtype="Int64")
     frame = frame[list(COLUMNS)]
     note.unlink(missing_ok=True)
-    with written_whole(rows) as draft:
-        frame.to_parquet(draft, index=False)
+    write_parquet(pa.Table.from_pandas(frame, preserve_index=False), rows)
     with written_whole(note) as draft:
         draft.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", "utf-8")
     return frame

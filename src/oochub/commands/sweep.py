@@ -60,9 +60,9 @@ def sweep(
         raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
     from functools import partial
 
-    import pandas as pd
     from rich.table import Column, Table
 
+    from oochub.parquet_file import read_parquet
     from oochub.sweep.measurement import check_raw_folders, measure
     from oochub.sweep.sweep import feature_sweep
     from oochub.sweep.sweep import sweep as run
@@ -80,10 +80,10 @@ def sweep(
         result = run(plan, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only or ())
     if not as_json:
         table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
-        for row in selection_rows(pd.read_parquet(result.selected)):
+        for row in selection_rows(read_parquet(result.selected).table.to_pandas()):
             table.add_row(*row)
         out_console.print(table)
-        for sentence in unselected(pd.read_parquet(result.table)):
+        for sentence in unselected(read_parquet(result.table).table.to_pandas()):
             out_console.print(sentence, markup=False)
     done({key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}, as_json)
     if result.failed:

@@ -20,6 +20,7 @@ from oochub.data.criterion_arguments import Arguments, check_arguments, check_co
 from oochub.data.load import check_options, split_name
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole
+from oochub.parquet_file import seal
 
 _FILE = 500_000_000  # bytes after which a new file begins, as `datasets` does
 
@@ -131,6 +132,7 @@ def _write(part: datasets.Dataset, folder: Path, split: str) -> list[str]:
             bar.update(end - start)
             start = end
         writer.finalize()
+        seal(draft)
         with draft.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()[:12]
         names.append(draft.rename(folder / f"{split}-{len(names):05d}-{digest}.parquet").name)

@@ -96,9 +96,10 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
             raise OochubError(f"The model has no output for {spec.name}, only {', '.join(data.class_names[:6])}, ...")
         logit = np.stack(rows.column("logits").to_numpy())[:, number]
         parts.append(_replaced(rows, columns, spec.features(gist="challenge_gist" in columns), logit))
-    return Predictions(
-        pa.concat_tables(parts),
-        replace(meta, kind="classes", config=name, facts=facts, class_names=tuple(names), task_of=meta.config),
+    return replace(
+        data,
+        table=pa.concat_tables(parts),
+        metadata=replace(meta, kind="classes", config=name, facts=facts, class_names=tuple(names), task_of=meta.config),
     )
 
 

@@ -20,7 +20,7 @@ from oochub.evaluation.mistakes import mistakes
 from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
 from oochub.evaluation.row_sets import row_sets, slice_of
 from oochub.metric import MetricFacts, facts_of
-from oochub.prediction.concatenate import concatenate
+from oochub.prediction.concatenate import common_integrity, concatenate
 from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
@@ -148,6 +148,7 @@ def evaluate(
                 rows=len(predictions),
                 fingerprint=predictions.metadata.fingerprint,
                 sha256=predictions.digest,
+                integrity=common_integrity(opened),
             ),
             command=_command(
                 files,

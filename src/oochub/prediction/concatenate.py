@@ -1,12 +1,13 @@
 """Joins predictions of one model on several splits or sets."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from oochub.errors import OochubError
+from oochub.parquet_file import Integrity
 from oochub.prediction.metadata import row_counts
 from oochub.prediction.predictions import Predictions
 from oochub.schema import to_json
@@ -35,4 +36,10 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions:
     table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
     digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
     rows = row_counts(table.column("split").to_pylist())
-    return Predictions(table, replace(first.metadata, fingerprint=digest, rows=rows))
+    return Predictions(table, replace(first.metadata, fingerprint=digest, rows=rows), common_integrity(parts))
+
+
+def common_integrity(parts: Iterable[Predictions]) -> Integrity | None:
+    """What holds of several predictions together: "not checked" where one file was not; None for rows in memory."""
+    found = {part.integrity for part in parts}
+    return "not checked" if "not checked" in found else "checked" if "checked" in found else None

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.files import written_whole
 from oochub.output import Output, column_of, output_of, output_of_columns, vectors
+from oochub.parquet_file import Integrity, read_parquet, write_parquet
 from oochub.prediction.metadata import Metadata, PredictedBy, check_rows, read_metadata, row_counts
 from oochub.schema import to_json
 
@@ -36,6 +35,7 @@ class Predictions:
             float32 (n, c); columns of class names hold the names; `thumbnail`, where present, a small JPEG of some
             rows.
         metadata: What the predictions say of themselves; JSON types are read into a `Metadata`.
+        integrity: Of a file that was read, whether its bytes were compared with its seal; None for rows in memory.
 
     Raises:
         OochubError: A required column is missing, an example occurs twice in a split or is missing, logits are not
@@ -44,6 +44,7 @@ class Predictions:
 
     table: pa.Table
     metadata: Metadata
+    integrity: Integrity | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.metadata, Mapping):
@@ -58,10 +59,7 @@ class Predictions:
             raise OochubError(
                 f"No predictions at {path}. `oochub predict MODEL BENCHMARK/CONFIG --out {path}` makes them."
             )
-        try:
-            table = pq.read_table(path)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise OochubError(f"{path} is not a Parquet file, or is cut off ({error}). Make it again.") from error
+        table, integrity = read_parquet(path)
         metadata = (table.schema.metadata or {}).get(_KEY)
         if metadata is None:
             raise OochubError(
@@ -69,7 +67,7 @@ class Predictions:
                 "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
             )
         try:
-            return cls(table.replace_schema_metadata(None), json.loads(metadata))
+            return cls(table.replace_schema_metadata(None), json.loads(metadata), integrity)
         except (OochubError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise OochubError(f"{path}: {error}") from None
 
@@ -201,11 +199,9 @@ class Predictions:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Writes the table as Parquet with the metadata in its schema; whole or not at all."""
+        """Writes the table as Parquet with the metadata in its schema, sealed; whole or not at all."""
         metadata = {_KEY: json.dumps(to_json(self.metadata), sort_keys=True).encode()}
-        with written_whole(path) as draft:
-            pq.write_table(self.table.replace_schema_metadata(metadata), draft, compression="zstd")
-        return Path(path)
+        return write_parquet(self.table.replace_schema_metadata(metadata), path)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -297,4 +293,5 @@ class Predictions:
 
     def with_table(self, table: pa.Table) -> "Predictions":
         """The same predictions with other rows or columns."""
-        return Predictions(table, replace(self.metadata, rows=row_counts(table.column("split").to_pylist())))
+        rows = row_counts(table.column("split").to_pylist())
+        return replace(self, table=table, metadata=replace(self.metadata, rows=rows))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oochub.parquet_file import Integrity
 from oochub.prediction.metadata import Training
 from oochub.schema import optional
 from oochub.sides import Form
@@ -104,12 +105,22 @@ class EvaluatedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionsSource:
-    """The predictions that were evaluated: file name, rows, the data's fingerprint, and a digest of what was said."""
+    """The predictions that were evaluated.
+
+    Attributes:
+        file: Names of the files, or "in memory".
+        rows: How many.
+        fingerprint: Of the data.
+        sha256: Digest of examples, truth and answers.
+        integrity: Whether the bytes of every file were compared with a seal; None where there was no file, or where a
+            report of before does not say.
+    """
 
     file: str
     rows: int
     fingerprint: str
     sha256: str
+    integrity: Integrity | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

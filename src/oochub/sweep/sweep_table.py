@@ -7,9 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from oochub.files import written_whole
+from oochub.parquet_file import write_parquet
 from oochub.report import numbers
 from oochub.sweep.runs import Run, RunResult, words
 from oochub.sweep.selection import rule_words, scores, selected
@@ -77,8 +76,7 @@ def write_table(table: pd.DataFrame, path: Path, recipe: SweepRecipe) -> None:
     about = {"sweep": recipe.name, "source": recipe.source, "rule": recipe.select, "rule_is": rule_words(recipe.select)}
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _KEY: json.dumps(about).encode()})
-    with written_whole(path) as draft:
-        pq.write_table(arrow, draft)
+    write_parquet(arrow, path)
 
 
 def selection_rows(selection: pd.DataFrame) -> list[list[str]]:

@@ -1,0 +1,130 @@
+"""Parquet files that notice bit rot: written with page checksums and a seal over every byte, checked when read.
+
+Checksums of pages leave out what says how to read them: the footer and the headers of pages. The seal, a mark of 16
+bytes and the SHA-256 of all others, covers these too. It stands between the last column and the footer: a footer
+counts its columns from the file's start, so every other reader of Parquet skips it, and a tool that writes the file
+anew drops it, so that a seal is never stale.
+"""
+
+import hashlib
+import mmap
+import os
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from oochub.errors import OochubError
+from oochub.files import written_whole
+
+Integrity = Literal["checked", "not checked"]
+
+_MARK = b"\x8foochub seal 1\r\n"
+_SEAL = len(_MARK) + hashlib.sha256().digest_size
+_TAIL = 8  # the footer's length in 4 bytes, and PAR1
+_FEW = 4  # bytes of a mark that may be damaged: it is still known for one
+
+
+class StoredTable(NamedTuple):
+    """A table that was read, and whether its bytes were compared with a seal ("checked") or it has none."""
+
+    table: pa.Table
+    integrity: Integrity
+
+
+def write_parquet(table: pa.Table, path: str | Path) -> Path:
+    """Writes a table as Parquet, whole or not at all, with page checksums and a seal.
+
+    Args:
+        table: With what it says of itself in the metadata of its schema.
+        path: The file.
+
+    Raises:
+        OochubError: The file cannot be written.
+
+    >>> import tempfile
+    >>> path = write_parquet(pa.table({"n": [1, 2]}), Path(tempfile.mkdtemp()) / "n.parquet")
+    >>> read_parquet(path).table.column("n").to_pylist(), read_parquet(path).integrity
+    ([1, 2], 'checked')
+    """
+    with written_whole(path) as draft:
+        pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
+        seal(draft)
+    return Path(path)
+
+
+def read_parquet(path: str | Path) -> StoredTable:
+    """Reads a Parquet file and checks what there is to check: its seal, the checksums of its pages, its values.
+
+    Raises:
+        OochubError: No such file, not Parquet, or one that was damaged since it was written.
+    """
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise OochubError(f"No Parquet file at {path}. Give the path of one.")
+    try:
+        integrity = _check_seal(path)
+        table = pq.read_table(path, page_checksum_verification=True)
+        if integrity == "not checked":  # damage may be anywhere: offsets and texts are looked at too
+            table.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        why = str(error).partition("\n")[0]
+        raise OochubError(f"{path} is not a Parquet file, or is cut off or damaged: {why}. Make it again.") from error
+    return StoredTable(table, integrity)
+
+
+def seal(path: str | Path) -> None:
+    """Seals a finished Parquet file, of any writer, in place; one that has a seal gets no second one.
+
+    For a draft that nobody else reads: a kill in the middle leaves it broken.
+    """
+    with Path(path).open("r+b") as file:
+        place = _place(file.fileno())
+        if place is None or _is_mark(_before(file.fileno(), place)):
+            return
+        digest = hashlib.file_digest(file, "sha256").digest()
+        file.seek(place)
+        footer = file.read()
+        file.seek(place)
+        file.write(_MARK + digest + footer)
+
+
+def _check_seal(path: Path) -> Integrity:
+    """Compares a file with its seal.
+
+    Raises:
+        OochubError: They differ.
+    """
+    with path.open("rb") as file:
+        place = _place(file.fileno())
+        if place is None or not _is_mark(seal := _before(file.fileno(), place)):
+            return "not checked"
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            view = memoryview(content)
+            digest = hashlib.sha256(view[: place - _SEAL])
+            digest.update(view[place:])
+            view.release()
+    if seal != _MARK + digest.digest():
+        raise OochubError(
+            f"{path} was damaged after it was written: its bytes do not fit its seal. Copy it again, or make it again."
+        )
+    return "checked"
+
+
+def _place(file: int) -> int | None:
+    """Where the footer of an open file begins; None where its end is not that of Parquet."""
+    size = os.fstat(file).st_size
+    tail = os.pread(file, _TAIL, max(size - _TAIL, 0))
+    place = size - _TAIL - int.from_bytes(tail[:4], "little")
+    return place if place >= 0 and tail[4:] == b"PAR1" else None
+
+
+def _before(file: int, place: int) -> bytes:
+    """The bytes before the footer of an open file, as many as a seal has."""
+    return os.pread(file, _SEAL, max(place - _SEAL, 0))
+
+
+def _is_mark(start: bytes) -> bool:
+    """Whether bytes begin with the mark, a few of its bytes damaged or not."""
+    return sum(one == other for one, other in zip(start, _MARK, strict=False)) >= len(_MARK) - _FEW
