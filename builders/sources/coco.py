@@ -1,19 +1,18 @@
 """Reads COCO and COCO-Stuff annotations into one table: how much of each image each of 171 classes takes."""
 
-import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
+from oochub.builders.sources.coco_file import OTHER, CocoFile
 from oochub.builders.sources.coco_masks import mask_areas
 from oochub.errors import OochubError, unknown_name
-
-_OTHER = 183  # COCO-Stuff's "other": everything that is none of the stuff classes; dropped
 
 _YEARS = ("train2017", "val2017")
 _COLUMN = np.full(256, -1, dtype=np.int64)
@@ -43,6 +42,27 @@ class CocoTable:
 
 
 AREAS = ("field", "mask", "union")
+_NO_LICENSE = -1
+_ROUNDING = 1e-6  # by which the area of an outline around a whole picture may exceed it
+
+
+class _Images(NamedTuple):
+    """The images of the instances files, in order of their ids."""
+
+    image_id: NDArray[np.int64]
+    size: NDArray[np.int64]
+    file_name: list[str]
+    license: list[str]
+    source_url: list[str]
+
+
+class _Columns(NamedTuple):
+    """What is kept of one file: its checked columns without its records, and those that `read_coco` asks for."""
+
+    content: CocoFile
+    area: NDArray[np.float64]
+    masked: NDArray[np.int64]
+    mask_size: NDArray[np.int64]
 
 
 def read_coco(folder: Path, *, area: str = "field") -> CocoTable:
@@ -56,143 +76,146 @@ def read_coco(folder: Path, *, area: str = "field") -> CocoTable:
             "union" counts a pixel once where masks of a class overlap. The last two need pycocotools.
 
     Raises:
-        OochubError: An unknown `area`, a file that is not complete JSON or lacks a field, an image id that occurs
-            twice, an annotation of an image or a category that is not declared, an image without size.
+        OochubError: An unknown `area`; a file that `CocoFile.read` refuses; an image id in both halves, or two ids
+            with one file; images without one annotation, or an annotation of an image that no instances file lists;
+            an `area` that is not between 0 and the pixels of its image; run lengths, or an image of a stuff file, of
+            another size than the image.
 
     Source: the rule of the authors' loader (NOOCH, Appendix B): the field `area` summed, category 183 dropped.
     """
     if area not in AREAS:
         raise unknown_name("area", area, AREAS)
     annotations = folder / ("annotations" if (folder / "annotations").is_dir() else "annotations-json")
-    columns: list[dict[str, Any]] = []
-    pending = []
+    halves, read = [], []
     files = [annotations / f"{kind}_{year}.json" for kind in ("instances", "stuff") for year in _YEARS]
     for file in tqdm(files, desc="Reading annotations", unit="file", disable=None, leave=False):
-        content = _load(file)
-        _check_categories(file, content["categories"])
-        if file.name.startswith("instances"):
-            columns += _images(file, content)
-        pending.append((file, *_annotation_columns(file, content, area)))
+        content = CocoFile.read(file)
+        if content.kind == "instances":
+            halves.append(_images(content))
+        read.append(_columns(content, area))
         del content
-    return _tabulate(columns, pending)
+    return _tabulate(_together(annotations, halves), read)
 
 
-def _load(file: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(file.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise OochubError(
-            f"{file} is not complete JSON ({error}). Its download or its unpacking broke off: fetch it again."
-        ) from error
-    for key in ("images", "annotations", "categories"):
-        if not isinstance(content, dict) or not isinstance(content.get(key), list):
-            raise OochubError(f"{file} has no list {key!r}, so it is not a COCO annotation file.")
-    return content
+def _images(content: CocoFile) -> _Images:
+    images, year = content.images, content.file.stem.rpartition("_")[2]
+    licenses = images.whole_numbers("license", default=_NO_LICENSE).tolist()
+    sources = (images.texts(key, default="") for key in ("flickr_url", "coco_url"))
+    return _Images(
+        content.image_id,
+        content.size,
+        [f"{year}/{name.rpartition('/')[2]}" for name in images.texts("file_name")],
+        [content.licenses.get(number, "") for number in licenses],
+        [flickr or coco for flickr, coco in zip(*sources, strict=True)],
+    )
 
 
-def _check_categories(file: Path, categories: list[dict[str, Any]]) -> None:
-    names = {number: name for name, number in CATEGORY_IDS.items()} | {_OTHER: "other"}
-    for category in categories:
-        number, name = category["id"], str(category["name"]).replace(" ", "_")
-        if names.get(number) != name:
-            raise OochubError(
-                f"{file} calls category {number} {name!r}; in COCO and COCO-Stuff 2017 it is {names.get(number)!r}. "
-                "Only files with the official categories give the official contexts."
-            )
+def _columns(content: CocoFile, of: str) -> _Columns:
+    if of == "field":
+        area = content.annotations.numbers("area")
+    else:
+        sizes = dict(zip(content.image_id.tolist(), map(tuple, content.size.tolist()), strict=True))
+        area = mask_areas(content.annotations.rows, sizes, union=of == "union", file=content.file)
+    return _Columns(
+        content.without_records(),
+        area,
+        *content.mask_sizes(),
+    )
 
 
-def _images(file: Path, content: dict[str, Any]) -> list[dict[str, Any]]:
-    year = file.stem.rpartition("_")[2]
-    licenses = {entry["id"]: entry["name"] for entry in content.get("licenses", [])}
-    rows = []
-    for image in content["images"]:
-        try:
-            row = {
-                "image_id": image["id"],
-                "file_name": f"{year}/{image['file_name'].rpartition('/')[2]}",
-                "pixels": image["height"] * image["width"],
-                "license": licenses.get(image.get("license"), ""),
-                "source_url": image.get("flickr_url", "") or image.get("coco_url", ""),
-                "file": file,
-            }
-        except KeyError as error:
-            raise OochubError(f"{file}: an image lacks the field {error}: {image}.") from error
-        if row["pixels"] <= 0:
-            raise OochubError(f"{file}: image {image['id']} has no size ({image['width']} x {image['height']}).")
-        rows.append(row)
-    return rows
-
-
-def _annotation_columns(file: Path, content: dict[str, Any], of: str) -> tuple[NDArray[Any], ...]:
-    annotations = content["annotations"]
-    n = len(annotations)
-    try:
-        image_id = np.fromiter((a["image_id"] for a in annotations), np.int64, n)
-        category = np.fromiter((a["category_id"] for a in annotations), np.int64, n)
-        if of == "field":
-            area = np.fromiter((a["area"] for a in annotations), np.float64, n)
-        else:
-            sizes = {image["id"]: (image["height"], image["width"]) for image in content["images"]}
-            area = mask_areas(annotations, sizes, union=of == "union")
-    except KeyError as error:
-        raise OochubError(f"{file}: an annotation lacks the field {error}.") from error
-    keep = category != _OTHER
-    return image_id[keep], category[keep], area[keep]
-
-
-def _tabulate(images: list[dict[str, Any]], pending: list[Any]) -> CocoTable:
-    ids = np.array([row["image_id"] for row in images], dtype=np.int64)
+def _together(annotations: Path, halves: Iterable[_Images]) -> _Images:
+    columns: list[Any] = [list(column) for column in zip(*halves, strict=True)]
+    ids = np.concatenate(columns[0])
     order = np.argsort(ids, kind="stable")
-    ids = ids[order]
-    twice = np.flatnonzero(ids[1:] == ids[:-1])
-    if len(twice):
-        files = sorted({images[order[twice[0] + k]]["file"].name for k in (0, 1)})
+    names, licenses, urls = ([one for half in column for one in half] for column in columns[2:])
+    images = _Images(
+        ids[order],
+        np.concatenate(columns[1])[order],
+        *([column[row] for row in order] for column in (names, licenses, urls)),
+    )
+    ids = images.image_id
+    if len(twice := ids[1:][ids[1:] == ids[:-1]]):
         raise OochubError(
-            f"{len(twice)} image ids occur twice, first {ids[twice[0]]} in {' and '.join(files)}. "
-            "Each image must be listed once: use the original files."
+            f"{len(twice):,} image ids of {annotations} occur twice, first {twice[0]}: in "
+            f"{' and '.join(f'instances_{year}.json' for year in _YEARS)}. Each image must be listed once: use the "
+            "original files."
         )
-    images = [images[i] for i in order]
-    pixels = np.array([row["pixels"] for row in images], dtype=np.float64)
-    area = np.zeros((len(ids), len(CATEGORY_IDS)))
+    seen: dict[str, int] = {}
+    for image_id, name in zip(ids.tolist(), images.file_name, strict=True):
+        if seen.setdefault(name, image_id) != image_id:
+            raise OochubError(
+                f"The images {seen[name]} and {image_id} have one file, {name}, in the instances files of "
+                f"{annotations}. An image has a file of its own: use the original files."
+            )
+    return images
+
+
+def _tabulate(images: _Images, read: Iterable[_Columns]) -> CocoTable:
+    pixels = images.size.astype(np.float64).prod(axis=1)
+    area = np.zeros((len(pixels), len(CATEGORY_IDS)))
     count = np.zeros(area.shape, dtype=np.int32)
-    for file, image_id, category, size in pending:
-        row = np.searchsorted(ids, image_id)
-        _check_annotations(file, ids, row, image_id, category, size)
-        column = _COLUMN[category]
-        np.add.at(area, (row, column), size / pixels[row])
-        np.add.at(count, (row, column), 1)
+    for columns in read:
+        row = _checked_rows(images, columns, pixels)
+        keep = columns.content.category != OTHER
+        place = (row[keep], _COLUMN[columns.content.category[keep]])
+        np.add.at(area, place, columns.area[keep] / pixels[place[0]])
+        np.add.at(count, place, 1)
     return CocoTable(
-        image_id=ids,
-        file_name=[row["file_name"] for row in images],
-        license=[row["license"] for row in images],
-        source_url=[row["source_url"] for row in images],
+        image_id=images.image_id,
+        file_name=images.file_name,
+        license=images.license,
+        source_url=images.source_url,
         area=area,
         count=count,
     )
 
 
-def _check_annotations(
-    file: Path,
-    ids: NDArray[Any],
-    row: NDArray[Any],
-    image_id: NDArray[Any],
-    category: NDArray[Any],
-    area: NDArray[Any],
-) -> None:
-    if not len(image_id):
-        return
-    unknown = ids[np.minimum(row, len(ids) - 1)] != image_id if len(ids) else np.ones(len(image_id), bool)
-    if unknown.any():
+def _checked_rows(images: _Images, columns: _Columns, pixels: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The row of each annotation's image; what one file says of images and areas agrees with the instances files."""
+    content, area = columns.content, columns.area
+    content.check_annotated()
+    row, is_listed = _found(images.image_id, content.annotated)
+    if not is_listed.all():
         raise OochubError(
-            f"{file}: {unknown.sum()} annotations are of images that no instances file lists, first image id "
-            f"{image_id[unknown][0]}. The four annotation files must come from the same release (2017)."
+            f"{content.file}: {(~is_listed).sum():,} annotations are of images that no instances file lists, first "
+            f"image id {content.annotated[~is_listed][0]}. The four annotation files must come from the same release "
+            "(2017)."
         )
-    strange = (category < 0) | (category >= len(_COLUMN))
-    strange |= _COLUMN[np.where(strange, 0, category)] < 0
-    if strange.any():
+    impossible = np.flatnonzero(~((area >= 0) & (area <= pixels[row] * (1 + _ROUNDING))))  # nan is
+    if len(impossible):
+        first = impossible[0]
         raise OochubError(
-            f"{file}: {strange.sum()} annotations have a category that COCO and COCO-Stuff 2017 lack, first "
-            f"{category[strange][0]}. Allowed: the 171 ids 1 to 182 of the official files, and 183 (other)."
+            f"{content.file}: the area of {content.named(first)} is {area[first]:.12g}, its image has "
+            f"{pixels[row[first]]:.0f} pixels. An area is between 0 and that, {len(impossible):,} are not. "
+            "Fetch the file again."
         )
-    if not np.isfinite(area).all() or (area < 0).any():
-        raise OochubError(f"{file}: an annotation's `area` is negative or not a number.")
+    own, is_own = _found(images.image_id, content.image_id)
+    own_id, masked = content.image_id[is_own], columns.masked
+    _check_sizes(content.file, content.size[is_own], images.size[own[is_own]], lambda k: f"image {own_id[k]}")
+    _check_sizes(
+        content.file,
+        columns.mask_size,
+        images.size[row[masked]],
+        lambda k: f"the run lengths of {content.named(masked[k])}",
+    )
+    return row
+
+
+def _found(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each wanted id stands in the ordered ids, and whether it does."""
+    row = np.searchsorted(ids, wanted)
+    if not len(ids):
+        return row, np.zeros(len(wanted), dtype=bool)
+    row = row.clip(max=len(ids) - 1)
+    return row, ids[row] == wanted
+
+
+def _check_sizes(file: Path, here: NDArray[np.int64], there: NDArray[np.int64], named: Callable[[int], str]) -> None:
+    """Checks heights and widths (k, 2) of one file against those of the instances files."""
+    wrong = np.flatnonzero((here != there).any(axis=1))
+    if len(wrong):
+        first = wrong[0]
+        raise OochubError(
+            f"{file}: the size of {named(first)} is {here[first].tolist()}, height and width; in the instances file "
+            f"the image has {there[first].tolist()}. Fetch the files again: all are of one release (2017)."
+        )

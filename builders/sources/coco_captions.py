@@ -1,12 +1,12 @@
 """Reads the sentences that people wrote about COCO's images."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
+from oochub.builders.sources.coco_records import CocoRecords
 from oochub.errors import OochubError
+from oochub.reading import read_json
 
 _FILES = ("captions_train2017.json", "captions_val2017.json")
 
@@ -25,12 +25,12 @@ def read_captions(folder: Path) -> dict[int, list[str]]:
         of the file, as they were typed.
 
     Raises:
-        OochubError: Neither file is there; a file that is not complete JSON, is not a captions file or lacks a field;
-            an image with captions in both files.
+        OochubError: Neither file is there; a file that is not complete JSON, is not a captions file, or lacks a field
+            or has another type in it; an image with captions in both files.
 
     Source: the format of COCO 2017 captions (CC BY 4.0).
 
-    >>> import tempfile
+    >>> import json, tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> (folder / "annotations").mkdir()
     >>> annotations = [{"id": 1, "image_id": 139, "caption": "A car on a road."}]
@@ -59,31 +59,9 @@ def read_captions(folder: Path) -> dict[int, list[str]]:
 
 
 def _captions(file: Path) -> dict[int, list[str]]:
+    annotations = CocoRecords.of(file, read_json(file), "annotations")
+    pairs = zip(annotations.whole_numbers("image_id").tolist(), annotations.texts("caption"), strict=True)
     captions: dict[int, list[str]] = {}
-    for annotation in _annotations(file):
-        try:
-            image_id, caption = annotation["image_id"], annotation["caption"]
-        except (KeyError, TypeError) as error:
-            raise OochubError(
-                f"{file}: an annotation lacks the field {error}: {str(annotation)[:200]}. It must be COCO's captions "
-                "file, not that of instances or keypoints."
-            ) from error
-        if not isinstance(image_id, int) or not isinstance(caption, str):
-            raise OochubError(
-                f"{file}: a caption is a text and its image_id a whole number, got {str(annotation)[:200]}."
-            )
-        captions.setdefault(image_id, []).append(caption)
+    for image_id, sentence in pairs:
+        captions.setdefault(image_id, []).append(sentence)
     return captions
-
-
-def _annotations(file: Path) -> list[dict[str, Any]]:
-    try:
-        content = json.loads(file.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise OochubError(
-            f"{file} is not complete JSON ({error}). Its download or its unpacking broke off: fetch it again."
-        ) from error
-    if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
-        raise OochubError(f"{file} has no list 'annotations', so it is not a COCO captions file.")
-    annotations: list[dict[str, Any]] = content["annotations"]
-    return annotations

@@ -1,6 +1,7 @@
 """How many pixels the masks of COCO's annotations cover, where their field `area` is not trusted."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError
 
+Sizes = Mapping[int, tuple[int, int]]
+
 
 def mask_areas(
-    annotations: Sequence[Mapping[str, Any]], sizes: Mapping[int, tuple[int, int]], *, union: bool = False
+    annotations: Sequence[Mapping[str, Any]], sizes: Sizes, *, union: bool = False, file: str | Path = "annotations"
 ) -> NDArray[np.float64]:
     """The pixels that each annotation's segmentation covers.
 
@@ -20,12 +23,13 @@ def mask_areas(
         sizes: Image id to (height, width).
         union: Count a pixel once for each image and category: the first annotation of the pair gets the area of all
             their masks together, the others 0.
+        file: Where they stand, for errors.
 
     Returns:
         (n,) pixels, in the order of the annotations.
 
     Raises:
-        OochubError: pycocotools is not installed, or an annotation has no segmentation or an unknown image.
+        OochubError: pycocotools is not installed; else as for `run_lengths`.
 
     >>> square = [[0, 0, 4, 0, 4, 4, 0, 4]]
     >>> annotation = {"image_id": 1, "category_id": 3, "segmentation": square}
@@ -44,7 +48,7 @@ def mask_areas(
     masks_of: dict[tuple[int, int], list[Any]] = {}
     first: dict[tuple[int, int], int] = {}
     for row, annotation in enumerate(tqdm(annotations, desc="Masks", unit="mask", disable=None, leave=False)):
-        mask = run_lengths(annotation, sizes)
+        mask = run_lengths(annotation, sizes, file)
         if not union:
             pixels[row] = coco_mask.area(mask)
             continue
@@ -56,24 +60,82 @@ def mask_areas(
     return pixels
 
 
-def run_lengths(annotation: Mapping[str, Any], sizes: Mapping[int, tuple[int, int]]) -> Any:
+def run_lengths(annotation: Mapping[str, Any], sizes: Sizes, file: str | Path = "annotations") -> Any:
     """The mask of an annotation as pycocotools' compressed run lengths, from any of COCO's three forms.
 
+    pycocotools checks nothing: of a wrong number of pixels it makes up the rest, and an outline far away takes all
+    memory.
+
+    Args:
+        annotation: With image_id and segmentation.
+        sizes: Image id to (height, width).
+        file: Where it stands, for errors.
+
     Raises:
-        OochubError: No segmentation, or an image that `sizes` lacks.
+        OochubError: No segmentation, or an image that `sizes` lacks; run lengths of another size than the image, or
+            that do not cover it; an outline that is no list of points near the image.
     """
     from pycocotools import mask as coco_mask
 
     segmentation, image_id = annotation.get("segmentation"), annotation["image_id"]
+    where = f"{file}: annotation {annotation.get('id', 'without id')} of image {image_id}"
     if not segmentation or image_id not in sizes:
-        lacks = "segmentation" if image_id in sizes else "image"
+        lacks = "segmentation" if image_id in sizes else "image in this file"
         raise OochubError(
-            f"An annotation of image {image_id} has no {lacks}, so its mask is unknown. Use area='field', "
-            "or the original annotation files."
+            f"{where} has no {lacks}, so its mask is unknown. Use area='field', or the original annotation files."
         )
     height, width = sizes[image_id]
     if isinstance(segmentation, list):
+        for outline in segmentation:
+            _check_outline(outline, height, width, where)
         return coco_mask.merge(coco_mask.frPyObjects(segmentation, height, width))
-    if isinstance(segmentation["counts"], list):
-        return coco_mask.frPyObjects(segmentation, height, width)
-    return segmentation
+    size, counts = (segmentation.get(key) for key in ("size", "counts")) if isinstance(segmentation, dict) else (0, 0)
+    if size != [height, width]:
+        raise OochubError(
+            f"{where} has a mask of {size} pixels, height and width, its image has {[height, width]}. "
+            "Fetch the file again."
+        )
+    runs = counts if isinstance(counts, list) else _decoded(counts)
+    whole = runs is not None and {type(run) for run in runs} <= {int} and all(run >= 0 for run in runs)
+    if runs is None or not whole or sum(runs) != height * width:
+        raise OochubError(
+            f"{where} has a segmentation that cannot be read: its run lengths do not cover the {height * width} pixels "
+            "of the image. Fetch the file again."
+        )
+    return coco_mask.frPyObjects(segmentation, height, width) if isinstance(counts, list) else segmentation
+
+
+def _check_outline(outline: Any, height: int, width: int, where: str) -> None:
+    try:
+        points = np.array(outline, dtype=np.float64).reshape(-1, 2)
+    except (ValueError, TypeError, OverflowError):
+        points = np.empty((0, 2))
+    near = (points >= (-width, -height)) & (points <= (2 * width, 2 * height))  # nan is not
+    if len(points) < 3 or not near.all():
+        raise OochubError(
+            f"{where} has a segmentation that cannot be read: an outline is x and y of at least three points near the "
+            f"{width} x {height} pixels of the image, got {str(outline)[:60]}. Fetch the file again."
+        )
+
+
+def _decoded(counts: Any) -> list[int] | None:
+    """The run lengths of COCO's compressed form, 5 bits a letter from "0" on; None where it is no such text."""
+    try:
+        letters = np.frombuffer(counts.encode("ascii") if isinstance(counts, str) else counts, np.uint8)
+    except (TypeError, UnicodeEncodeError):
+        return None
+    codes = letters.astype(np.int64) - 48
+    last = (codes & 32) == 0
+    if not len(codes) or codes.min() < 0 or codes.max() > 63 or not last[-1]:
+        return None
+    starts = np.flatnonzero(np.concatenate([[True], last[:-1]]))
+    lengths = np.diff(np.append(starts, len(codes)))
+    if lengths.max() > 7:  # more than 32 bits
+        return None
+    place = np.arange(len(codes)) - np.repeat(starts, lengths)
+    numbers = np.add.reduceat((codes & 31) << 5 * place, starts)
+    negative = (codes[starts + lengths - 1] & 16) > 0
+    numbers[negative] -= 1 << 5 * lengths[negative]
+    numbers[1::2] = numbers[1::2].cumsum()  # from the fourth on each is told by what it differs from its last but one
+    numbers[2::2] = numbers[2::2].cumsum()
+    return list(numbers.tolist())

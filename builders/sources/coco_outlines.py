@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from oochub.builders.sources.coco import _load
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
+from oochub.builders.sources.coco_file import CocoFile
 from oochub.builders.sources.coco_masks import run_lengths
 from oochub.errors import OochubError, unknown_name
 
@@ -40,10 +40,11 @@ def outlines(folder: str | Path, image_ids: Iterable[int], class_names: Iterable
             that no file lists, an annotation whose segmentation is missing, broken or of another size.
 
     >>> import json, tempfile
+    >>> from oochub.builders.sources.coco_categories import THINGS
     >>> root = Path(tempfile.mkdtemp())
     >>> (root / "annotations").mkdir()
     >>> square = {"image_id": 7, "category_id": 3, "segmentation": [[2, 2, 6, 2, 6, 6, 2, 6]], "id": 1}
-    >>> content = {"images": [{"id": 7, "height": 10, "width": 10}], "annotations": [square], "categories": []}
+    >>> content = {"images": [{"id": 7, "height": 10, "width": 10}], "annotations": [square], "categories": THINGS}
     >>> for year in ("train2017", "val2017"):
     ...     _ = (root / "annotations" / f"instances_{year}.json").write_text(json.dumps(content))
     >>> (contour,) = outlines(root, [7], ["car"])[7]["car"]
@@ -94,15 +95,13 @@ def _files(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path]]:
 
 def _add(contours: Outlines, file: Path, wanted: set[int], name_of: Mapping[int, str]) -> set[int]:
     """Adds the contours of one file; returns the wanted images that it lists."""
-    content = _load(file)
-    try:
-        sizes = {row["id"]: (row["height"], row["width"]) for row in content["images"] if row["id"] in wanted}
-        for annotation in content["annotations"]:
-            image_id, number = annotation["image_id"], annotation["category_id"]
-            if image_id in sizes and number in name_of:
-                contours[image_id][name_of[number]] += _contours(file, annotation, sizes)
-    except KeyError as error:
-        raise OochubError(f"{file}: an image or annotation lacks the field {error}. Fetch the file again.") from error
+    content = CocoFile.read(file)
+    content.check_annotated()
+    pairs = zip(content.image_id.tolist(), content.size.tolist(), strict=True)
+    sizes = {image_id: (height, width) for image_id, (height, width) in pairs if image_id in wanted}
+    for row, (image_id, number) in enumerate(zip(content.annotated.tolist(), content.category.tolist(), strict=True)):
+        if image_id in sizes and number in name_of:
+            contours[image_id][name_of[number]] += _contours(file, content.annotations.rows[row], sizes)
     return set(sizes)
 
 
@@ -112,16 +111,7 @@ def _contours(
     from contourpy import contour_generator
     from pycocotools import mask as coco_mask
 
-    image_id = annotation["image_id"]
-    where = f"{file}: annotation {annotation.get('id')} of image {image_id}"
-    try:
-        mask = coco_mask.decode(run_lengths(annotation, sizes))
-    except OochubError:
-        raise
-    except Exception as error:  # pycocotools raises bare ones
-        raise OochubError(f"{where} has a segmentation that cannot be read ({error}). Fetch the file again.") from error
-    if mask.shape != sizes[image_id]:
-        raise OochubError(f"{where} has a mask of {mask.shape} pixels, its image has {sizes[image_id]}.")
+    mask = coco_mask.decode(run_lengths(annotation, sizes, file))
     # Zeros around it close the outlines of what the picture's border cuts.
     lines = contour_generator(z=np.pad(mask, 1).astype(np.float64)).lines(0.5)
     return [np.asarray(line, dtype=np.float64) - 1 for line in lines]

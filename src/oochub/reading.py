@@ -71,7 +71,7 @@ def read_json(file: Path | str) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         reason = "it is empty" if not text.strip() else f"{error.msg} at {place}"
-        raise OochubError(f"{file} is not JSON: {reason}. Make or fetch the file again.") from None
+        raise OochubError(f"{file} is not complete JSON: {reason}. Make or fetch the file again.") from None
     except RecursionError:
         raise OochubError(f"{file} is not read: its JSON is nested too deeply. Make or fetch the file again.") from None
     except ValueError as error:  # a whole number of thousands of digits

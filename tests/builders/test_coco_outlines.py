@@ -9,8 +9,8 @@ from matplotlib.path import Path as Polygon
 from pycocotools import mask as coco_mask
 
 from oochub import OochubError
-from oochub.builders.sources import coco_outlines
-from oochub.builders.sources.coco_categories import CATEGORY_IDS
+from oochub.builders.sources.coco_categories import CATEGORY_IDS, STUFF, THINGS
+from oochub.builders.sources.coco_file import CocoFile
 from oochub.builders.sources.coco_outlines import outlines
 
 FILES = [f"{kind}_{year}.json" for kind in ("instances", "stuff") for year in ("train2017", "val2017")]
@@ -97,8 +97,9 @@ def world(folder, **contents):
     (folder / "annotations").mkdir(parents=True)
     for name in FILES:
         content = contents.get(name.removesuffix(".json"), {"images": [], "annotations": [], "categories": []})
-        text = content if isinstance(content, str) else json.dumps(content)
-        (folder / "annotations" / name).write_text(text)
+        if not isinstance(content, str):
+            content = json.dumps({**content, "categories": STUFF if name.startswith("stuff") else THINGS})
+        (folder / "annotations" / name).write_text(content)
     return folder
 
 
@@ -159,12 +160,12 @@ def test_files_are_read_once_and_only_where_needed(tmp_path, monkeypatch):
     instances = file_of(thing)
     instances["images"].append(nowhere)
     read = []
-    whole = coco_outlines._load
-    monkeypatch.setattr(coco_outlines, "_load", lambda file: read.append(file.name) or whole(file))
+    whole = CocoFile.read
+    monkeypatch.setattr(CocoFile, "read", lambda file: read.append(file.name) or whole(file))
     folder = world(tmp_path / "raw", instances_val2017=instances, stuff_train2017=file_of(stuff), stuff_val2017="{")
     assert outlines(folder, [5], ["car", "truck"])[5]["car"]
     assert read == ["instances_val2017.json"]
-    (folder / "annotations" / "stuff_val2017.json").write_text(json.dumps(file_of()))
+    (folder / "annotations" / "stuff_val2017.json").write_text(json.dumps(file_of()))  # an empty half
     read.clear()
     contours = outlines(folder, [5, 6, 5], ["road", "car"])
     assert contours[6]["road"] and not contours[6]["car"] and not contours[5]["road"]
@@ -177,11 +178,24 @@ def test_files_are_read_once_and_only_where_needed(tmp_path, monkeypatch):
     [
         ({"segmentation": []}, "no segmentation"),
         ({"segmentation": None}, "no segmentation"),
-        ({"segmentation": {"counts": "??", "size": [20]}}, "annotation 1 of image 5 has a segmentation that cannot"),
+        ({"segmentation": {"counts": "??", "size": [20]}}, "annotation 1 of image 5 has a mask of"),
         ({"segmentation": {"counts": [600], "size": [30, 20]}}, "annotation 1 of image 5 has a mask of"),
+        (
+            {"segmentation": {"counts": "??", "size": [20, 30]}},
+            "annotation 1 of image 5 has a segmentation that cannot",
+        ),
+        ({"segmentation": {"counts": [-1, 601], "size": [20, 30]}}, "do not cover the 600 pixels"),
+        ({"segmentation": {"counts": [300.5, 299.5], "size": [20, 30]}}, "do not cover the 600 pixels"),
+        ({"segmentation": {"size": [20, 30]}}, "do not cover the 600 pixels"),
+        ({"segmentation": 7}, "has a mask of"),
+        ({"segmentation": [[1, 2, 3]]}, "at least three points"),
+        ({"segmentation": [[1, 1, 1, 1e9, 9, 9]]}, "near the 30 x 20 pixels"),  # pycocotools alone fills all memory
+        ({"segmentation": [[1, 1, 1, float("nan"), 9, 9]]}, "near the 30 x 20 pixels"),
+        ({"segmentation": [[1, 1, "a", 2, 9, 9]]}, "at least three points"),
     ],
 )
 def test_broken_annotations_are_named(tmp_path, changed, words):
+    """Planted faults seen: no check of the size, of the run lengths' sum, of the outline's points."""
     row = {"image_id": 5, "category_id": 3, "id": 1, "segmentation": [[2, 3, 8, 3, 8, 7, 2, 7]]} | changed
     folder = world(tmp_path / "raw", instances_val2017=file_of(row))
     with pytest.raises(OochubError, match=words):

@@ -1,0 +1,177 @@
+"""Annotations that cannot be true: each is an error that names the file and the id, and none is counted."""
+
+import json
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+from oochub import OochubError
+from oochub.builders.sources.coco import read_coco
+from oochub.builders.sources.coco_categories import STUFF, THINGS
+
+SQUARE = [[1, 1, 5, 1, 5, 5, 1, 5]]
+RUNS = {"counts": [11, 4, 85], "size": [10, 10]}
+
+
+def _content():
+    """Four files: a car in each of two images of 10 x 10 pixels, a road behind one; the halves of val are empty."""
+    empty = {"images": [], "annotations": [], "categories": []}
+    images = [{"id": k, "file_name": f"{k:012d}.jpg", "height": 10, "width": 10, "license": 1} for k in (7, 9)]
+    cars = [{"id": k, "image_id": k, "category_id": 3, "area": 16.0, "segmentation": SQUARE} for k in (7, 9)]
+    road = {"id": 70, "image_id": 7, "category_id": 149, "area": 4, "segmentation": RUNS}
+    licenses = [{"id": 1, "name": "CC BY"}]
+    return {
+        "instances_train2017": {"images": images, "annotations": cars, "categories": THINGS, "licenses": licenses},
+        "stuff_train2017": {"images": deepcopy(images), "annotations": [road], "categories": STUFF},
+        "instances_val2017": empty,
+        "stuff_val2017": empty,
+    }
+
+
+def _written(folder, content):
+    (folder / "annotations").mkdir(exist_ok=True)
+    for name, part in content.items():
+        (folder / "annotations" / f"{name}.json").write_text(json.dumps(part))
+    return folder
+
+
+def test_what_can_be_true_is_read(tmp_path):
+    """Worked by hand; an area of the whole image, by outlines a little more, an id left out and a null address too."""
+    content = _content()
+    image, car = content["instances_train2017"]["images"][0], content["instances_train2017"]["annotations"][0]
+    image["flickr_url"], image["coco_url"] = None, "http://x"
+    car["area"] = 100.00001
+    del car["id"]
+    table = read_coco(_written(tmp_path, content))
+    assert table.image_id.tolist() == [7, 9] and table.license == ["CC BY", "CC BY"]
+    assert table.source_url == ["http://x", ""] and table.file_name[0] == "train2017/000000000007.jpg"
+    assert table.area.sum(axis=1).tolist() == pytest.approx([1.0000001 + 0.04, 0.16])
+    assert table.count.sum() == 3
+    np.testing.assert_array_equal(read_coco(tmp_path, area="mask").area[1], table.area[1])
+
+
+def _set(where, **fields):
+    """Changes fields of one record: "instances images 0"."""
+    name, key, row = where.split()
+    return lambda content: content[f"{name}_train2017"][key][int(row)].update(fields)
+
+
+def _remove(where, field):
+    name, key, row = where.split()
+    return lambda content: content[f"{name}_train2017"][key][int(row)].pop(field)
+
+
+def _swap(content):
+    content["instances_train2017"] = content["stuff_train2017"]
+
+
+def _swap_back(content):
+    content["stuff_train2017"] = content["instances_train2017"]
+
+
+def _put(name, key, value):
+    return lambda content: content[f"{name}_train2017"].__setitem__(key, value)
+
+
+IMAGE, CAR, ROAD = "instances images 0", "instances annotations 0", "stuff annotations 0"
+FAULTS = {
+    "the stuff file as instances": (
+        _swap,
+        "instances_train2017.json has the categories of stuff: it is the stuff file",
+    ),
+    "the instances file as stuff": (_swap_back, "has the categories of instances: it is the instances file under"),
+    "no annotations of instances": (_put("instances", "annotations", []), "2 images and not one annotation"),
+    "no annotations of stuff": (_put("stuff", "annotations", []), "stuff_train2017.json lists 2 images and not one"),
+    "79 categories": (
+        _put("instances", "categories", THINGS[1:]),
+        r"lacks 1 of the 80 categories.* first 1 \(person\)",
+    ),
+    "no categories": (_put("instances", "categories", []), "lacks 80 of the 80 categories of instances"),
+    "a category renamed": (_put("instances", "categories", [{"id": 1, "name": "human"}]), "calls category 1 'human'"),
+    "a category that is text": (
+        _put("stuff", "categories", [{"id": "1", "name": "a"}]),
+        "must be a whole number, got '1'",
+    ),
+    "a thing among stuff": (_set(ROAD, category_id=3), r"lack, first 3 \(annotation 70 of image 7\)"),
+    "stuff among things": (_set(CAR, category_id=183), r"lack, first 183 \(annotation 7 of image 7\)"),
+    "a category of nothing": (_set(CAR, category_id=10**9), "lack, first 1000000000"),
+    "a fractional image id": (_set(IMAGE, id=7.5), "`id` of image 7.5 must be a whole number, got 7.5"),
+    "an image id with .0": (_set(IMAGE, id=7.0), "must be a whole number, got 7.0"),
+    "an image id that is true": (_set(IMAGE, id=True), "must be a whole number, got True"),
+    "an image id as text": (_set(IMAGE, id="7"), "must be a whole number, got '7'"),
+    "an image id beyond int64": (_set(IMAGE, id=2**63), "a whole number below 2 to the 63rd, got 9223372036854775808"),
+    "a fractional image of a car": (_set(CAR, image_id=7.4), "`image_id` of annotation 7 must be a whole .*, got 7.4"),
+    "a fractional category": (_set(CAR, category_id=3.9), "`category_id` of annotation 7 must be a whole .*, got 3.9"),
+    "a fractional annotation id": (_set(CAR, id=1.5), "must be a whole number, got 1.5"),
+    "an annotation id twice": (_set(CAR, id=9), "1 annotation ids occur twice, first 9"),
+    "an image id twice": (_set(IMAGE, id=9), "1 image ids occur twice, first 9"),
+    "two ids with one file": (
+        _set(IMAGE, file_name="000000000009.jpg"),
+        "images 7 and 9 have one file, train2017/000000000009.jpg",
+    ),
+    "an annotation of no image": (_set(CAR, image_id=8), "no instances file lists, first image id 8"),
+    "an infinite height": (_set(IMAGE, height=float("inf")), "`height` of image 7 must be a whole number, got inf"),
+    "a height that is nan": (_set(IMAGE, height=float("nan")), "must be a whole number, got nan"),
+    "a negative width": (_set(IMAGE, width=-10), r"image 7 has no size \(-10 x 10 pixels\)"),
+    "both negative": (_set(IMAGE, width=-10, height=-10), r"image 7 has no size \(-10 x -10 pixels\)"),
+    "no height": (_remove(IMAGE, "height"), "an image lacks the field 'height'"),
+    "no file name": (_set(IMAGE, file_name=None), "`file_name` of image 7 must be text, got None"),
+    "an address that is a number": (_set(IMAGE, coco_url=5), "`coco_url` of image 7 must be text, got 5"),
+    "a license that is a list": (_set(IMAGE, license=[1]), r"`license` of image 7 must be a whole number, got \[1\]"),
+    "an area above the image": (
+        _set(CAR, area=101.0),
+        "area of annotation 7 of image 7 is 101, its image has 100 pixels",
+    ),
+    "a negative area": (_set(CAR, area=-1), "area of annotation 7 of image 7 is -1"),
+    "an area that is nan": (_set(CAR, area=float("nan")), "area of annotation 7 of image 7 is nan"),
+    "an infinite area": (_set(CAR, area=float("inf")), "area of annotation 7 of image 7 is inf"),
+    "an area of 400 digits": (_set(CAR, area=10**400), "`area` of annotation 7 must be a finite number"),
+    "an area as text": (_set(CAR, area="16"), "`area` of annotation 7 must be a number, got '16'"),
+    "an area that is true": (_set(CAR, area=True), "must be a number, got True"),
+    "run lengths of another size": (
+        _set(ROAD, segmentation={**RUNS, "size": [5, 20]}),
+        r"run lengths of annotation 70 of image 7 is \[5, 20\], .* has \[10, 10\]",
+    ),
+    "run lengths without size": (_set(ROAD, segmentation={"counts": [100]}), "annotation 70 .* of the size None"),
+    "a fractional mask size": (_set(ROAD, segmentation={"size": [10.0, 10]}), r"of the size \[10.0, 10\]"),
+    "an image of two sizes": (_set("stuff images 0", height=20), r"image 7 is \[20, 10\], .* has \[10, 10\]"),
+    "an image that is no object": (_put("instances", "images", [7]), "'images' holds objects, got 7"),
+    "annotations that are an object": (_put("stuff", "annotations", {}), "has no list 'annotations'"),
+    "a content that is a list": (lambda content: content.update(stuff_val2017=[]), "stuff_val2017.json has no list"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_cannot_be_true_is_refused(tmp_path, name):
+    """Planted faults, each seen: one check of `CocoRecords`, `CocoFile`, `_together` or `_checked_rows` left out."""
+    edit, words = FAULTS[name]
+    content = deepcopy(_content())
+    edit(content)
+    with pytest.raises(OochubError, match=words) as raised:
+        read_coco(_written(tmp_path, content))
+    assert "train2017.json" in str(raised.value) or "annotations" in str(raised.value)
+
+
+@pytest.mark.parametrize("half", ["instances_train2017", "stuff_val2017"])
+@pytest.mark.parametrize(("content", "words"), [(b'{"images": [{"id', "line 1"), (b'{"a": "\xe9"}', "not UTF-8")])
+def test_a_cut_file_is_named(tmp_path, half, content, words):
+    (_written(tmp_path, _content()) / "annotations" / f"{half}.json").write_bytes(content)
+    with pytest.raises(OochubError, match=rf"{half}\.json.*{words}"):
+        read_coco(tmp_path)
+
+
+def test_two_halves_with_one_image(tmp_path):
+    content = _content()
+    content["instances_val2017"] = deepcopy(content["instances_train2017"])
+    with pytest.raises(OochubError, match=r"2 image ids .* occur twice, first 7: in .*train2017\.json and .*val2017"):
+        read_coco(_written(tmp_path, content))
+
+
+@pytest.mark.parametrize("area", ["mask", "union"])
+def test_masks_that_cannot_be_true(tmp_path, area):
+    """By `area="mask"` too the file and the annotation are named; planted: no check of the run lengths' sum."""
+    content = _content()
+    content["stuff_train2017"]["annotations"][0]["segmentation"] = {"counts": [11, 4], "size": [10, 10]}
+    with pytest.raises(OochubError, match=r"stuff_train2017\.json: annotation 70 of image 7 .* do not cover the 100"):
+        read_coco(_written(tmp_path, content), area=area)
