@@ -52,7 +52,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 f"{self.BENCHMARK.name} reads one raw folder, not single files: pass data_dir= instead of data_files=."
             )
         data_dir = None if data_dir is None else os.fspath(data_dir)
-        config_name = self._checked_config(config_name)
+        config_name = self.checked_config(config_name)
         self.config_name = config_name  # `_watched` is asked before there is a config
         self.declaration = self.BENCHMARK.of(config_name)
         super().__init__(
@@ -65,7 +65,12 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         )
 
     @classmethod
-    def _checked_config(cls, name: str | None) -> str:
+    def checked_config(cls, name: str | None) -> str:
+        """The config of that name, or the only one where none is named.
+
+        Raises:
+            OochubError: No name where there are several, or an unknown one.
+        """
         allowed = list(cls.builder_configs) or ["default"]
         benchmark = cls.BENCHMARK.name
         if name is None and (cls.DEFAULT_CONFIG_NAME or len(allowed) == 1):
