@@ -3,10 +3,12 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
+import multiprocess
 import pyarrow as pa
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
@@ -14,8 +16,10 @@ from datasets.exceptions import DatasetGenerationError
 from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
+from oochub.files import scratch_folder
 
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
+_LONGEST_FOLDER = 88  # bytes: a socket's whole path may have 107
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
 _TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
 
@@ -142,7 +146,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
         """Builds the data set; see `datasets.DatasetBuilder.download_and_prepare`."""
         try:
-            super().download_and_prepare(*args, **kwargs)
+            with _swept_sockets():
+                super().download_and_prepare(*args, **kwargs)
         except (DatasetGenerationError, OSError) as error:
             for cause in _chain(error):
                 if isinstance(cause, OochubError):
@@ -164,6 +169,20 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 f"{self.BENCHMARK.name}/{self.config.name} has no row in {', '.join(counts)}: nothing of it was found "
                 f"in {self._folder()}. `oochub show benchmark {self.BENCHMARK.name}` says what the folder holds."
             )
+
+
+@contextmanager
+def _swept_sockets() -> Iterator[None]:
+    """Puts the socket of `num_proc=` not into TMPDIR/pymp-* but into a folder that a later build sweeps."""
+    settings = multiprocess.current_process()._config
+    earlier = settings.get("tempdir")
+    with scratch_folder() as folder:
+        if len(os.fsencode(folder)) <= _LONGEST_FOLDER:
+            settings["tempdir"] = str(folder)
+        try:
+            yield
+        finally:
+            settings["tempdir"] = earlier
 
 
 def _picture(file: Path) -> dict[str, Any]:
