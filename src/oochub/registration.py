@@ -24,7 +24,8 @@ from typing import Any
 from oochub import catalog
 from oochub.errors import OochubError
 
-_OF_BUILDERS = ("benchmark", "build_record", "builder")  # the modules of the core that decide what a build contains
+_OF_BUILDERS = ("benchmark", "build_record", "builder", "picture_file", "reading")
+"""The modules of the core that decide what a build contains."""
 
 
 def register() -> None:
