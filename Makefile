@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test slow lint bench figures cards effect results results-runs clean
+.PHONY: demo test slow campaign lint bench figures cards effect results results-runs clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -17,10 +17,13 @@ demo: $(READY)  ## the main job on toy worlds; ends with the path of a report
 	$(BIN)/oochub demo --out demo
 
 test: $(READY)  ## the everyday tests, a process a core
-	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile
+	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile
 
 slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile
+
+campaign: $(READY)  ## generated inputs of every format that is read; prints the outcomes by format
+	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile tests/fuzz
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,13 +1,11 @@
 """Raw COCO and COCO-Stuff to a Parquet repository of NOOCH; run it: `python loading_scripts/nooch.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.program import program
 
 
 def nooch(
@@ -25,4 +23,4 @@ def nooch(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, nooch))
+    typer.run(nooch)

@@ -1,13 +1,11 @@
 """The raw Spawrious folder to a Parquet repository; run it: `python loading_scripts/spawrious.py --help`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.program import program
 
 
 def spawrious(
@@ -25,4 +23,4 @@ def spawrious(
 
 
 if __name__ == "__main__":
-    program(partial(typer.run, spawrious))
+    typer.run(spawrious)

@@ -18,7 +18,7 @@ GRAPH = import_graph()
 ORDER = (
     "errors",
     "files reading vocabulary metric provenance stop_signals",
-    "picture_file program",
+    "picture_file",
     "stats parquet_file",
     "schema parameters",
     "sides build_record",
