@@ -35,7 +35,7 @@ class AshB(Detector):
 
     fit_needs = ("weight", "bias")
     score_needs = ("features",)
-    fitted = ("weight", "bias")
+    fitted = ("weight float64 c d", "bias float64 c")
     weight: Array
     bias: Array
 

@@ -44,7 +44,7 @@ class Knn(Detector):
     """
 
     fit_needs = score_needs = ("features",)
-    fitted = ("bank",)
+    fitted = ("bank float n d",)
 
     def __init__(self, *, k: int = 1000) -> None:
         super().__init__()
@@ -57,6 +57,7 @@ class Knn(Detector):
 
     @bank.setter
     def bank(self, rows: Array) -> None:
+        self._check_k(len(rows))
         scale = np.empty(len(rows))
         for part in fit_blocks(*rows.shape):
             scale[part] = unit_factors(rows[part].astype(np.float64))
@@ -66,13 +67,15 @@ class Knn(Detector):
         return _Rows()
 
     def _finish(self, gathered: "_Rows") -> None:
-        n = sum(map(len, gathered.parts))
+        self._check_k(sum(map(len, gathered.parts)))  # before they are joined
+        self.bank = gathered.joined()
+
+    def _check_k(self, n: int) -> None:
         if self.k > n:
             raise OochubError(
                 f"k is {self.k}, but the fit has {n} rows: the largest k allowed is {n}. "
                 "Set a smaller k, or fit on more rows."
             )
-        self.bank = gathered.joined()
 
     def _score(self, rows: dict[str, Array]) -> Array:
         distance: Array = np.sqrt(kth_nearest(unit_rows(rows["features"]), self._bank, self.k))

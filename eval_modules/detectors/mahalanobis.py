@@ -38,7 +38,7 @@ class Mahalanobis(Detector):
 
     fit_needs = ("features", "label")
     score_needs = ("features",)
-    fitted = ("mean", "whitener", "whitened_means")
+    fitted = ("mean float64 d", "whitener float64 d r", "whitened_means float64 k r")
     mean: Array
     whitener: Array
     whitened_means: Array

@@ -28,7 +28,7 @@ class MaxCosine(Detector):
 
     fit_needs = ("weight",)
     score_needs = ("features",)
-    fitted = ("directions",)
+    fitted = ("directions float64 c d",)
     directions: Array
 
     def _finish(self, gathered: None) -> None:

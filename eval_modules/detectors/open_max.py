@@ -54,7 +54,7 @@ class OpenMax(Detector):
 
     fit_needs = ("logits", "label")
     score_needs = ("logits",)
-    fitted = ("means", "start", "shape", "log_scale")
+    fitted = ("means float64 c c", "start float64 c", "shape float64 c", "log_scale float64 c")
     means: Array
     start: Array
     shape: Array

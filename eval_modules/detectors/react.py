@@ -41,7 +41,7 @@ class React(Detector):
 
     fit_needs = ("features", "weight", "bias")
     score_needs = ("features",)
-    fitted = ("threshold", "weight", "bias")
+    fitted = ("threshold float64", "weight float64 c d", "bias float64 c")
     threshold: float
     weight: Array
     bias: Array

@@ -54,7 +54,7 @@ class Vim(Detector):
 
     fit_needs = ("features", "logits", "weight", "bias")
     score_needs = ("features", "logits")
-    fitted = ("origin", "residual", "alpha", "alpha_rows")
+    fitted = ("origin float64 d", "residual float64 d r", "alpha float64", "alpha_rows int64")
     origin: Array
     residual: Array
     alpha: float

@@ -1,6 +1,5 @@
 """The form of an out-of-distribution detector: fit on the training set, score rows, save without pickle."""
 
-import json
 from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.files import folder_written_whole
+from oochub.parameters import check_parameters
+from oochub.saved_detector import SavedDetector
 from oochub.stats.array_checks import Array, check_label, check_same_length
 from oochub.stats.detector_arrays import check_arrays
 from oochub.stats.row_blocks import row_blocks
@@ -58,7 +58,10 @@ class Detector:
     Attributes:
         fit_needs: What `fit` must be given, of features, logits, label, weight and bias; empty for no fit.
         score_needs: What `score` must be given, of features, logits and odin_logits.
-        fitted: Names of the attributes that a fit sets, which `save` writes; `is_fitted` says whether it can score.
+        fitted: The attributes that a fit sets, which `save` writes, each with its type and shape: "basis float64 d r"
+            is an array, "scale float64" a number. "float" is float16, float32 or float64; d is the columns of the
+            features and c those of the logits; any other letter is a length, the same wherever it stands. `is_fitted`
+            says whether the detector can score.
     """
 
     fit_needs: ClassVar[tuple[str, ...]] = ()
@@ -162,7 +165,7 @@ class Detector:
 
         Raises:
             OochubError: The detector is not fitted, something needed is missing, has another shape or number of
-                columns than in the fit, or is not finite.
+                columns than in the fit, or is not finite, or a score is not.
         """
         given = dict(features=features, logits=logits, odin_logits=odin_logits)
         rows = check_arrays(self.score_needs, given, by=_called(self))
@@ -177,6 +180,12 @@ class Detector:
         together = max(1, _VALUES // sum(array.shape[1] for array in rows.values()))
         for part in row_blocks(n, together, what="score"):
             scores[part] = self._score({name: array[part].astype(np.float64) for name, array in rows.items()})
+        wrong = ~np.isfinite(scores)
+        if wrong.any():
+            raise OochubError(
+                f"{_called(self)} gives {int(wrong.sum())} of {n} rows a score that is not finite, the first is row "
+                f"{int(np.argmax(wrong))}. Look at its features and logits, or fit again."
+            )
         return scores
 
     def save(self, path: str | Path) -> Path:
@@ -192,46 +201,37 @@ class Detector:
         """
         from importlib.metadata import version
 
-        from safetensors.numpy import save_file
-
         self._refuse_unfitted()
-        card = {
-            "detector": type(self).__module__.rpartition(".")[2],
-            "hyperparameters": self.hyperparameters,
-            "columns": self._columns,
-            "oochub": version("oochub"),
-        }
-        with folder_written_whole(path) as draft:
-            state = {name: np.ascontiguousarray(getattr(self, name)) for name in self.fitted}
-            save_file(state, draft / "state.safetensors")
-            (draft / "detector.json").write_text(json.dumps(card, indent=2) + "\n", "utf-8")
-        return Path(path)
+        card = SavedDetector(
+            detector=type(self).__module__.rpartition(".")[2],
+            hyperparameters=self.hyperparameters,
+            columns=self._columns,
+            oochub=version("oochub"),
+        )
+        names = [declared.partition(" ")[0] for declared in self.fitted]
+        return card.write(path, {name: np.asarray(getattr(self, name)) for name in names})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Reads what `save` wrote; called on `Detector`, whichever detector it is.
 
         Raises:
-            OochubError: There is no detector, or another one than the class that `load` is called on.
+            OochubError: There is no detector, another one than the class that `load` is called on, or files that were
+                changed; a part of its state that is missing, of another type or shape, or not finite.
         """
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-
         from oochub import catalog
 
         folder = Path(path).expanduser()
-        try:
-            card = json.loads((folder / "detector.json").read_text("utf-8"))
-            state = load_file(folder / "state.safetensors")
-            kind = catalog.get("detector", card["detector"])
-            detector: Self = kind(**card["hyperparameters"])
-            for name in detector.fitted:
-                setattr(detector, name, state[name] if state[name].ndim else state[name].item())
-            detector._columns, detector.is_fitted = dict(card["columns"]), True
-        except (OSError, SafetensorError, json.JSONDecodeError, KeyError, TypeError) as error:
-            raise OochubError(f"No saved detector in {folder} ({error}). Detector.save(folder) writes one.") from error
+        card = SavedDetector.read(folder)
+        kind = catalog.get("detector", card.detector)
+        check_parameters(kind, card.hyperparameters, kind=f"hyperparameter of {card.detector}")
+        detector: Self = kind(**card.hyperparameters)
         if not isinstance(detector, cls):
             raise OochubError(f"{folder} holds {_called(detector)}, not {cls.__name__}. Use Detector.load.")
+        needs = detector.score_needs if detector.fit_needs else ()
+        for name, values in card.state(folder, detector.fitted, needs=needs).items():
+            setattr(detector, name, values)
+        detector._columns, detector.is_fitted = dict(card.columns), True
         return detector
 
     def _score(self, rows: dict[str, Array]) -> Array:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from datasets import Array2D, ClassLabel, Dataset, List, Value
-from safetensors import safe_open
 from safetensors.torch import load_file
 from trainings import CLASSES, SIZE, Stop, artifacts, bytes_of, made_split, stopped_after, trainer_of, with_group_norm
 from transformers import AutoModelForImageClassification
@@ -19,6 +18,7 @@ from transformers import AutoModelForImageClassification
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
+from oochub.tensor_file import load_tensors
 from oochub.trainers.backbone import backbone
 from oochub.trainers.fine_tuning.auxiliary import auxiliary_of
 from oochub.trainers.samplers import UniformSampler
@@ -125,9 +125,8 @@ def test_the_folder_is_a_plain_model_and_the_head_lies_apart(tmp_path: Path, spl
     pixels = torch.randn(4, 3, SIZE, SIZE)
     with torch.no_grad():
         assert torch.equal(opened.eval()(pixels).logits, trainer.model.eval()(pixels).logits)
-    with safe_open(folder / "auxiliary_head.safetensors", "pt") as file:
-        about = {"column": "words", "names": ["road", "sea", "sky"]}
-        assert {key: json.loads(value) for key, value in file.metadata().items()} == {"auxiliary_head": about}
+    second = load_tensors(folder / "auxiliary_head.safetensors", entry="auxiliary_head")
+    assert second.checked and second.about == {"column": "words", "names": ["road", "sea", "sky"]}
     recipe = json.loads((folder / "recipe.json").read_text())
     assert recipe["arguments"]["auxiliary_column"] == "words"
     assert recipe["model"]["parameters"] == sum(each.numel() for each in opened.parameters())

@@ -1,6 +1,5 @@
 """A second head that predicts another column of the training rows from the features: auxiliary prediction."""
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,10 +7,10 @@ import datasets
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from oochub.errors import OochubError, unknown_name
+from oochub.tensor_file import save_tensors
 from oochub.trainers.losses import example_losses
 from oochub.trainers.rows.examples import column
 
@@ -114,9 +113,8 @@ def save_apart(
     """
     if auxiliary is None:
         return state
-    own = {key.rpartition(".")[2]: value.contiguous() for key, value in state.items() if key.startswith(f"{_NAME}.")}
-    about = json.dumps({"column": name, "names": auxiliary.names})
-    save_file(own, file, metadata={"auxiliary_head": about})  # one entry: safetensors orders several at random
+    own = {key.rpartition(".")[2]: value.cpu().numpy() for key, value in state.items() if key.startswith(f"{_NAME}.")}
+    save_tensors(own, file, entry="auxiliary_head", about={"column": name, "names": list(auxiliary.names)})
     return without_second_head(state)
 
 

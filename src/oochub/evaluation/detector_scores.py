@@ -14,6 +14,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers
 from oochub.parameters import check_parameters, parse_value
 from oochub.prediction.predictions import Predictions
+from oochub.tensor_file import load_tensors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,10 +136,8 @@ def read_head(predictions: str | Path) -> dict[str, NDArray[Any]] | None:
     >>> read_head("nowhere.parquet") is None
     True
     """
-    from safetensors.numpy import load_file
-
     file = Path(predictions).with_suffix(".head.safetensors")
-    return dict(load_file(file)) if file.is_file() else None
+    return load_tensors(file).arrays if file.is_file() else None
 
 
 def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDArray[Any]] | None) -> Any:

@@ -12,7 +12,6 @@ import datasets
 import numpy as np
 import pyarrow as pa
 import torch
-from safetensors.torch import save_file
 from tqdm import tqdm
 
 from oochub import catalog
@@ -30,6 +29,7 @@ from oochub.prediction.metadata import Metadata, ZoomSettings, row_counts
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 from oochub.stats.worst_rows import worst_of_each
+from oochub.tensor_file import save_tensors
 
 _MODES = ("auto", "head")
 _MEDIA = (datasets.Image, datasets.Audio, datasets.Video)
@@ -133,8 +133,7 @@ def predict(
         predictions = predictions.with_table(table.append_column("thumbnail", thumbnails))
     if out is not None and head is not None:
         with written_whole(head_file(out)) as draft:
-            weight, bias = head.weight[order].contiguous().cpu(), head.bias[order].contiguous().cpu()
-            save_file({"weight": weight, "bias": bias}, draft)
+            save_tensors({"weight": head.weight[order].cpu().numpy(), "bias": head.bias[order].cpu().numpy()}, draft)
     if out is not None:
         predictions.save(out)
     return predictions

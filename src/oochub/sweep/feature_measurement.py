@@ -12,7 +12,6 @@ from typing import Any
 import datasets
 import numpy as np
 import pyarrow as pa
-from safetensors.torch import save_file
 from torch import Tensor
 
 from oochub import catalog
@@ -28,6 +27,7 @@ from oochub.sweep.feature_cache import FeatureCache
 from oochub.sweep.measurement import held_out_numbers, numbers_of
 from oochub.sweep.runs import Run, RunResult
 from oochub.sweep.sweep_recipe import features_track
+from oochub.tensor_file import save_tensors
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
@@ -150,7 +150,7 @@ def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> Run
         f"{i}.{part}": values for i, layer in enumerate(head.layers) for part, values in zip(_PARTS, layer, strict=True)
     }
     with written_whole(out / "head.safetensors") as draft:
-        save_file({name: values.contiguous() for name, values in layers.items()}, draft)
+        save_tensors({name: values.cpu().numpy() for name, values in layers.items()}, draft)
     predictions.save(out / "predictions.parquet")
     if run.left_out:
         column, split = prepared.environments, prepared.validation

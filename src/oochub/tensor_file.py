@@ -1,0 +1,93 @@
+"""Arrays in a safetensors file, with a digest that tells when a bit of it has changed."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.reading import read_bytes
+
+_DIGEST = "sha256"
+_ENTRY = "oochub"
+
+
+class Tensors(NamedTuple):
+    """What a file holds: arrays by name, what it says of them, and whether it has a digest, which was then checked."""
+
+    arrays: dict[str, NDArray[Any]]
+    about: dict[str, Any]
+    checked: bool
+
+
+def save_tensors(
+    arrays: Mapping[str, NDArray[Any]], file: Path, *, entry: str = _ENTRY, about: Mapping[str, Any] | None = None
+) -> None:
+    """Writes arrays with a digest of their names, types, shapes and bytes.
+
+    Args:
+        arrays: By name.
+        file: Usually the draft of `files.written_whole`.
+        entry: Where the file's metadata have the digest and `about`, as JSON; it is the only entry, since safetensors
+            orders several at random.
+        about: What else is to be kept, JSON types.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "head.safetensors")
+    >>> save_tensors({"bias": np.zeros(2)}, file)
+    >>> load_tensors(file).arrays["bias"].tolist(), load_tensors(file).checked
+    ([0.0, 0.0], True)
+    """
+    from safetensors.numpy import save_file
+
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    about = dict(about or {})
+    content = json.dumps({**about, _DIGEST: _digest(whole, about)})
+    save_file(whole, file, metadata={entry: content})
+
+
+def load_tensors(file: Path | str, *, entry: str = _ENTRY) -> Tensors:
+    """Reads what `save_tensors` wrote; a file without metadata of ours opens and is not checked.
+
+    Args:
+        file: A safetensors file.
+        entry: See `save_tensors`.
+
+    Raises:
+        OochubError: No such file, one that is cut off or no safetensors, or one that has changed since it was written.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(file).expanduser()
+    if not path.is_file():
+        read_bytes(path)  # says what it is
+    try:
+        with safe_open(path, "np") as opened:
+            metadata = opened.metadata() or {}
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}
+    except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: a type that numpy does not know
+        raise OochubError(f"{path} is not a whole safetensors file ({error}). Make it again.") from error
+    if not metadata.keys() - {"format"}:  # of an earlier version, or of somebody else
+        return Tensors(arrays, {}, checked=False)
+    try:
+        about = json.loads(metadata[entry])
+        whole = about.pop(_DIGEST) == _digest(arrays, about)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise OochubError(
+            f"{path} has changed since it was written: its digest does not fit its content. Make it again."
+        )
+    return Tensors(arrays, about, checked=True)
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.data)
+    return digest.hexdigest()
