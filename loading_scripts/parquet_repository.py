@@ -13,8 +13,10 @@ from oochub import catalog
 from oochub.build_record import BuildRecord
 from oochub.dataset_cards.card import card
 from oochub.errors import OochubError
-from oochub.files import check_writable, folder_written_whole, written_whole
+from oochub.files import check_writable, folder_written_whole, sole_writer, written_whole
 from oochub.parquet_file import seal
+
+_PATIENCE = 60.0  # seconds
 
 
 def parquet_repository(
@@ -42,7 +44,7 @@ def parquet_repository(
 
     Raises:
         OochubError: An unknown benchmark, config or option, raw data that are missing or broken, a folder that cannot
-            be written. Nothing is half-written then.
+            be written, or in which another process builds the config. Nothing is half-written then.
     """
     from oochub.data.load import check_options, split_name
 
@@ -55,13 +57,15 @@ def parquet_repository(
     if target.name == benchmark and (target / f"{benchmark}.py").exists():
         raise OochubError(f"{target} holds {benchmark}.py; `datasets` refuses such a folder. Choose another one.")
     builder = datasets.load_dataset_builder(benchmark, config or None, data_dir=data_dir, **(options or {}))
-    with folder_written_whole(target / builder.config.name) as draft:
+    folder = target / builder.config.name
+    with sole_writer(folder), folder_written_whole(folder) as draft:
         built = draft / "built"
         builder.download_and_prepare(str(built), file_format="parquet", num_proc=num_proc)
         files = _named_by_content(built, draft, benchmark, list(builder.info.splits))
         for leftover in [*built.iterdir(), *draft.glob("built*")]:
             leftover.rmdir() if leftover.is_dir() else leftover.unlink()
-    _write_card(target, builder, files)
+    with sole_writer(target / "README.md", patience=_PATIENCE):  # of all configs; it takes a moment
+        _write_card(target, builder, files)
     return target
 
 

@@ -127,17 +127,19 @@ class RobustTrainer:
         """Trains, or goes on from the last complete checkpoint, or returns the finished run in `output_dir`.
 
         Raises:
-            OochubError: A row that cannot be read, a loss that is not finite, or a folder that cannot be written.
+            OochubError: A row that cannot be read, a loss that is not finite, a folder that cannot be written, or that
+                another training is in.
         """
         folder = self._folder
         if not folder.finished:
-            loop = Loop(self.model, self.objective, self.args, data=self._data, folder=folder, head=self._head)
-            progress = loop.run()
-            self.model, state, writes = loop.trained()
-            detach(self.model)
-            if writes:
-                self._write(progress, state)
-            loop.wait()
+            with folder.alone():
+                loop = Loop(self.model, self.objective, self.args, data=self._data, folder=folder, head=self._head)
+                progress = loop.run()
+                self.model, state, writes = loop.trained()
+                detach(self.model)
+                if writes:
+                    self._write(progress, state)
+                loop.wait()
         else:
             folder.clear()  # left over when the run was killed in its last moment
             self.model = pretrained(type(self.model), str(folder.path), probe=self._inputs.probe).model

@@ -168,10 +168,14 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
 
 
 @contextmanager
-def sole_writer(target: Path | str) -> Iterator[None]:
+def sole_writer(target: Path | str, *, patience: float = 1) -> Iterator[None]:
     """Holds a lock on `target`, a file or folder, present or not, while the block runs; it lies beside it, hidden.
 
     A process that was killed holds nothing: the next one takes its lock.
+
+    Args:
+        target: What the block writes.
+        patience: Seconds to wait for another process.
 
     Raises:
         OochubError: Another process holds it; which, and since when.
@@ -180,7 +184,7 @@ def sole_writer(target: Path | str) -> Iterator[None]:
 
     path = _ready(target, None)
     file = path.parent / f".{_short(path.name)}.lock"
-    lock = FileLock(file, timeout=1)
+    lock = FileLock(file, timeout=patience)
     try:
         lock.acquire()
     except Timeout:

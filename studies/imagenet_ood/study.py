@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from oochub.errors import OochubError
 from oochub.evaluation.detector_scores import made_detector
 from oochub.evaluation.present_classes import Classes
-from oochub.files import check_writable, written_whole
+from oochub.files import check_writable, sole_writer, written_whole
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile, StudyStopped
@@ -123,23 +123,24 @@ def study(
     from safetensors import SafetensorError
 
     frames, failed = [], {}
-    for kind, several in work.items():
-        for model in several:
-            try:
-                frames.append(model_rows(model, plan, wanted[kind], extractor, own_reference, folder))
-            except StudyStopped:
-                raise
-            except (OochubError, OSError, RuntimeError, ValueError, SafetensorError) as error:
-                failed[model.name] = str(error) or type(error).__name__
-                if tell is not None:
-                    tell(f"{model.name} failed: {failed[model.name]}")
-    if not frames:
-        raise OochubError(f"Every model failed. {'; '.join(f'{name}: {error}' for name, error in failed.items())}")
-    import pandas as pd
+    with sole_writer(folder):
+        for kind, several in work.items():
+            for model in several:
+                try:
+                    frames.append(model_rows(model, plan, wanted[kind], extractor, own_reference, folder))
+                except StudyStopped:
+                    raise
+                except (OochubError, OSError, RuntimeError, ValueError, SafetensorError) as error:
+                    failed[model.name] = str(error) or type(error).__name__
+                    if tell is not None:
+                        tell(f"{model.name} failed: {failed[model.name]}")
+        if not frames:
+            raise OochubError(f"Every model failed. {'; '.join(f'{name}: {error}' for name, error in failed.items())}")
+        import pandas as pd
 
-    frame = pd.concat(frames, ignore_index=True)
-    table_set = detection_tables(frame, plan, reported=reported, failed=failed)
-    _write(folder, frame, table_set)
+        frame = pd.concat(frames, ignore_index=True)
+        table_set = detection_tables(frame, plan, reported=reported, failed=failed)
+        _write(folder, frame, table_set)
     return Study(
         folder=folder,
         frame=frame,

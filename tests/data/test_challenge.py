@@ -427,3 +427,23 @@ def test_what_can_be_known_is_said_before_the_data_are_read(run, spawrious, tmp_
         code, _, err = run(*words)
         assert code == 2 and message in err, err
     assert (tmp_path / "full" / "file").read_text() == "mine"
+
+
+def test_the_same_command_replaces_its_own_repository_and_nothing_else(run, tmp_path):
+    """Planted faults: any folder with a card replaced; a challenge set beside a file of the user's replaced."""
+    (tmp_path / "a.csv").write_text("label,year\n0,1\n1,9\n")
+    out = tmp_path / "out"
+    words = (tmp_path / "a.csv", "--criterion", "threshold", "--value", "year", "--out", out, "--at")
+    for at, hard in ((5, 1), (5, 1), (0, 2)):
+        code, _, err = run(*words, at)
+        assert code == 0, err
+        counts = datasets.load_dataset(str(out))["train"].to_pandas()["challenge"].ne(0).sum()
+        assert counts == hard and sorted(path.name for path in out.iterdir()) == ["README.md", "data"]
+    (out / "data" / "notes.txt").write_text("mine")
+    card = (out / "README.md").read_text()
+    for file, text in ((out / "data" / "notes.txt", "mine"), (out / "README.md", "# Another data set\n")):
+        file.write_text(text)
+        code, _, err = run(*words, 5)
+        assert code == 2 and "nor a challenge set and nothing else" in err and file.read_text() == text, err
+        (out / "README.md").write_text(card)
+        (out / "data" / "notes.txt").unlink(missing_ok=True)

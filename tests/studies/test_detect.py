@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import oochub
 from oochub.cli import main
+from oochub.files import sole_writer
 from oochub.prediction.predictions import Predictions
 from oochub.studies.imagenet_ood.measures import SetScores, random_measures
 from oochub.studies.imagenet_ood.plan import TABLES, make_plan
@@ -490,3 +491,9 @@ def test_texts_hold_every_cell(toy_study):
                     assert entry is None or (entry.text in cell and cell.startswith("**") == entry.bold)
         csv = (toy_study.folder / "tables" / f"{table.file}.csv").read_text()
         assert csv.count("\n") == len(table.frame) + 1
+
+
+def test_two_studies_in_one_folder_notice_each_other(models, options, tmp_path):
+    """Planted fault: the study without the lock."""
+    with sole_writer(tmp_path / "s"), pytest.raises(oochub.OochubError, match="Another process writes"):
+        study(models, tmp_path / "s", **options)

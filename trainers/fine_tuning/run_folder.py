@@ -1,9 +1,10 @@
 """The folder of a training run: its settings, its checkpoints, and its files when it is finished."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from safetensors import SafetensorError
 
 from oochub.errors import OochubError
-from oochub.files import check_writable, written_whole
+from oochub.files import check_writable, sole_writer, written_whole
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
 AUXILIARY_HEAD = "auxiliary_head.safetensors"
@@ -97,6 +98,14 @@ class RunFolder:
         """The recipe of a finished run."""
         recipe: dict[str, Any] = json.loads((self.path / _RECIPE).read_text("utf-8"))
         return recipe
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keeps another training out of the folder while a block runs; of the processes of one run the first does.
+
+        Raises:
+            OochubError: Another training is in the folder; its process and since when.
+        """
+        return sole_writer(self.path) if os.environ.get("RANK", "0") == "0" else nullcontext()
 
     def begin(self) -> None:
         """Makes the folder ready: settings written, leftovers gone, and with `overwrite` the earlier run too."""

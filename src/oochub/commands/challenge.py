@@ -18,7 +18,7 @@ def challenge(
         str, typer.Argument(help="BENCHMARK/CONFIG, a folder or file that load_dataset reads, or a Hub id.")
     ],
     criterion: Annotated[str, typer.Option(help="One of `oochub list criterion`.")],
-    out: Annotated[Path, typer.Option(help="The folder of the Parquet repository; new or empty.")],
+    out: Annotated[Path, typer.Option(help="The folder of the repository: new, empty, or a challenge set to replace.")],
     label: Annotated[_Column, typer.Option(help="Column of the label; default label where one is needed.")] = None,
     context: Annotated[_Column, typer.Option(help="mismatch: column coded like the label.")] = None,
     value: Annotated[_Column, typer.Option(help="threshold, membership: column of numbers or names.")] = None,

@@ -1,6 +1,7 @@
 """Makes a challenge set of any data that `datasets` reads and writes it as a Parquet repository with a card."""
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -19,9 +20,12 @@ from oochub.data.challenge import KINDS, ChallengeSet, challenge
 from oochub.data.criterion_arguments import Arguments, check_arguments, check_columns
 from oochub.data.load import check_options, split_name
 from oochub.errors import OochubError
-from oochub.files import check_writable, folder_written_whole
+from oochub.files import check_writable, folder_written_whole, sole_writer
 from oochub.parquet_file import seal
+from oochub.reading import read_text
 
+_TITLE = "challenge set by"
+_DATA_FILE = re.compile(r".+-\d{5}-[0-9a-f]{12}\.parquet")
 _FILE = 500_000_000  # bytes after which a new file begins, as `datasets` does
 
 
@@ -44,7 +48,7 @@ def challenge_repository(
         source: A benchmark as "nooch/ce_car"; a folder of `save_to_disk`; a folder or file that `load_dataset` reads
             (Parquet, CSV, JSON, pictures with a metadata.csv); or an id on the Hub. A benchmark comes before a folder
             of the same name.
-        out: The folder of the repository; it must be new or empty.
+        out: The folder of the repository: new, empty, or an earlier challenge set, which is replaced.
         criterion: A name of `oochub list criterion`.
         arguments: Of the criterion: names of columns and other values, as `challenge` takes them.
         data_dir: As `load_dataset` takes it; of a benchmark its raw folder.
@@ -56,8 +60,9 @@ def challenge_repository(
         The challenge set, as `challenge` gives it.
 
     Raises:
-        OochubError: What `challenge` raises; a source that is not found or cannot be read; a folder that is not empty
-            or cannot be written. What can be known without reading the data is checked first.
+        OochubError: What `challenge` raises; a source that is not found or cannot be read; a folder that holds
+            something else, cannot be written, or is written by another process. What can be known without reading the
+            data is checked first.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -68,17 +73,38 @@ def challenge_repository(
     """
     checked = check_arguments(criterion, arguments)
     target = check_writable(out)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise OochubError(f"{target} exists and is not an empty folder. Choose another one, or remove it first.")
-    dataset = _load(
-        source, data_dir, dict(options or {}), lambda features: check_columns(checked, features, replace=replace)
+    if target.exists() and not (target.is_dir() and _is_replaceable(target)):
+        raise OochubError(
+            f"{target} exists and is not an empty folder, nor a challenge set and nothing else. Choose another one, or "
+            "remove it first."
+        )
+    with sole_writer(target):
+        dataset = _load(
+            source, data_dir, dict(options or {}), lambda features: check_columns(checked, features, replace=replace)
+        )
+        challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
+        _write_repository(target, source, criterion, checked, challenge_set)
+    return challenge_set
+
+
+def _is_replaceable(folder: Path) -> bool:
+    """Whether a folder is empty or holds a challenge set of ours and no file of anyone else."""
+    names = {path.name for path in folder.iterdir()}
+    card = folder / "README.md"
+    return not names or (
+        names == {"README.md", "data"}
+        and _TITLE in read_text(card)
+        and all(_DATA_FILE.fullmatch(path.name) for path in (folder / "data").iterdir())
     )
-    challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
+
+
+def _write_repository(
+    target: Path, source: str, criterion: str, checked: Arguments, challenge_set: ChallengeSet
+) -> None:
     with folder_written_whole(target) as draft:
         (draft / "data").mkdir()
         files = {name: _write(part, draft / "data", name) for name, part in challenge_set.dataset.items()}
         (draft / "README.md").write_text(_card(source, criterion, checked, challenge_set, files), "utf-8")
-    return challenge_set
 
 
 def _load(
@@ -165,7 +191,7 @@ def _card(
         notes.append(f"- license of the source: {first.info.license}")
     return "\n".join(
         [
-            f"---\n{data.to_yaml()}\n---\n\n# {name}: challenge set by {criterion}\n",
+            f"---\n{data.to_yaml()}\n---\n\n# {name}: {_TITLE} {criterion}\n",
             f"The rows of {name} with the column `challenge`: out of context by the criterion `{criterion}` of oochub "
             f"{version('oochub')}.",
             *(

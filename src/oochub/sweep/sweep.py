@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.files import check_writable, written_whole
+from oochub.files import check_writable, sole_writer, written_whole
 from oochub.schema import from_json, to_json
 from oochub.sweep.runs import Run, RunResult, stages
 from oochub.sweep.sweep_recipe import SweepRecipe, features_track
@@ -58,15 +58,16 @@ def sweep(
         only: See `oochub.sweep.runs.stages`.
 
     Raises:
-        OochubError: A benchmark that this version does not have, a folder that holds another sweep or cannot be
-            written, fewer than one job, or a recipe with an MLP head, which is for features.
+        OochubError: A benchmark that this version does not have, a folder that holds another sweep, cannot be
+            written or is written by another process, fewer than one job, or a recipe with an MLP head, which is for
+            features.
     """
     if jobs < 1:
         raise OochubError(f"jobs must be 1 or more, got {jobs}.")
     if recipe.head != "linear":
         raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or leave it out.")
     folder = _claimed(Path(out), recipe, "fine-tuning")
-    with Workers(measure, folder, jobs=jobs) as workers:
+    with sole_writer(folder), Workers(measure, folder, jobs=jobs) as workers:
         return _swept(recipe, folder, workers.do, only=only, track="fine-tuning")
 
 
@@ -86,7 +87,8 @@ def feature_sweep(
     """
     track = features_track(recipe.hidden)
     folder = _claimed(Path(out), recipe, track)
-    return _swept(recipe, folder, partial(_together, measure, folder), only=only, track=track)
+    with sole_writer(folder):
+        return _swept(recipe, folder, partial(_together, measure, folder), only=only, track=track)
 
 
 def _together(measure: MeasureTogether, folder: Path, runs: list[Run]) -> Results:
