@@ -10,6 +10,7 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 
 from oochub import catalog
+from oochub.artifacts import REPOSITORY
 from oochub.build_record import BuildRecord
 from oochub.dataset_cards.card import card
 from oochub.errors import OochubError
@@ -48,12 +49,12 @@ def parquet_repository(
     """
     from oochub.data.load import check_options, split_name
 
+    check_writable(out, kind=REPOSITORY)
     benchmark, config = split_name(name)
     check_options(benchmark, options or {})
     if num_proc is not None and num_proc < 1:
         raise OochubError(f"num_proc must be a whole number, 1 or larger, got {num_proc!r}. Leave it out for one.")
     target = Path(out).expanduser()
-    check_writable(target / config)
     if target.name == benchmark and (target / f"{benchmark}.py").exists():
         raise OochubError(f"{target} holds {benchmark}.py; `datasets` refuses such a folder. Choose another one.")
     builder = datasets.load_dataset_builder(benchmark, config or None, data_dir=data_dir, **(options or {}))

@@ -20,7 +20,7 @@ ORDER = (
     "files reading vocabulary metric provenance stop_signals",
     "picture_file",
     "stats parquet_file tensor_file",
-    "schema parameters",
+    "schema parameters artifacts",
     "sides build_record saved_detector",
     "benchmark",
     "catalog",

@@ -159,9 +159,11 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
         parent = next(folder for folder in real.absolute().parents if folder.exists())
         if not parent.is_dir():
             raise OochubError(f"Cannot write {path}: {parent} is a file, not a folder. Choose another output path.")
-        if not os.access(parent, os.W_OK | os.X_OK):
-            raise OochubError(f"Cannot write {path}: no permission in {parent}. Choose another output path.")
-        tempfile.TemporaryFile(dir=parent).close()  # root has every permission, and yet not on a read-only disk
+        inside = [real] if kind and kind.is_folder and real.is_dir() else []  # files are added to it
+        for folder in (parent, *inside):
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise OochubError(f"Cannot write {path}: no permission in {folder}. Choose another output path.")
+            tempfile.TemporaryFile(dir=folder).close()  # root has every permission, and yet not on a read-only disk
     except (OSError, RuntimeError) as error:  # a loop of links, a name that is too long, a read-only disk
         raise OochubError(f"Cannot write {path}: {error}. Choose another output path.") from error
     return path

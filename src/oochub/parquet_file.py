@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError
-from oochub.files import written_whole
+from oochub.files import FileKind, written_whole
 
 Integrity = Literal["checked", "not checked"]
 
@@ -33,12 +33,13 @@ class StoredTable(NamedTuple):
     integrity: Integrity
 
 
-def write_parquet(table: pa.Table, path: str | Path) -> Path:
+def write_parquet(table: pa.Table, path: str | Path, *, kind: FileKind | None = None) -> Path:
     """Writes a table as Parquet, whole or not at all, with page checksums and a seal.
 
     Args:
         table: With what it says of itself in the metadata of its schema.
         path: The file.
+        kind: What it is, which must not replace anything else.
 
     Raises:
         OochubError: The file cannot be written.
@@ -48,7 +49,7 @@ def write_parquet(table: pa.Table, path: str | Path) -> Path:
     >>> read_parquet(path).table.column("n").to_pylist(), read_parquet(path).integrity
     ([1, 2], 'checked')
     """
-    with written_whole(path) as draft:
+    with written_whole(path, kind=kind) as draft:
         pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
         seal(draft)
     return Path(path)

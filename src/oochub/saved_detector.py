@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from oochub.artifacts import DETECTOR
 from oochub.errors import OochubError
 from oochub.files import folder_written_whole
 from oochub.reading import read_json
@@ -39,7 +40,7 @@ class SavedDetector:
         Raises:
             OochubError: It cannot be written.
         """
-        with folder_written_whole(folder) as draft:
+        with folder_written_whole(folder, kind=DETECTOR) as draft:
             save_tensors(state, draft / _STATE)
             (draft / _CARD).write_text(json.dumps(to_json(self), indent=2) + "\n", "utf-8")
         return Path(folder)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
+from oochub.artifacts import RUN
 from oochub.data.load import declaration_of, load
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable
@@ -63,8 +64,8 @@ def train(
     Raises:
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
+    check_writable(out, kind=RUN)
     method = _objective(objective, hyperparameters or {})
-    check_writable(Path(out) / "config.json")
     declared = declaration_of(benchmark)
     column = environments or declared.environments
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read

@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from oochub import artifacts
 from oochub.files import check_writable
 from oochub.studies.demo.effect import DEMO, SideMeans, run
 
@@ -23,7 +24,7 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
         The page of ERM on Spawrious.
     """
     folder, printer = Path(out), console or Console()
-    check_writable(folder / "runs")
+    check_writable(folder, kind=artifacts.DEMO)
     started = time.monotonic()
     table = Table(
         box=None,

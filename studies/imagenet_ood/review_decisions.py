@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from oochub.artifacts import CSV
 from oochub.errors import OochubError
 from oochub.files import written_whole
 from oochub.prediction.predictions import Predictions
@@ -111,7 +112,7 @@ def check_known(decisions: Decisions, ood: Predictions) -> None:
 
 def write_decisions(path: str | Path, decisions: Decisions) -> None:
     """Writes what `read_decisions` reads, sorted by scope and id."""
-    with written_whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+    with written_whole(path, kind=CSV) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(Decision._fields)
         rows.writerows(decisions[key] for key in sorted(decisions))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oochub.artifacts import STUDY
 from oochub.errors import OochubError
 from oochub.evaluation.detector_scores import made_detector
 from oochub.evaluation.present_classes import Classes
@@ -104,7 +105,7 @@ def study(
     )
     listed = read_models(models)
     work = _work(plan, listed)
-    folder = check_writable(Path(out) / "numbers.csv").parent
+    folder = check_writable(out, kind=STUDY)
     own_reference = _given_reference(reference, listed, plan, reference_rows)
     largest = {key: getattr(made_detector(key), "k", 0) for key in _keys(plan)}
 

@@ -419,8 +419,8 @@ def test_what_can_be_known_is_said_before_the_data_are_read(run, spawrious, tmp_
     benchmark = ("spawrious/o2o_easy", "--data-dir", spawrious, "--criterion", "mismatch", "--context")
     for words, message in (
         ((*benchmark, "backgrund", "--out", tmp_path / "out"), "Did you mean 'background'"),
-        ((*benchmark, "background", "--out", tmp_path / "full"), "not an empty folder"),
-        ((*benchmark, "background", "--out", tmp_path / "full" / "file"), "not an empty folder"),
+        ((*benchmark, "background", "--out", tmp_path / "full"), "is not a Parquet repository"),
+        ((*benchmark, "background", "--out", tmp_path / "full" / "file"), "it is a file"),
         ((*benchmark, "background", "--out", tmp_path / "full" / "file" / "x"), "is a file, not a folder"),
         ((*benchmark, "background", "--tau", "0.1", "--out", tmp_path / "out"), "named 'tau'"),
     ):

@@ -446,7 +446,7 @@ def test_the_command_stops_before_slow_steps(run, cars, tmp_path, monkeypatch):
         ((tmp_path / "file", *out), "is not a Parquet file"),
         ((tmp_path / "erm.parquet", "--out", tmp_path / "file" / "g.png"), "is a file, not a folder"),
         ((tmp_path / "erm.parquet", *out, "--export", tmp_path / "file" / "x.csv"), "is a file, not a folder"),
-        ((tmp_path / "erm.parquet", "--out", tmp_path / "g.gif"), "No format of a figure named '.gif'"),
+        ((tmp_path / "erm.parquet", "--out", tmp_path / "g.gif"), "its name must end in .png or .pdf or .svg"),
         ((tmp_path / "erm.parquet", *out, "--kind", "hard"), "No kind of example named 'hard'"),
         ((tmp_path / "erm.parquet", *out, "--only", "gist"), "no column 'challenge_gist'"),
         ((tmp_path / "erm.parquet", *out, "--than", tmp_path / "none.parquet"), "No predictions at"),

@@ -1,11 +1,14 @@
 """What the commands share: options with one meaning everywhere, and how a command says what it wrote."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from oochub.files import FileKind, check_writable
 from oochub.parameters import parse_options
 
 out_console = Console(highlight=False, soft_wrap=True)
@@ -15,6 +18,17 @@ def check_pairs(option: typer.CallbackParam, pairs: list[str] | None) -> list[st
     """The pairs as they are, after a look whether each is key=value: before the command does anything."""
     parse_options(pairs or [], by=option.opts[0])
     return pairs
+
+
+def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
+    """What checks the path of an option that is written, before the command does anything."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is not None:
+            check_writable(path, kind=kind)
+        return path
+
+    return check
 
 
 BenchmarkName = Annotated[str, typer.Argument(metavar="BENCHMARK/CONFIG", help="For example nooch/ce_car.")]

@@ -6,19 +6,25 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, out_console
+from oochub.artifacts import CSV, REPOSITORY
+from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, out_console, writes
 from oochub.errors import OochubError
 
 
 def build(
     benchmark: BenchmarkName,
-    out: Annotated[Path | None, typer.Option(help="The folder of the Parquet repository.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=writes(REPOSITORY), help="The folder of the Parquet repository.")
+    ] = None,
     data_dir: DataDir = None,
     option: Options = None,
     num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
     audit: Annotated[
         Path | None,
-        typer.Option(help="imagenet_ood: a CSV of every candidate class, kept or what removed it; needs no raw files."),
+        typer.Option(
+            callback=writes(CSV),
+            help="imagenet_ood: a CSV of every candidate class, kept or what removed it; needs no raw files.",
+        ),
     ] = None,
     order: Annotated[str, typer.Option(help="Of the audit's filters: 3.2, H, or names with commas.")] = "3.2",
     candidates: Annotated[str, typer.Option(help="Of the audit: winter21, fall11, or a file of wnids.")] = "winter21",
@@ -28,7 +34,6 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Builds a benchmark into a Parquet repository with a card; plain `datasets` loads it, without oochub."""
-    from oochub.files import check_writable
     from oochub.loading_scripts.parquet_repository import parquet_repository
     from oochub.parameters import parse_options
 
@@ -36,8 +41,6 @@ def build(
         raise OochubError("Nothing to build: give --out FOLDER for the Parquet repository, or --audit FILE.csv.")
     if audit is None and (order, candidates, wordnet) != ("3.2", "winter21", None):
         raise OochubError("--order, --candidates and --wordnet are of the audit: add --audit FILE.csv.")
-    for path in filter(None, (out, audit)):
-        check_writable(path)
     written: dict[str, Any] = {}
     if audit is not None:
         written |= _audited(benchmark, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
@@ -59,7 +62,7 @@ def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> di
     if name not in able:
         raise OochubError(f"{name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
     classes = import_module(able[name]).class_audit(**parameters)
-    with written_whole(path) as draft:
+    with written_whole(path, kind=CSV) as draft:
         classes.to_csv(draft, index=False)
     removed = classes["removed_by"].value_counts(sort=False)
     published = classes.loc[classes["published"], "removed_by"].value_counts(sort=False)

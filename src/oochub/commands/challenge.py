@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console
+from oochub.artifacts import REPOSITORY
+from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console, writes
 from oochub.errors import OochubError
 
 _Column = str | None
@@ -18,7 +19,12 @@ def challenge(
         str, typer.Argument(help="BENCHMARK/CONFIG, a folder or file that load_dataset reads, or a Hub id.")
     ],
     criterion: Annotated[str, typer.Option(help="One of `oochub list criterion`.")],
-    out: Annotated[Path, typer.Option(help="The folder of the repository: new, empty, or a challenge set to replace.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            callback=writes(REPOSITORY), help="The folder of the repository: new, empty, or a challenge set to replace."
+        ),
+    ],
     label: Annotated[_Column, typer.Option(help="Column of the label; default label where one is needed.")] = None,
     context: Annotated[_Column, typer.Option(help="mismatch: column coded like the label.")] = None,
     value: Annotated[_Column, typer.Option(help="threshold, membership: column of numbers or names.")] = None,

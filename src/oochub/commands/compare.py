@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console
+from oochub.artifacts import CSV, LATEX, MARKDOWN
+from oochub.commands._options import AsJson, done, out_console, writes
+
+_KINDS = {"markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
 
 
 def compare(
@@ -14,22 +17,22 @@ def compare(
     metric: Annotated[list[str] | None, typer.Option(help="Repeatable, a table each; default the primary.")] = None,
     slice: Annotated[str | None, typer.Option(help="Such as hard, easy, all; default out of context.")] = None,
     reported: Annotated[bool, typer.Option("--reported", help="Add the paper's numbers as columns.")] = False,
-    markdown: Annotated[Path | None, typer.Option(help="Write Markdown tables here.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write LaTeX tables here.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write every number here.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown tables here.")
+    ] = None,
+    latex: Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write LaTeX tables here.")] = None,
+    csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number here.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Sets reports side by side: tasks by methods, mean and spread over seeds, bold where they overlap the best."""
-    from oochub.files import check_writable, written_whole
+    from oochub.files import written_whole
     from oochub.report.comparison import comparison
 
     outputs = {name: path for name, path in (("markdown", markdown), ("latex", latex), ("csv", csv)) if path}
-    for path in outputs.values():
-        check_writable(path)
     table = comparison(reports, metric=metric or None, slice=slice, reported=reported)
     texts = {"markdown": table.to_markdown, "latex": table.to_latex, "csv": table.to_csv}
     for name, path in outputs.items():
-        with written_whole(path) as draft:
+        with written_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(texts[name](), "utf-8")
     if not as_json:
         out_console.print(table.to_terminal(width=out_console.width))

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from oochub.artifacts import REPORT, REPORTS
 from oochub.commands._options import AsJson, done, out_console
 from oochub.errors import OochubError
+from oochub.files import check_writable
 
 
 def evaluate(
@@ -36,8 +38,9 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
+    several = task is not None and (len(task) > 1 or "every" in task)
+    check_writable(out, kind=REPORTS if several else REPORT)
     from oochub.evaluation.evaluate import evaluate as run
-    from oochub.files import check_writable
     from oochub.report.report import Report
     from oochub.report.tables import terminal
 
@@ -55,7 +58,6 @@ def evaluate(
             out_console.print(terminal(Report.load(*written.values())))
         done({"reports": len(written), "report": str(out)}, as_json)
         return
-    check_writable(out)
     report = run(
         list(predictions),
         metrics=metric or None,

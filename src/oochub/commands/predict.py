@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, without_weight_bars
+from oochub.artifacts import PREDICTIONS
+from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, without_weight_bars, writes
 
 
 def predict(
     model: Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, or a Hub id.")],
     benchmark: BenchmarkName,
-    out: Annotated[Path, typer.Option(help="The Parquet file of the predictions.")],
+    out: Annotated[Path, typer.Option(callback=writes(PREDICTIONS), help="The Parquet file of the predictions.")],
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default validation and test.")] = None,
     features: Annotated[bool, typer.Option(help="Store the features before the head, and the head.")] = False,
     batch_size: Annotated[
@@ -34,11 +35,9 @@ def predict(
 ) -> None:
     """Predicts every example of the splits; the file opens in pandas."""
     from oochub.data.load import load
-    from oochub.files import check_writable
     from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run
 
-    check_writable(out)
     without_weight_bars()
     data = load(benchmark, data_dir=data_dir, options=parse_options(option or []))
     predictions = run(

@@ -5,7 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Options, done, out_console
+from oochub.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
+from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
+from oochub.files import check_writable
+
+_KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX}
+
+
+def _writes_figures(plots: list[str] | None) -> list[str] | None:
+    for text in plots or []:
+        if "=" in text:  # else it is refused for its form
+            check_writable(text.rpartition("=")[2], kind=FIGURE)
+    return plots
 
 
 def report(
@@ -13,12 +24,18 @@ def report(
         list[str],
         typer.Argument(help="One or more report.json; for figures predictions (.parquet), numbers.csv, nooch/all."),
     ],
-    html: Annotated[Path | None, typer.Option(help="Write the self-contained page here.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write Markdown tables here.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX table here.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown tables here.")
+    ] = None,
+    latex: Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write a LaTeX table here.")] = None,
     plot: Annotated[
         list[str] | None,
-        typer.Option(metavar="KIND=FILE.png", help="Draw a figure here (.png, .pdf, .svg); repeatable."),
+        typer.Option(
+            callback=_writes_figures, metavar="KIND=FILE.png", help="Draw a figure here (.png, .pdf, .svg); repeatable."
+        ),
     ] = None,
     detector: Annotated[
         list[str] | None, typer.Option(help="For figures of detectors: score predictions with this one; repeatable.")
@@ -40,7 +57,7 @@ def report(
     --detector vim --reference train.parquet --plot score_distributions=vim.png
     """
     from oochub.errors import OochubError
-    from oochub.files import check_writable, written_whole
+    from oochub.files import written_whole
     from oochub.parameters import parse_options
     from oochub.report.drawing import Plot, draw
     from oochub.report.figure_sources import Sources
@@ -64,8 +81,7 @@ def report(
     if embedding and not any("nearest" in figure.beside for figure in plots):
         raise OochubError("--embedding is read by the figures distance_regression and percentile_pictures.")
     outputs = {name: path for name, path in (("html", html), ("markdown", markdown), ("latex", latex)) if path}
-    for name, path in outputs.items():
-        check_writable(path)
+    for name in outputs:
         if len(source) > 1:
             raise OochubError(f"--{name} takes exactly one report, got {len(source)}: {', '.join(source)}.")
     if sources.kind != "reports" and (outputs or not plots):
@@ -80,7 +96,7 @@ def report(
     }
     for name, path in outputs.items():
         text = texts[name]()
-        with written_whole(path) as draft:
+        with written_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(text, "utf-8")
     tables = draw(plots, sources)
     if not outputs and not plots and not as_json:

@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console
+from oochub.artifacts import SWEEP
+from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console, writes
 
 
 def sweep(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A .toml file, or a recipe of the hub by name.")],
-    out: Annotated[Path | None, typer.Option(help="The folder of the sweep; not needed with --dry-run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=writes(SWEEP), help="The folder of the sweep; not needed with --dry-run.")
+    ] = None,
     data_dir: DataDir = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
     jobs: Annotated[int, typer.Option(help="Runs side by side, each a process with one thread.", min=1)] = 1,

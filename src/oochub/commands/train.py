@@ -5,12 +5,24 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, check_pairs, done, without_weight_bars
+from oochub.artifacts import RUN
+from oochub.commands._options import (
+    AsJson,
+    BenchmarkName,
+    DataDir,
+    Options,
+    check_pairs,
+    done,
+    without_weight_bars,
+    writes,
+)
 
 
 def train(
     benchmark: BenchmarkName,
-    out: Annotated[Path, typer.Option(help="The folder of the run: model, image processor, recipe, card.")],
+    out: Annotated[
+        Path, typer.Option(callback=writes(RUN), help="The folder of the run: model, image processor, recipe, card.")
+    ],
     objective: Annotated[str, typer.Option(help="One of `oochub list objective`.")] = "erm",
     hyperparameter: Annotated[
         list[str] | None, typer.Option("--set", callback=check_pairs, help="Of the objective, key=value.")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from oochub.artifacts import REPORT, REPORTS
 from oochub.data.scenes import Scenes
 from oochub.data.tasks import task
 from oochub.errors import OochubError
@@ -38,7 +39,7 @@ def task_reports(
             before the first report is written.
     """
     single = len(tasks) == 1 and tasks[0] != EVERY
-    check_writable(out if single else Path(out) / "ce_car.json")
+    check_writable(out, kind=REPORT if single else REPORTS)
     loaded = concatenate([Predictions.load(path) for path in predictions])
     names = _every(loaded) if EVERY in tasks else list(dict.fromkeys(tasks))
     for name in names:

@@ -15,6 +15,7 @@ import torch
 from tqdm import tqdm
 
 from oochub import catalog
+from oochub.artifacts import PREDICTIONS
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
@@ -94,7 +95,7 @@ def predict(
     if batch_size is not None and (not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1):
         raise OochubError(f"batch_size must be a whole number, 1 or larger, got {batch_size!r}.")
     if out is not None:
-        check_writable(out)
+        check_writable(out, kind=PREDICTIONS)
     if features and out is None:
         raise OochubError("features=True also stores the head, beside the predictions: give out=FILE.parquet.")
     parts = _splits(dataset, splits)

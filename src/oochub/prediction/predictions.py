@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
 from oochub.output import Output, column_of, output_of, output_of_columns, vectors
 from oochub.parquet_file import Integrity, read_parquet, write_parquet
@@ -201,7 +202,7 @@ class Predictions:
     def save(self, path: str | Path) -> Path:
         """Writes the table as Parquet with the metadata in its schema, sealed; whole or not at all."""
         metadata = {_KEY: json.dumps(to_json(self.metadata), sort_keys=True).encode()}
-        return write_parquet(self.table.replace_schema_metadata(metadata), path)
+        return write_parquet(self.table.replace_schema_metadata(metadata), path, kind=PREDICTIONS)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from oochub import catalog
+from oochub.artifacts import FIGURE
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
 from oochub.report.figure_sources import ALL, Sources
@@ -83,9 +84,7 @@ class Plot:
         parts = re.fullmatch(r"(\w+)((?::\w+=[^:=]+)*)=(.+)", text)
         if parts is None:
             raise OochubError(f"A plot is written KIND=FILE.png or KIND:option=value=FILE.png, got {text!r}.")
-        kind, path = parts[1], check_writable(parts[3])
-        if path.suffix not in _SUFFIXES:
-            raise OochubError(f"A figure is a {', '.join(_SUFFIXES)} file, got {path.name}.")
+        kind, path = parts[1], check_writable(parts[3], kind=FIGURE)
         options = dict(pair.split("=") for pair in parts[2].split(":")[1:])
         plot = _figure(kind, options, path)
         if sources.kind not in _NEEDS[plot.material]:
@@ -124,8 +123,10 @@ def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
     for plot in plots:
         beside = {name: getattr(sources, name) for name in plot.beside}
         figure = plot.draw(getattr(sources, plot.material), **beside).figure
-        with written_whole(plot.path) as draft, pyplot.rc_context({"svg.hashsalt": "oochub"}):  # same input, same bytes
-            figure.savefig(draft, dpi=_DPI, metadata=_SUFFIXES[plot.path.suffix])
+        form = plot.path.suffix.lower() or ".png"  # of a stream
+        same_bytes = pyplot.rc_context({"svg.hashsalt": "oochub"})  # of the same input
+        with written_whole(plot.path, kind=FIGURE) as draft, same_bytes:
+            figure.savefig(draft, dpi=_DPI, format=form[1:], metadata=_SUFFIXES[form])
         pyplot.close(figure)
         if plot.numbers is not None:
             tables[str(plot.path)] = plot.numbers(getattr(sources, plot.material), **beside)

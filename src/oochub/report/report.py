@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub import catalog
+from oochub.artifacts import PAGE, REPORT
 from oochub.errors import OochubError, unknown_name
-from oochub.files import written_whole
+from oochub.files import check_writable, written_whole
 from oochub.metric import MetricFacts, facts_of
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
@@ -107,7 +108,7 @@ class Report:
     def save(self, path: str | Path) -> Path:
         """Writes report.json, whole or not at all."""
         text = json.dumps(to_json(self), indent=1, ensure_ascii=False, allow_nan=False)
-        with written_whole(path) as draft:
+        with written_whole(path, kind=REPORT) as draft:
             draft.write_text(text + "\n", "utf-8")
         return Path(path)
 
@@ -215,9 +216,11 @@ class Report:
         """The self-contained page; written to `path` when one is given."""
         from oochub.report.page import render_page
 
+        if path is not None:
+            check_writable(path, kind=PAGE)
         page = render_page(self, images=images)
         if path is not None:
-            with written_whole(path) as draft:
+            with written_whole(path, kind=PAGE) as draft:
                 draft.write_text(page, "utf-8")
         return page
 

@@ -10,6 +10,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from oochub import catalog
+from oochub.artifacts import SWEEP
 from oochub.errors import OochubError
 from oochub.files import check_writable, sole_writer, written_whole
 from oochub.schema import from_json, to_json
@@ -102,7 +103,7 @@ def _claimed(folder: Path, recipe: SweepRecipe, track: str) -> Path:
             f"The recipe {recipe.name} needs {', '.join(recipe.missing_benchmarks)}, which is not a benchmark of this "
             f"version (it has {', '.join(catalog.names('benchmark'))}). Its runs can be listed with --dry-run."
         )
-    note, own = check_writable(folder / "sweep.json"), {"recipe": recipe.name, "track": track}
+    note, own = check_writable(folder, kind=SWEEP) / "sweep.json", {"recipe": recipe.name, "track": track}
     owner = json.loads(note.read_text("utf-8")) if note.is_file() else own
     if owner != own:
         held = f"{owner.get('recipe')} ({owner.get('track')})"

@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import out_console, without_weight_bars
+from oochub.artifacts import DEMO
+from oochub.commands._options import out_console, without_weight_bars, writes
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the toy worlds, runs and reports.")] = Path("demo"),
+    out: Annotated[
+        Path, typer.Option(callback=writes(DEMO), help="Folder for the toy worlds, runs and reports.")
+    ] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Of the trainings.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
     """The main job on toy worlds, minutes on a laptop: build, train ERM and GroupDRO, evaluate, report."""

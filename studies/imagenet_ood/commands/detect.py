@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, done, out_console, without_weight_bars
+from oochub.artifacts import STUDY
+from oochub.commands._options import AsJson, DataDir, done, out_console, without_weight_bars, writes
 from oochub.errors import OochubError
 
 
@@ -14,7 +15,9 @@ def detect(
     models: Annotated[
         str, typer.Argument(help="A text file with a model folder or Hub id a line (#: comment), or one.")
     ],
-    out: Annotated[Path, typer.Option(help="The folder of the study: predictions, reports, tables.")],
+    out: Annotated[
+        Path, typer.Option(callback=writes(STUDY), help="The folder of the study: predictions, reports, tables.")
+    ],
     data_dir: DataDir = None,
     id_set: Annotated[str, typer.Option("--id", help="The config of imagenet_ood in distribution.")] = "imagenet_1k",
     sets: Annotated[

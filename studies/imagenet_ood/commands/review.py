@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, check_pairs, done, out_console
+from oochub.artifacts import CSV, LIST, PAGE
+from oochub.commands._options import AsJson, DataDir, check_pairs, done, out_console, writes
 from oochub.errors import OochubError
 
 if TYPE_CHECKING:
@@ -17,15 +18,21 @@ def review(
     reference: Annotated[
         Path | None, typer.Argument(metavar="ID.parquet", help="Of the ID validation images, by the same model.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The page of pairs, one HTML file.")] = None,
+    out: Annotated[Path | None, typer.Option(callback=writes(PAGE), help="The page of pairs, one HTML file.")] = None,
     decisions: Annotated[
-        Path | None, typer.Option(help="A CSV of all decisions: the page starts with them, --apply adds to them.")
+        Path | None,
+        typer.Option(
+            callback=writes(CSV), help="A CSV of all decisions: the page starts with them, --apply adds to them."
+        ),
     ] = None,
     apply: Annotated[
         list[Path] | None, typer.Option(help="A decisions.csv that the page saved; repeatable, the latest mark holds.")
     ] = None,
     keep: Annotated[
-        Path | None, typer.Option(help="The list of the images that stay, one a line: a file_list of imagenet_ood.")
+        Path | None,
+        typer.Option(
+            callback=writes(LIST), help="The list of the images that stay, one a line: a file_list of imagenet_ood."
+        ),
     ] = None,
     top: Annotated[int, typer.Option(help="How many of the nearest OOD images to review.", min=1)] = 1000,
     data_dir: DataDir = None,
@@ -36,7 +43,7 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
-    from oochub.files import check_writable, written_whole
+    from oochub.files import written_whole
     from oochub.prediction.predictions import Predictions
     from oochub.studies.imagenet_ood.review_decisions import (
         check_known,
@@ -46,8 +53,6 @@ def review(
         write_decisions,
     )
 
-    for path in filter(None, (out, decisions, keep)):
-        check_writable(path)
     if out is not None and reference is None:
         raise OochubError("The page needs both: oochub review OOD.parquet ID.parquet --out review.html.")
     if out is None and keep is None and not (apply and decisions):
@@ -62,7 +67,7 @@ def review(
     written = {}
     if out is not None and reference is not None:
         page = _page(predictions, Predictions.load(reference), decided, top, data_dir, option)
-        with written_whole(out) as draft:
+        with written_whole(out, kind=PAGE) as draft:
             draft.write_text(page, "utf-8")
         written["page"] = str(out)
     if apply and decisions is not None:
@@ -70,7 +75,7 @@ def review(
         written["decisions"] = str(decisions)
     if keep is not None:
         names = keep_list(predictions, decided)
-        with written_whole(keep) as draft:
+        with written_whole(keep, kind=LIST) as draft:
             draft.write_text("".join(f"{name}\n" for name in names), "utf-8")
         written["keep"] = str(keep)
         if not as_json:

@@ -5,12 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Options, done
+from oochub.artifacts import CSV, FIGURE
+from oochub.commands._options import AsJson, DataDir, Options, done, writes
 
 
 def gallery(
     predictions: Annotated[list[Path], typer.Argument(help="Files of `oochub predict`; the first is ranked.")],
-    out: Annotated[Path, typer.Option(help="The figure: .png, .pdf or .svg.")],
+    out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="The figure: .png, .pdf or .svg.")],
     than: Annotated[Path | None, typer.Option(help="Show where the first model is better than this one.")] = None,
     only: Annotated[str | None, typer.Option(help="ce or gist: hard by this criterion, easy by the other.")] = None,
     kind: Annotated[
@@ -24,7 +25,10 @@ def gallery(
     name: Annotated[list[str] | None, typer.Option(help="Of each model in order, --than last; repeatable.")] = None,
     outlines: Annotated[bool, typer.Option(help="Outline object and contexts, from the raw masks.")] = True,
     export: Annotated[
-        Path | None, typer.Option(help="A CSV of the examples shown, with a column `doubtful` to mark labels in.")
+        Path | None,
+        typer.Option(
+            callback=writes(CSV), help="A CSV of the examples shown, with a column `doubtful` to mark labels in."
+        ),
     ] = None,
     data_dir: DataDir = None,
     option: Options = None,
@@ -35,18 +39,12 @@ def gallery(
     from oochub.catalog import get
     from oochub.data.load import load
     from oochub.data.tasks import task as task_of
-    from oochub.errors import OochubError, unknown_name
+    from oochub.errors import OochubError
     from oochub.figures._chosen_examples import chosen_examples
     from oochub.figures.gallery import gallery as draw
-    from oochub.files import check_writable, written_whole
+    from oochub.files import written_whole
     from oochub.parameters import parse_options
     from oochub.prediction.predictions import Predictions
-
-    for path in (out, export) if export else (out,):
-        check_writable(path)
-    formats = (".pdf", ".png", ".svg")
-    if out.suffix.lower() not in formats:
-        raise unknown_name("format of a figure", out.suffix, formats)
 
     def read(path: Path) -> Predictions:
         loaded = Predictions.load(path)
@@ -63,9 +61,9 @@ def gallery(
     config = f"nooch/{about.task_of or about.config}"
     data = load(config, data_dir=str(folder), options=parse_options(option or []))
     ax = draw(models, data, columns=columns, coco=folder if outlines else None, **options)
-    with written_whole(out) as draft:
-        ax.figure.canvas.figure.savefig(draft, dpi=150)
+    with written_whole(out, kind=FIGURE) as draft:
+        ax.figure.canvas.figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
     if export is not None:
-        with written_whole(export) as draft:
+        with written_whole(export, kind=CSV) as draft:
             chosen.assign(doubtful="").to_csv(draft, index=False)
     done({"figure": str(out)} | ({"export": str(export)} if export else {}), as_json)

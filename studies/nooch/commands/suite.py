@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, done, out_console
+from oochub.artifacts import CSV
+from oochub.commands._options import AsJson, done, out_console, writes
 from oochub.errors import OochubError
 
 
 def suite(
     predictions: Annotated[list[Path], typer.Argument(help="Predictions of nooch/all, one file a seed.")],
-    out: Annotated[Path, typer.Option(help="The CSV file of the ranking.")],
+    out: Annotated[Path, typer.Option(callback=writes(CSV), help="The CSV file of the ranking.")],
     size: Annotated[int, typer.Option(help="Tasks of the suite.", min=1)] = 12,
     minimum: Annotated[
         int, typer.Option(help="Hard positives, and hard negatives, that a task must have.", min=0)
@@ -25,15 +26,14 @@ def suite(
 ) -> None:
     """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""
     from oochub.evaluation.task_losses import task_losses
-    from oochub.files import check_writable, written_whole
+    from oochub.files import written_whole
     from oochub.studies.nooch.suite_selection import SIMILAR, suite_selection
 
-    check_writable(out)
     pairs = SIMILAR if similar is None else [_pair(words) for words in similar]
     ranking = suite_selection(
         [task_losses(file, split=split) for file in predictions], size=size, minimum=minimum, similar=pairs
     )
-    with written_whole(out) as draft:
+    with written_whole(out, kind=CSV) as draft:
         ranking.to_csv(draft, index=False)
     if not as_json:
         table = Table(*("rank", "task", "gap", "hard", "all", "hard +", "hard -", "removed by"), box=None)

@@ -1,0 +1,127 @@
+"""Contract tests over every option that names an output: what cannot be written is said before anything else."""
+
+import os
+import sys
+from typing import get_args, get_type_hints
+
+import pytest
+import typer
+
+from oochub import artifacts, catalog
+from oochub.app import app
+from oochub.cli import main
+
+COMMANDS = typer.main.get_command(app).commands
+KINDS = {  # of what each option writes
+    ("build", "--audit"): artifacts.CSV,
+    ("build", "--out"): artifacts.REPOSITORY,
+    ("challenge", "--out"): artifacts.REPOSITORY,
+    ("compare", "--csv"): artifacts.CSV,
+    ("compare", "--latex"): artifacts.LATEX,
+    ("compare", "--markdown"): artifacts.MARKDOWN,
+    ("demo", "--out"): artifacts.DEMO,
+    ("detect", "--out"): artifacts.STUDY,
+    ("evaluate", "--out"): artifacts.REPORT,
+    ("gallery", "--export"): artifacts.CSV,
+    ("gallery", "--out"): artifacts.FIGURE,
+    ("predict", "--out"): artifacts.PREDICTIONS,
+    ("report", "--html"): artifacts.PAGE,
+    ("report", "--latex"): artifacts.LATEX,
+    ("report", "--markdown"): artifacts.MARKDOWN,
+    ("report", "--plot"): artifacts.FIGURE,
+    ("review", "--decisions"): artifacts.CSV,
+    ("review", "--keep"): artifacts.LIST,
+    ("review", "--out"): artifacts.PAGE,
+    ("suite", "--out"): artifacts.CSV,
+    ("sweep", "--out"): artifacts.SWEEP,
+    ("train", "--out"): artifacts.RUN,
+}
+READ = {  # options of paths that are read
+    ("build", "--wordnet"),
+    ("evaluate", "--reference"),
+    ("gallery", "--than"),
+    ("report", "--embedding"),
+    ("report", "--reference"),
+    ("review", "--apply"),
+    ("verify", "--official-ids"),
+}
+
+
+def _takes_paths(hint) -> bool:
+    return "Path" in str(hint) or any(_takes_paths(each) for each in get_args(hint))
+
+
+def path_options() -> set[tuple[str, str]]:
+    """Each option of each command that is a path."""
+    return {
+        (name, parameter.opts[0])
+        for name, command in COMMANDS.items()
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+        and _takes_paths(get_type_hints(catalog.get("command", name)).get(parameter.name))
+    }
+
+
+@pytest.fixture
+def refused(monkeypatch, capsys, tmp_path):
+    """Runs a command whose inputs are not there, with one output; it must be refused for the output."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(name: str, option: str, path: object) -> str:
+        words = []
+        for parameter in COMMANDS[name].params:
+            if parameter.required and option not in parameter.opts:
+                is_argument = parameter.param_type_name == "argument"
+                suffixes = KINDS[name, parameter.opts[0]].suffixes if (name, parameter.opts[0]) in KINDS else ()
+                words += ["nowhere"] if is_argument else [parameter.opts[0], f"nowhere{''.join(suffixes[:1])}"]
+        value = f"gap={path}" if option == "--plot" else str(path)
+        monkeypatch.setattr(sys, "argv", ["oochub", name, *words, option, value])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        error = capsys.readouterr().err
+        assert stopped.value.code == 2 and "Cannot write" in error, f"{name} {option} {path}: {error}"
+        return " ".join(error.split())
+
+    return call
+
+
+def test_every_path_is_an_output_or_read():
+    """A new option of a path says which it is. Planted fault: an output that is not listed."""
+    assert path_options() | {("report", "--plot")} == set(KINDS) | READ and not set(KINDS) & READ
+
+
+@pytest.mark.parametrize(("name", "option"), KINDS)
+def test_what_cannot_be_written_is_said_first(refused, tmp_path, name, option):
+    """Planted faults: each callback in turn left out, `kind.check` left out, a pipe opened.
+
+    In turn: a folder that takes no file, even of root; a path below a file; a file of something else; a pipe; a loop
+    of links.
+    """
+    kind = KINDS[name, option]
+    suffix = kind.suffixes[0] if kind.suffixes else ""
+    refused(name, option, f"/proc/self/out{suffix}")
+    (tmp_path / "file").write_text("text")
+    refused(name, option, tmp_path / "file" / f"out{suffix}")
+    other = tmp_path / f"other{suffix}"
+    if kind.is_folder:
+        other.mkdir()
+        (other / "thesis.docx").write_bytes(b"PK\0\0")
+    else:
+        other.write_bytes(b"\0\1 something else")
+    assert kind.name in refused(name, option, other)
+    assert (other / "thesis.docx" if kind.is_folder else other).read_bytes()
+    os.mkfifo(tmp_path / f"pipe{suffix}")
+    refused(name, option, tmp_path / f"pipe{suffix}")
+    (tmp_path / f"loop{suffix}").symlink_to(tmp_path / f"loop{suffix}")
+    refused(name, option, tmp_path / f"loop{suffix}")
+    assert {path.name for path in tmp_path.iterdir()} == {"file", other.name, f"pipe{suffix}", f"loop{suffix}"}
+
+
+@pytest.mark.parametrize(("name", "option"), [pair for pair, kind in KINDS.items() if not kind.is_folder])
+def test_a_suffix_fits(refused, tmp_path, name, option):
+    """The issue's `predict --out dogs.json` and `--out p.csv`. Planted fault: `suffixes` not looked at."""
+    kind = KINDS[name, option]
+    for suffix in (".json", ".csv", ".parquet", ""):
+        if suffix not in kind.suffixes:
+            assert "its name must end in" in refused(name, option, tmp_path / f"out{suffix}")
+    assert not list(tmp_path.iterdir())
