@@ -10,7 +10,8 @@ from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, shards
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
-from oochub.builders.sources.nooch.images import FULL, NoochImages
+from oochub.builders.sources.nooch.images import NoochImages
+from oochub.builders.sources.nooch.split import FULL
 from oochub.builders.sources.nooch.suite import PAPER_ENCODER, PUBLISHED_CONTEXTS
 from oochub.builders.sources.nooch.task import NoochTask, Tau, nooch_task_of_all
 from oochub.errors import OochubError, unknown_name

@@ -53,7 +53,7 @@ from datasets import load_dataset
 
 data = load_dataset("{benchmark.name}"{config}, data_dir="<raw folder>")
 ```
-
+{_class_columns(benchmark)}
 A built repository loads without oochub: `load_dataset("<folder or repository>"{config})`.
 
 ## Raw files
@@ -69,6 +69,25 @@ License of the images: {benchmark.images_license}. License of the labels: {bench
 ```bibtex
 {benchmark.citation}
 ```
+"""
+
+
+def _class_columns(benchmark: Benchmark) -> str:
+    """How a filter names a class: as a number. Of the side in context, else of the label; "" where there is none."""
+    named = [(column, f'"{values[0]}"') for column, values in benchmark.in_context.where.items()]
+    named += [("label", "name")] if benchmark.output == "classes" else []
+    if not named:
+        return ""
+    (column, name), split = named[0], benchmark.in_context.split
+    return f"""
+A column of classes (`ClassLabel`) holds numbers, so `row["{column}"] == {name}` is false in every row. Compare numbers:
+
+```python
+number = data["{split}"].features["{column}"].str2int({name})
+chosen = data["{split}"].filter(lambda row: row["{column}"] == number)
+```
+
+or take names in place of all numbers but the label's: `oochub.load("{benchmark.name}/<config>", text_columns=True)`.
 """
 
 

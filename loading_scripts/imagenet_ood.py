@@ -1,11 +1,13 @@
 """Raw ImageNet folders to a Parquet repository; run it: `python loading_scripts/imagenet_ood.py --help`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.program import program
 
 
 def imagenet_ood(
@@ -23,4 +25,4 @@ def imagenet_ood(
 
 
 if __name__ == "__main__":
-    typer.run(imagenet_ood)
+    program(partial(typer.run, imagenet_ood))

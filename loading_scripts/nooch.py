@@ -1,11 +1,13 @@
 """Raw COCO and COCO-Stuff to a Parquet repository of NOOCH; run it: `python loading_scripts/nooch.py --help`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.program import program
 
 
 def nooch(
@@ -23,4 +25,4 @@ def nooch(
 
 
 if __name__ == "__main__":
-    typer.run(nooch)
+    program(partial(typer.run, nooch))

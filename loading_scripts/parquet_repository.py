@@ -47,17 +47,18 @@ def parquet_repository(
         OochubError: An unknown benchmark, config or option, raw data that are missing or broken, a folder that cannot
             be written, or in which another process builds the config. Nothing is half-written then.
     """
-    from oochub.data.load import check_options, split_name
+    from oochub.data.load import builder_class, check_options, split_name
 
     check_writable(out, kind=REPOSITORY)
     benchmark, config = split_name(name)
     check_options(benchmark, options or {})
+    config = builder_class(benchmark).checked_config(config or None)
     if num_proc is not None and num_proc < 1:
         raise OochubError(f"num_proc must be a whole number, 1 or larger, got {num_proc!r}. Leave it out for one.")
     target = Path(out).expanduser()
     if target.name == benchmark and (target / f"{benchmark}.py").exists():
         raise OochubError(f"{target} holds {benchmark}.py; `datasets` refuses such a folder. Choose another one.")
-    builder = datasets.load_dataset_builder(benchmark, config or None, data_dir=data_dir, **(options or {}))
+    builder = datasets.load_dataset_builder(benchmark, config, data_dir=data_dir, **(options or {}))
     folder = target / builder.config.name
     with sole_writer(folder), folder_written_whole(folder) as draft:
         built = draft / "built"

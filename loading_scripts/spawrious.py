@@ -1,11 +1,13 @@
 """The raw Spawrious folder to a Parquet repository; run it: `python loading_scripts/spawrious.py --help`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.program import program
 
 
 def spawrious(
@@ -23,4 +25,4 @@ def spawrious(
 
 
 if __name__ == "__main__":
-    typer.run(spawrious)
+    program(partial(typer.run, spawrious))

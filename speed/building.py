@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from oochub.builders.sources.coco_categories import STUFF, THINGS
+
 _ROUNDS = 5
 
 
@@ -40,7 +42,8 @@ def _annotations(folder: Path, images: int, per_image: int) -> Path:
                 for k in range(per_image)
             ]
             listed = [{"id": i, "file_name": f"{i:012d}.jpg", "height": 480, "width": 640} for i in numbers]
-            content = {"images": listed, "annotations": entries, "categories": []}
+            categories = THINGS if kind == "instances" else STUFF
+            content = {"images": listed, "annotations": entries, "categories": categories}
             (folder / "annotations" / f"{kind}_{year}.json").write_text(json.dumps(content))
     return folder
 

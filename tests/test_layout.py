@@ -18,7 +18,7 @@ GRAPH = import_graph()
 ORDER = (
     "errors",
     "files reading vocabulary metric provenance stop_signals",
-    "picture_file",
+    "picture_file program",
     "stats parquet_file tensor_file",
     "schema parameters artifacts",
     "sides build_record saved_detector",

@@ -1,5 +1,7 @@
 """`load_dataset` knows the benchmarks, whichever of `oochub` and `datasets` is imported first, and how often."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,7 +62,93 @@ def test_a_benchmark_does_not_take_a_name_of_datasets(tmp_path: Path) -> None:
     assert "`datasets` itself has a builder named 'csv'" in _answer(code, tmp_path)
 
 
-def _answer(code: str, folder: Path) -> str:
-    run = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+def test_the_missing_import_is_seen_in_the_docs(tmp_path: Path) -> None:
+    """`datasets` has no entry point by which it would know a benchmark before the import; the README says so.
+
+    It says it where the words of the error are, which a user searches for.
+    """
+    code = "from datasets import load_dataset\ntry:\n    load_dataset('nooch', 'ce_car')\nexcept {}:\n    print('here')"
+    assert _answer(code.format("ConnectionError"), tmp_path) == "here"  # without a network; else DatasetNotFoundError
+    readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+    assert "doesn't exist on the Hub" in readme and "Couldn't reach 'nooch' on the Hub" in readme
+
+
+def test_the_bare_name_still_means_the_folder(tmp_path: Path) -> None:
+    """As before the import, for rows, configs and single files; one warning for each says how to get the benchmark.
+
+    Faults planted: without the functions of `datasets.inspect`, the configs were the benchmark's; `path` not replaced,
+    no config was named.
+    """
+    _csv(tmp_path / "spawrious")
+    asked = (
+        "from datasets import get_dataset_config_names, load_dataset, load_dataset_builder\n"
+        "print([load_dataset('spawrious')['train']['a'][:], get_dataset_config_names('spawrious'), "
+        "load_dataset('spawrious', split='train', data_files='rows.csv')['a'][:], "
+        "load_dataset_builder('spawrious').config.name])"
+    )
+    before = _answer(asked, tmp_path)
+    after = _answer(
+        "import json, warnings\nimport oochub\nwith warnings.catch_warnings(record=True) as said:\n    "
+        "warnings.simplefilter('always')\n    "
+        + asked.replace("\n", "\n    ")
+        + "\nprint(json.dumps([(str(each.message), each.filename) for each in said if each.category is UserWarning]))",
+        tmp_path,
+    )
+    assert before == "[[1, 2], ['default'], [1, 2], 'default']"
+    rows, said = after.splitlines()
+    assert rows == before
+    assert len(json.loads(said)) == 4
+    message, place = json.loads(said)[0]
+    assert "load_dataset('spawrious', 'o2o_easy', data_dir=" in message and "OOCHUB_DATA" in message
+    assert place == "<string>"  # the user's line
+
+
+def test_the_benchmark_wins_where_it_is_meant(tmp_path: Path, spawrious: Path) -> None:
+    """By `data_dir`, a config, $OOCHUB_DATA, or `oochub.load`, whatever folder of its name stands there.
+
+    Faults planted: each of the conditions taken out let the folder win in its case; `oochub.load` that passes no config
+    read ./signs.
+    """
+    _csv(tmp_path / "spawrious")
+    _csv(tmp_path / "signs")
+    (tmp_path / "nooch").mkdir()
+    (tmp_path / "nooch" / "README.md").write_text("no data file")
+    code = f"""
+import os, warnings
+import oochub
+from datasets import load_dataset
+warnings.simplefilter("error")
+def said(function, *names, **options):
+    try:
+        return str(function(*names, **options))
+    except oochub.OochubError as error:
+        return str(error)
+print(said(load_dataset, "signs", data_dir="elsewhere").splitlines()[0])
+print(said(load_dataset, "spawrious", "o2o_hard").splitlines()[0])
+print(said(oochub.load, "signs").splitlines()[0])
+print(said(load_dataset, "nooch"))
+os.environ["OOCHUB_DATA"] = {str(spawrious.parent)!r}
+print(said(load_dataset, "spawrious"))
+"""
+    plugin = str(Path(__file__).parent / "helpers" / "plugin")
+    by_data_dir, by_config, by_load, without_files, by_variable = _answer(code, tmp_path, plugin).splitlines()
+    assert by_data_dir.startswith("data_dir is not a folder: elsewhere")
+    assert by_config.startswith("Spawrious needs its raw files")
+    assert by_load.startswith("Signs needs its raw files")
+    assert without_files.startswith("Config name is missing: nooch")
+    assert by_variable.startswith("Config name is missing: spawrious")
+
+
+def _csv(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "rows.csv").write_text("a\n1\n2\n")
+
+
+def _answer(code: str, folder: Path, *packages: str) -> str:
+    paths = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout.strip()

@@ -3,10 +3,12 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
+import multiprocess
 import pyarrow as pa
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
@@ -14,8 +16,10 @@ from datasets.exceptions import DatasetGenerationError
 from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
+from oochub.files import scratch_folder
 
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
+_LONGEST_FOLDER = 88  # bytes: a socket's whole path may have 107
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
 _TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
 
@@ -52,7 +56,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 f"{self.BENCHMARK.name} reads one raw folder, not single files: pass data_dir= instead of data_files=."
             )
         data_dir = None if data_dir is None else os.fspath(data_dir)
-        config_name = self._checked_config(config_name)
+        config_name = self.checked_config(config_name)
         self.config_name = config_name  # `_watched` is asked before there is a config
         self.declaration = self.BENCHMARK.of(config_name)
         super().__init__(
@@ -65,7 +69,12 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         )
 
     @classmethod
-    def _checked_config(cls, name: str | None) -> str:
+    def checked_config(cls, name: str | None) -> str:
+        """The config of that name, or the only one where none is named.
+
+        Raises:
+            OochubError: No name where there are several, or an unknown one.
+        """
         allowed = list(cls.builder_configs) or ["default"]
         benchmark = cls.BENCHMARK.name
         if name is None and (cls.DEFAULT_CONFIG_NAME or len(allowed) == 1):
@@ -137,7 +146,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
         """Builds the data set; see `datasets.DatasetBuilder.download_and_prepare`."""
         try:
-            super().download_and_prepare(*args, **kwargs)
+            with _swept_sockets():
+                super().download_and_prepare(*args, **kwargs)
         except (DatasetGenerationError, OSError) as error:
             for cause in _chain(error):
                 if isinstance(cause, OochubError):
@@ -159,6 +169,20 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 f"{self.BENCHMARK.name}/{self.config.name} has no row in {', '.join(counts)}: nothing of it was found "
                 f"in {self._folder()}. `oochub show benchmark {self.BENCHMARK.name}` says what the folder holds."
             )
+
+
+@contextmanager
+def _swept_sockets() -> Iterator[None]:
+    """Puts the socket of `num_proc=` not into TMPDIR/pymp-* but into a folder that a later build sweeps."""
+    settings = multiprocess.current_process()._config
+    earlier = settings.get("tempdir")
+    with scratch_folder() as folder:
+        if len(os.fsencode(folder)) <= _LONGEST_FOLDER:
+            settings["tempdir"] = str(folder)
+        try:
+            yield
+        finally:
+            settings["tempdir"] = earlier
 
 
 def _picture(file: Path) -> dict[str, Any]:

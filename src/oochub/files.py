@@ -112,6 +112,7 @@ def folder_written_whole(target: Path | str, *, kind: FileKind | None = None) ->
     """
     path = _ready(target, kind)
     draft: Path | None = None
+    old: Path | None = None
     try:
         draft = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
         yield draft
@@ -122,15 +123,34 @@ def folder_written_whole(target: Path | str, *, kind: FileKind | None = None) ->
         if path.exists():
             old = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
             path.replace(old / "old")
-            draft.replace(path)
-            shutil.rmtree(old)
-        else:
-            draft.replace(path)
+        draft.replace(path)
     except OSError as error:
         raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
     finally:
+        if old:
+            _put_back(old, path)  # when it was stopped between the two
+            shutil.rmtree(old, ignore_errors=True)
         if draft:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yields a new folder for temporary files; those that killed processes of this user left are removed.
+
+    >>> with scratch_folder() as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+    path = Path(tempfile.gettempdir(), f"oochub-{os.getuid()}")
+    _sweep(path)
+    folder = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
@@ -246,9 +266,13 @@ def _sweep(path: Path) -> None:
         process = draft.name.removeprefix(_prefix(path, "")[:-1]).partition(".")[0]
         if not process.isdigit() or _is_alive(int(process)):
             continue
-        if (draft / "old").exists() and not path.exists():
-            (draft / "old").replace(path)
-        shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
+        _put_back(draft, path)
+        shutil.rmtree(draft, ignore_errors=True) if draft.is_dir() else draft.unlink(missing_ok=True)
+
+
+def _put_back(draft: Path, path: Path) -> None:
+    if (draft / "old").exists() and not path.exists():
+        (draft / "old").replace(path)
 
 
 def _is_alive(process: int) -> bool:

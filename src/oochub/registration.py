@@ -2,12 +2,18 @@
 
 `datasets` keeps a table of packaged builders and scans the current directory for data files on behalf of all of
 them; a builder of ours takes its data from `data_dir` or `$OOCHUB_DATA`, so the scan is skipped for our names.
+
+The name alone, without raw data or config, still means a folder of that name with data files in the working directory,
+as it does without this package; a warning says how to get the benchmark.
 """
 
 import hashlib
+import inspect
+import os
 import sys
-from collections.abc import Sequence
-from functools import cache
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -18,7 +24,8 @@ from typing import Any
 from oochub import catalog
 from oochub.errors import OochubError
 
-_OF_BUILDERS = ("benchmark", "build_record", "builder")  # the modules of the core that decide what a build contains
+_OF_BUILDERS = ("benchmark", "build_record", "builder", "picture_file", "reading")
+"""The modules of the core that decide what a build contains."""
 
 
 def register() -> None:
@@ -59,6 +66,7 @@ class _DatasetsFinder(MetaPathFinder):
 
 
 def _register_now() -> None:
+    import datasets.inspect
     import datasets.load
     import datasets.packaged_modules
 
@@ -71,6 +79,50 @@ def _register_now() -> None:
     table.update({name: (module, _source_fingerprint(module)) for name, module in ours.items()})
     if factory.__module__ != __name__:
         datasets.load.PackagedDatasetModuleFactory = _without_scan(factory)
+    for module in (datasets, datasets.load, datasets.inspect):
+        module.load_dataset_builder = _with_folders(module.load_dataset_builder)
+    datasets.inspect.dataset_module_factory = _with_folders(datasets.inspect.dataset_module_factory)
+
+
+def _with_folders(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of `datasets`, for which a benchmark's bare name means a folder where there is one."""
+    parameters = inspect.signature(function)
+
+    @wraps(function)
+    def with_folders(*args: Any, **kwargs: Any) -> Any:
+        call = parameters.bind(*args, **kwargs)
+        path, config = call.arguments["path"], call.arguments.get("name")
+        if call.arguments.get("data_dir") is None and _is_folder(path, config):
+            warnings.warn(
+                f"./{path} holds data files, so load_dataset({path!r}) reads that folder. The benchmark {path}: "
+                f"load_dataset({path!r}, {_configs(path)[0]!r}, data_dir=<its raw folder>), or set OOCHUB_DATA. "
+                f"The folder without this warning: load_dataset('./{path}').",
+                stacklevel=3,
+            )
+            call.arguments["path"] = f"./{path}"
+        return function(*call.args, **call.kwargs)
+
+    return function if getattr(function, "__globals__", None) is globals() else with_folders
+
+
+def _is_folder(path: str, config: str | None) -> bool:
+    """Whether a benchmark's name means a folder of the working directory; the caller has no data_dir."""
+    from datasets.data_files import FILES_TO_IGNORE
+    from datasets.packaged_modules import _ALL_ALLOWED_EXTENSIONS
+
+    if path not in catalog.names("benchmark") or not Path(path).is_dir():
+        return False
+    root = os.environ.get("OOCHUB_DATA")
+    if config in _configs(path) or (root is not None and (Path(root) / path).is_dir()):
+        return False
+    files = (file for file in Path(path).rglob("*") if file.name not in FILES_TO_IGNORE)
+    return any(file.suffix.lower() in _ALL_ALLOWED_EXTENSIONS for file in files)
+
+
+def _configs(benchmark: str) -> list[str]:
+    from datasets.load import import_main_class
+
+    return list(import_main_class(catalog.module_name("benchmark", benchmark)).builder_configs) or ["default"]
 
 
 def _without_scan(factory: type[Any]) -> type[Any]:

@@ -1,17 +1,24 @@
 """Ctrl-C and SIGTERM as an orderly end: the first one raises SystemExit, so every `finally` removes its drafts."""
 
+import os
 import signal
 import sys
+import threading
+import time
 from types import FrameType
 from typing import Any
 
 _PATIENCE = 5.0  # seconds of clearing up after which the stop is raised once more
 _AT_ONCE = 0.01
+_BETWEEN_LOOKS = 0.2  # seconds between two looks of a forked process for its parent
 _ASKING = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals:
     """Takes SIGINT and SIGTERM for a process and what it forks.
+
+    A forked process (of a pool, its manager, a loader of pictures) leaves Ctrl-C to its parent, ends at once on
+    SIGTERM, without a traceback, and never outlives its parent, even one that was killed.
 
     Further signals of both kinds are ignored while the process clears up: terminals and `timeout` send several. A stop
     that fell into a destructor, where Python drops exceptions, is raised again at once, and one that a library
@@ -33,12 +40,15 @@ class StopSignals:
     def __init__(self) -> None:
         self.code: int | None = None
         self._hook = sys.unraisablehook
+        self._process = 0
 
     def take(self) -> None:
         """Installs the handlers."""
         for number in _ASKING:
             signal.signal(number, self._stop)
         sys.unraisablehook = self._dropped
+        self._process = os.getpid()
+        os.register_at_fork(after_in_child=self._forked)
 
     def leave(self) -> None:
         """The work is over and nothing is left to clear up: from now on a signal ends the process at once."""
@@ -46,6 +56,14 @@ class StopSignals:
         for number in (*_ASKING, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         sys.unraisablehook = self._hook
+        self._process = 0
+
+    def _forked(self) -> None:
+        if self._process and os.getppid() == self._process:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            sys.unraisablehook = _silent  # of what its parent takes away when it stops
+            threading.Thread(target=_end_with, args=(self._process,), daemon=True).start()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         if number != signal.SIGALRM:
@@ -61,3 +79,13 @@ class StopSignals:
             self._hook(unraisable)
         else:
             signal.setitimer(signal.ITIMER_REAL, _AT_ONCE, _PATIENCE)
+
+
+def _silent(unraisable: Any) -> None:
+    pass
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_BETWEEN_LOOKS)
+    os._exit(1)

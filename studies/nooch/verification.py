@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.builders.sources.nooch.ids import nooch_ids
-from oochub.builders.sources.nooch.images import FULL, NoochImages
+from oochub.builders.sources.nooch.images import NoochImages
+from oochub.builders.sources.nooch.split import FULL
 from oochub.builders.sources.nooch.suite import (
     OTHER_PUBLISHED_CONTEXTS,
     PAPER_ENCODER,

@@ -3,11 +3,18 @@
 Each case sends its signal at a certain place of the code, not after a time.
 """
 
+import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from own_group import wait_for_the_last
+
+from oochub.files import scratch_folder
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _AT_AN_IMPORT = """
@@ -87,3 +94,58 @@ def test_the_program_imports_next_to_nothing():
     """Planted fault: `import typer` at the head of cli.py."""
     code = "import sys, oochub.cli; print(*(name for name in ('typer', 'rich', 'numpy') if name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+_IN_A_WORKER = """
+import os, sys, time
+import oochub.builder
+from oochub.cli import main
+def table(*_):
+    if os.getpid() != os.getsid(0):
+        {kill}
+        time.sleep(60)
+    raise RuntimeError("it was to be built by two processes")
+oochub.builder.BenchmarkBuilder._table = table
+main()
+"""
+_KILLS = {
+    -signal.SIGKILL: "os.kill(os.getsid(0), 9)",
+    128 + signal.SIGTERM: "os.kill(os.getsid(0), 15)",
+    128 + signal.SIGINT: "os.killpg(0, 2)",  # as a terminal does
+}
+
+
+@pytest.fixture
+def short_folder():
+    """The path of a socket has 107 bytes at most; pytest's folders are longer."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("code", list(_KILLS))
+def test_a_build_with_two_processes_ends_with_them(code, spawrious, tmp_path, short_folder):
+    """No process, message or folder is left.
+
+    Planted faults: forked processes with the handlers of their parent (it hangs, a worker prints a traceback), or none
+    that looks for its parent; a socket in TMPDIR/pymp-*; a scratch folder that nobody sweeps.
+    """
+    scratch = short_folder
+    words = ["build", "spawrious/o2o_hard", "--data-dir", str(spawrious), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [sys.executable, "-c", _IN_A_WORKER.format(kill=_KILLS[code]), *words, "--num-proc", "2"],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    message = process.communicate(timeout=60)[1]
+    wait_for_the_last(process.pid)
+    assert process.returncode == code, message
+    if code > 0:
+        _check((process.returncode, message), signal.Signals(code - 128))
+        assert not list((tmp_path / "out").iterdir()) and not list(scratch.iterdir())
+    else:
+        left = [path.name for path in scratch.iterdir()]
+        assert len(left) == 1 and not left[0].startswith("pymp-")
+        with patch("tempfile.tempdir", str(scratch)), scratch_folder() as folder:
+            assert [path.name for path in scratch.iterdir()] == [folder.name]

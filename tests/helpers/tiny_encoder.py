@@ -18,7 +18,11 @@ def tiny_encoder(folder: Path, *, seed: int = 0) -> str:
     or other places lie apart, and the order of words does not matter.
     """
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    try:
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    except ModuleNotFoundError:  # its place before 5.4
+        from sentence_transformers.models import StaticEmbedding
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     templates = (*_captions._PLACES.values(), *_captions._WITH_OBJECT, *_captions._WITHOUT_OBJECT, *CATEGORY_IDS)

@@ -165,7 +165,8 @@ def _raw_folder(folder, shows):
     ]
     for kind, categories, annotations in (("instances", THINGS, instances), ("stuff", STUFF, [])):
         for year in ("train", "val"):
-            content = {"images": listed if year == "train" else [], "categories": categories}
-            content["annotations"] = annotations if year == "train" else []
+            of_year = year == "train" and annotations
+            content = {"images": listed if of_year else [], "categories": categories}
+            content["annotations"] = annotations if of_year else []
             (folder / "annotations" / f"{kind}_{year}2017.json").write_text(json.dumps(content))
     return folder

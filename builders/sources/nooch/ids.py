@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from oochub.builders.sources.nooch.id_arrays import id_arrays
 from oochub.errors import OochubError
 
 _SPLITS = {"validation": "valid", "test": "test"}
@@ -24,7 +25,7 @@ def nooch_ids(folder: str | Path, task: str, criterion: str) -> dict[str, dict[s
         "validation" and "test" to "hard_positive" and "hard_negative" to COCO image ids, int64, in the file's order.
 
     Raises:
-        OochubError: A file that is missing, is not one of ids, or names an id twice.
+        OochubError: A file that is missing, is not one of whole numbers, or names an id twice.
 
     Source: Madras and Zemel, NOOCH, https://github.com/dmadras/nooch (48 files for each criterion).
 
@@ -46,18 +47,9 @@ def nooch_ids(folder: str | Path, task: str, criterion: str) -> dict[str, dict[s
 
 
 def _read(file: Path) -> NDArray[np.int64]:
-    if not file.is_file():
+    if not file.exists():
         raise OochubError(
             f"No id file {file.name} in {file.parent}. official_ids is the folder with NOOCH's 96 id files; they exist "
             "for the suite's 12 tasks (https://github.com/dmadras/nooch, nooch/data)."
         )
-    try:
-        ids = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise OochubError(f"{file} is not a NumPy file of image ids ({error}). Fetch it again.") from error
-    if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise OochubError(f"{file} holds {ids.dtype} of shape {ids.shape}, not a list of image ids.")
-    if len(np.unique(ids)) != len(ids):
-        raise OochubError(f"{file} names an image id twice. Use the original file of the NOOCH repository.")
-    whole: NDArray[np.int64] = ids.astype(np.int64)
-    return whole
+    return id_arrays(file)[0]

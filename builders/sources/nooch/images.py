@@ -22,9 +22,6 @@ from oochub.builders.sources.nooch.task import NoochTask, published_challenge
 from oochub.builders.sources.sentence_embeddings import Embeddings, image_embeddings
 from oochub.errors import OochubError
 
-FULL = 123_287
-"""Images of COCO 2017's train and val sets together: the complete benchmark."""
-
 _CLASSES = tuple(CATEGORY_IDS)
 Rows = dict[str, list[dict[str, Any]]]
 

@@ -1,13 +1,18 @@
 """Divides COCO's images as NOOCH does: by the official file where it lies, else by a hash of the image id."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub.builders.sources.coco import CocoTable
+from oochub.builders.sources.nooch.id_arrays import id_arrays
 from oochub.errors import OochubError
+
+FULL = 123_287
+"""Images of COCO 2017's train and val sets together: the complete benchmark."""
 
 _FILE = "cocostuff_split_image_ids.npz"
 _KEYS = {"train": "train_ids", "validation": "valid_ids", "test": "test_ids"}
@@ -25,20 +30,19 @@ def nooch_split(
         given: The official file when it lies elsewhere.
 
     Returns:
-        "train", "validation" and "test" to row numbers, in the order of the official file or by image id; and a note
-        when the split is not the official one: then it is sha256 of the image id in decimal, modulo 10, with 0 to 6
-        for training, 7 for validation, 8 and 9 for test.
+        "train", "validation" and "test" to row numbers, in the order of the official file or by image id; and notes:
+        when images are in none of its splits, and when the split is not the official one. Then it is sha256 of the
+        image id in decimal, modulo 10, with 0 to 6 for training, 7 for validation, 8 and 9 for test.
 
     Raises:
-        OochubError: A file that is not there, is not the official one, or names an id twice; a split without images.
+        OochubError: A file that is not there, is not one of whole numbers, or names an id twice; an id without an
+            image where all of COCO is there; a split without images.
 
     Source: Madras and Zemel, NOOCH, Appendix B.1 (86,302 / 12,328 / 24,657 images).
     """
-    if given is not None and not Path(given).expanduser().is_file():
-        raise OochubError(f"splits={given!r} is not a file. Give the path of NOOCH's {_FILE}, or leave splits= out.")
     file = Path(given).expanduser() if given is not None else folder / _FILE
-    if file.is_file():
-        rows_of, notes = _official(file, table), []
+    if given is not None or os.path.lexists(file):
+        rows_of, notes = _official(file, table)
     else:
         rows_of, notes = _hashed(table), ["not the official NOOCH split"]
     for split, rows in rows_of.items():
@@ -53,17 +57,17 @@ def _hashed(table: CocoTable) -> dict[str, NDArray[np.int64]]:
     return {split: np.flatnonzero(np.isin(bucket, list(numbers))) for split, numbers in _BUCKETS.items()}
 
 
-def _official(file: Path, table: CocoTable) -> dict[str, NDArray[np.int64]]:
-    try:
-        with np.load(file, allow_pickle=False) as content:
-            ids_of = {split: content[key].astype(np.int64) for split, key in _KEYS.items()}
-    except (OSError, ValueError, KeyError) as error:
-        raise OochubError(f"{file} is not NOOCH's {_FILE}, with {', '.join(_KEYS.values())}: {error}.") from error
-    everywhere = np.concatenate(list(ids_of.values()))
-    if len(np.unique(everywhere)) != len(everywhere):
-        raise OochubError(f"{file} names an image id twice. Use the original file of the NOOCH repository.")
-    rows_of = {}
-    for split, ids in ids_of.items():
+def _official(file: Path, table: CocoTable) -> tuple[dict[str, NDArray[np.int64]], list[str]]:
+    rows_of, found = {}, np.zeros(len(table.image_id), dtype=bool)
+    for split, ids in zip(_KEYS, id_arrays(file, list(_KEYS.values())), strict=True):
         row = np.searchsorted(table.image_id, ids).clip(max=len(table.image_id) - 1)
-        rows_of[split] = row[table.image_id[row] == ids]
-    return rows_of
+        is_there = table.image_id[row] == ids
+        if len(table.image_id) == FULL and not is_there.all():
+            raise OochubError(
+                f"{file} names {(~is_there).sum():,} ids in {split} that no image has, first {ids[~is_there][0]}, and "
+                "all of COCO 2017 is there. Use the original file of the NOOCH repository."
+            )
+        rows_of[split] = row[is_there]
+        found[rows_of[split]] = True
+    left = int((~found).sum())
+    return rows_of, [f"{left:,} of {len(found):,} images are in no split of {file.name}"] if left else []

@@ -18,7 +18,7 @@ from oochub import catalog
 from oochub.build_record import BuildRecord
 from oochub.data.challenge import KINDS, ChallengeSet, challenge
 from oochub.data.criterion_arguments import Arguments, check_arguments, check_columns
-from oochub.data.load import check_options, split_name
+from oochub.data.load import builder_class, check_options, split_name
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole, sole_writer
 from oochub.parquet_file import seal
@@ -115,7 +115,7 @@ def _load(
     if source.partition("/")[0] in catalog.names("benchmark"):
         path, config = split_name(source)
         check_options(path, options)
-        options["name"] = config or None
+        options["name"] = builder_class(path).checked_config(config or None)
     elif place.is_file():
         path, options = str(place.parent), {"data_files": place.name} | options
     else:

@@ -64,7 +64,9 @@ def check_arguments(criterion: str | Callable[..., Any], arguments: Mapping[str,
             raise OochubError(f"{name} is read from a column: give its name, or a list of names, got {column!r}.")
     values = {name: list(value) if isinstance(value, Iterator) else value for name, value in content.items()}
     compared = [name for name in arrays if name not in ("present", "label")]
-    has_number = any(float in (hint, *get_args(hint)) for name, hint in hints.items() if name != "return")
+    has_number = any(
+        float in (hint, *get_args(hint)) for name, hint in hints.items() if name not in (*arrays, "return")
+    )
     return Arguments(function, columns, values, compared[0] if has_number and len(compared) == 1 else None)
 
 

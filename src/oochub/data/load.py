@@ -1,15 +1,16 @@
 """Loads a benchmark by the command line's short name, `benchmark/config`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import datasets
+from datasets.load import import_main_class
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder
+from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import unknown_name
 
 
@@ -19,6 +20,7 @@ def load(
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
+    text_columns: bool | str | Sequence[str] = False,
 ) -> datasets.DatasetDict:
     """The splits of `benchmark/config`, as `datasets.load_dataset(benchmark, config, data_dir=...)` gives them.
 
@@ -27,15 +29,18 @@ def load(
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder, as `load_dataset` takes them.
         num_proc: Processes to build with.
+        text_columns: True gives the columns of class numbers, all but `label`, as the names that the numbers stand
+            for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `with_text_columns`.
 
     Raises:
-        OochubError: An unknown benchmark, config or option; raw data that are missing or broken.
+        OochubError: An unknown benchmark, config, option or text column; raw data that are missing or broken.
     """
     benchmark, config = split_name(name)
     check_options(benchmark, options or {})
-    loaded = datasets.load_dataset(benchmark, config or None, data_dir=data_dir, num_proc=num_proc, **(options or {}))
+    config = builder_class(benchmark).checked_config(config or None)  # a name alone might mean a folder of that name
+    loaded = datasets.load_dataset(benchmark, config, data_dir=data_dir, num_proc=num_proc, **(options or {}))
     assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
-    return loaded
+    return with_text_columns(loaded, text_columns)
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -74,13 +79,17 @@ def config_class(benchmark: str) -> Any:
     >>> config_class("nooch").__name__
     'NoochConfig'
     """
-    module = import_module(catalog.module_name("benchmark", benchmark))
-    builders = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, BenchmarkBuilder) and value.__module__ == module.__name__
-    ]
-    return builders[0].BUILDER_CONFIG_CLASS
+    return builder_class(benchmark).BUILDER_CONFIG_CLASS
+
+
+def builder_class(benchmark: str) -> type[BenchmarkBuilder]:
+    """The class that builds a benchmark, of `datasets`' kind.
+
+    >>> builder_class("nooch").checked_config("ce_car")
+    'ce_car'
+    """
+    builder: type[BenchmarkBuilder] = import_main_class(catalog.module_name("benchmark", benchmark))
+    return builder
 
 
 def check_options(benchmark: str, options: Mapping[str, Any]) -> None:

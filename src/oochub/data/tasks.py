@@ -1,6 +1,6 @@
 """One binary task of a data set, or of predictions, that hold every task at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
+from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 
@@ -17,13 +18,14 @@ _OF_ALL = ("labels", "areas", "gist_embedding", "gist_similarity")
 _NEEDED = ("labels", "areas", "gist_similarity")
 
 
-def task(data: Any, name: str) -> Any:
+def task(data: Any, name: str, *, text_columns: bool | str | Sequence[str] = False) -> Any:
     """The task `name` of `load_dataset("nooch", "all")`, or of predictions of it; no picture is read.
 
     Args:
         data: A Dataset or DatasetDict of a config that holds every task, or Predictions of a model with one logit a
             class.
         name: The task's own config, "ce_car" or "gist_bowl".
+        text_columns: As in `oochub.load`: names in place of class numbers. Predictions hold names in any case.
 
     Returns:
         The same kind of thing, with the columns that `load_dataset("nooch", name)` has. Predictions get two logits,
@@ -43,10 +45,12 @@ def task(data: Any, name: str) -> Any:
     if isinstance(data, Predictions):
         return _of_predictions(data, name)
     if isinstance(data, Mapping):
-        return datasets.DatasetDict({split: task(part, name) for split, part in data.items()})
+        return datasets.DatasetDict(
+            {split: task(part, name, text_columns=text_columns) for split, part in data.items()}
+        )
     if not isinstance(data, datasets.Dataset):
         raise OochubError(f"task takes a Dataset, a DatasetDict or Predictions, got {type(data).__name__}.")
-    return _of_dataset(data, name)
+    return with_text_columns(_of_dataset(data, name), text_columns)
 
 
 def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
