@@ -19,7 +19,7 @@ ORDER = (
     "errors",
     "files reading vocabulary metric provenance stop_signals",
     "picture_file program",
-    "stats parquet_file tensor_file",
+    "stats parquet_file tensor_file output_columns",
     "schema parameters artifacts",
     "sides build_record saved_detector",
     "benchmark",

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from reports import rendered
 
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
@@ -120,6 +121,9 @@ def test_files_of_before_open_and_the_report_says_not_checked(tmp_path):
     report = evaluate(path)
     assert report.provenance.predictions.integrity == "not checked"
     assert _numbers(report) == _numbers(evaluate(predictions))
+    shown = rendered(report)
+    for form in ("terminal", "markdown", "page"):
+        assert "not checked for damage" in shown[form]
     other = _predictions(split="validation").save(tmp_path / "other.parquet")
     assert evaluate([other, path]).provenance.predictions.integrity == "not checked"
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError
+from oochub.output_columns import no_truth
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -168,20 +169,22 @@ def output_of(name: str) -> Output:
 def output_of_features(features: Mapping[str, Any]) -> str | None:
     """The name of the kind of output of a data set with these features; None for one without truth.
 
+    Raises:
+        OochubError: A column of truth that holds no truth of any kind, such as labels of text.
+
     >>> import datasets
     >>> output_of_features({"label": datasets.Value("float32")}), output_of_features({"image": datasets.Image()})
     ('number', None)
     """
     kinds = [output_of(name) for name in catalog.names("output")]
     in_order = sorted(kinds, key=lambda kind: kind.label_column)  # "label" says more than "labels" beside it
-    return next(
-        (
-            kind.name
-            for kind in in_order
-            if kind.label_column in features and kind.is_truth(features[kind.label_column])
-        ),
-        None,
-    )
+    for kind in in_order:
+        if kind.label_column in features and kind.is_truth(features[kind.label_column]):
+            return kind.name
+    for column in sorted({kind.label_column for kind in kinds} & set(features)):
+        if getattr(features[column], "dtype", "") != "null":
+            raise no_truth(column, str(features[column]))
+    return None
 
 
 def output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
@@ -204,64 +207,3 @@ def output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
             return name
     wanted = "; ".join(f"{name}: {', '.join((kind.label_column, *kind.columns))}" for name, kind in kinds.items())
     raise OochubError(f"Predictions need the columns of a kind of output ({wanted}), got {', '.join(names)}.")
-
-
-def vectors(column: pa.ChunkedArray) -> NDArray[np.float32]:
-    """A column of lists of one length as float32 (n, k).
-
-    >>> vectors(pa.chunked_array([[[0.5, 1.0]]])).tolist()
-    [[0.5, 1.0]]
-    """
-    values = column.combine_chunks()
-    flat: NDArray[np.float32] = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-    return flat.reshape(len(values), -1)
-
-
-def vector_array(matrix: NDArray[Any]) -> pa.Array:
-    """A matrix (n, k) as an Arrow array of lists of float32, the inverse of `vectors`.
-
-    >>> vector_array(np.array([[0.5, 1.0]])).to_pylist()
-    [[0.5, 1.0]]
-    """
-    flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
-    return pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int32), flat)
-
-
-def check_logits(table: pa.Table, width: int, class_names: Sequence[str]) -> None:
-    """Checks that every row has `width` finite logits.
-
-    Raises:
-        OochubError: Logits that are no floats, too few, too many, or not finite.
-    """
-    column = table.column("logits").combine_chunks()
-    inner = getattr(column.type, "value_type", column.type)
-    if not pa.types.is_floating(inner):
-        raise OochubError(f"logits must be lists of floats, got {column.type}. Store what the model said, unrounded.")
-    lengths = set(column.value_lengths().to_pylist())
-    if lengths != {width}:
-        raise OochubError(f"Every row needs {width} logits, one a class ({list(class_names)}), got {lengths}.")
-    logits = vectors(table.column("logits"))
-    broken = ~np.isfinite(logits).all(axis=1)
-    if broken.any():
-        example = table.column("example_id")[int(np.argmax(broken))]
-        raise OochubError(f"{broken.sum()} rows have logits that are not finite, first {example}. The model diverged.")
-
-
-def column_of(name: str, values: Any) -> pa.Array:
-    """An Arrow column of an array or a list; a matrix of floats becomes lists of float32.
-
-    Args:
-        name: Of the column; of truth and answers a list is read as one array.
-        values: Arrow, an array (n, ...), or a list of n values.
-
-    >>> column_of("logits", [[0.5, 1.0]]).type
-    ListType(list<item: float>)
-    """
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    array = np.asarray(values) if not isinstance(values, list) or name in ("logits", "label", "value") else None
-    if array is not None and array.ndim == 2 and array.dtype.kind == "f":
-        return vector_array(array)
-    if array is not None and array.ndim == 1 and array.dtype.kind != "O":
-        return pa.array(array)
-    return pa.array(list(values) if array is None else array.tolist())

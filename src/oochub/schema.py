@@ -96,6 +96,33 @@ def from_json(kind: type[Record], content: Any, *, what: str) -> Record:
     return record
 
 
+def check_version(content: Any, known: int, *, what: str, absent: int | None = None) -> None:
+    """Checks the `schema_version` of JSON types before they are read.
+
+    Args:
+        content: Of a file.
+        known: The version that is read.
+        what: What errors call it ("car.json").
+        absent: The version of content that names none; None refuses it.
+
+    Raises:
+        OochubError: Another version, or no object.
+
+    >>> check_version({"schema_version": 2}, 1, what="car.json")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: car.json: made by a newer oochub (schema version 2, this one reads 1). Update oochub.
+    """
+    if not isinstance(content, Mapping):
+        raise _wrong(what, "", "an object", content)
+    version = content.get("schema_version", absent)
+    if type(version) is int and version > known:
+        raise OochubError(
+            f"{what}: made by a newer oochub (schema version {version}, this one reads {known}). Update oochub."
+        )
+    if type(version) is not int or version != known:
+        raise OochubError(f"{what}: schema_version must be {known}, got {version!r}. Make the file again.")
+
+
 def _read(kind: Any, value: Any, what: str, place: str) -> Any:
     """`value` as a `kind`; `place` is the dotted name of the field."""
     origin, arguments = get_origin(kind), get_args(kind)

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 from report_numbers import Rows, accuracy, auc, calibration, ece, estimate, estimate_of, nll, resampled, wilson
+from rich.console import Console
 
 import oochub
 from oochub.report.report import Report
+from oochub.report.tables import terminal
 from oochub.schema import from_json, to_json
 
 Content = dict[str, Any]
@@ -40,6 +42,19 @@ def read(content: Content) -> Report:
 def reading(render: Callable[..., Any]) -> Callable[..., Any]:
     """What renders a report, as what renders its content."""
     return lambda content, *arguments, **options: render(read(content), *arguments, **options)
+
+
+def rendered(report: Report) -> dict[str, str]:
+    """A report in every form of text."""
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(terminal(report))
+    return {
+        "terminal": stream.getvalue(),
+        "markdown": report.to_markdown(),
+        "latex": report.to_latex(),
+        "page": report.to_html(),
+        "frame": report.to_pandas().to_csv(),
+    }
 
 
 def nooch_report() -> Content:

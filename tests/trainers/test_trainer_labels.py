@@ -164,7 +164,7 @@ def test_labels_that_are_no_labels_are_refused(tmp_path: Path) -> None:
         with pytest.raises(OochubError, match=message):
             trainer_of(tmp_path / "run", train, model=with_group_norm(outputs=3))
     words = made_split(4, 1, label=None, labels=(List(Value("string")), [["a"]] * 4))
-    with pytest.raises(OochubError, match="'labels' must hold lists of classes that hold, or of numbers"):
+    with pytest.raises(OochubError, match="'labels' must hold lists of class numbers, or of 0, 1 and nan"):
         task_of(words)
 
 

@@ -49,12 +49,6 @@ def task_of(dataset: Any) -> Task:
     if name is not None:
         kind = output_of(name)
         return Task(kind.problem_type, kind.label_column, kind.class_names(dataset))
-    for column, allowed in (
-        ("label", "classes or numbers"),
-        ("labels", "lists of classes that hold, or of numbers 0, 1 or nan"),
-    ):
-        if column in features:
-            raise OochubError(f"The column {column!r} must hold {allowed}, got {features[column]}. Cast it.")
     raise OochubError(
         f"The data set has no column 'label' (one class or number a row) or 'labels' (several), only "
         f"{', '.join(features)}. Rename a column with dataset.rename_column."

@@ -8,10 +8,13 @@ from oochub.report.origin_records import EvaluatedBenchmark, License, SideRows
 from oochub.sides import Rows, WorstOfGroups
 from oochub.vocabulary import Vocabulary
 
+OWN = "custom"
+"""What a report calls the benchmark of a user's own data."""
+
 
 def declaration(predictions: Predictions) -> Benchmark:
     """What holds for the config of the predictions; made of their columns for data that the hub does not know."""
-    name = predictions.metadata.benchmark or "custom"
+    name = predictions.metadata.benchmark or OWN
     if name in catalog.names("benchmark"):
         benchmark: Benchmark = catalog.get("benchmark", name)
         return benchmark.of(str(predictions.metadata.config))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
-from oochub.evaluation.declaration import declaration, evaluated_benchmark
+from oochub.evaluation.declaration import OWN, declaration, evaluated_benchmark
 from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
 from oochub.evaluation.evaluated import Evaluated, check_metric
@@ -208,7 +208,12 @@ def _model(predictions: Predictions) -> EvaluatedModel:
 
 
 def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None) -> tuple[str, ...]:
-    notes, classes = list(evaluated.predictions.metadata.notes), evaluated.predictions.class_names
+    metadata, classes = evaluated.predictions.metadata, evaluated.predictions.class_names
+    notes, name = list(metadata.notes), metadata.benchmark
+    if name not in (None, OWN, *catalog.names("benchmark")):
+        notes.append(
+            f"the benchmark {name} is not installed here: its sides, words and the paper's numbers are not used"
+        )
     if allowed is not None and len(allowed) < len(classes):
         notes.append(f"answers are among the {len(allowed)} classes present, not all {len(classes):,}")
     outside = int((~evaluated.known).sum())

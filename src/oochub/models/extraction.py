@@ -8,9 +8,7 @@ import torch
 from oochub.input import InputBatch
 from oochub.models.head import Head, features_of, recorded
 from oochub.models.perturbation import Perturbation
-
-VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
-"""The columns that an extraction can give, in the order in which they are stored."""
+from oochub.prediction.metadata import VECTORS
 
 
 class Extraction:

@@ -8,7 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import Answer, Arrays, Output, check_logits, vector_array
+from oochub.output import Answer, Arrays, Output
+from oochub.output_columns import check_logits, truth_array, vector_array
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -35,13 +36,16 @@ class Classes(Output):
 
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
         """Class numbers, -1 where there is none."""
-        return pa.array([-1 if value is None else value for value in values or [None] * rows], pa.int64())
+        return truth_array("label", [None] * rows if values is None else values, pa.int64()).fill_null(-1)
 
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
-        if not pa.types.is_integer(table.schema.field("label").type):
-            kind = table.schema.field("label").type
-            raise OochubError(f"label must hold class numbers (integers), got {kind}. -1 is outside the label set.")
+        kind = table.schema.field("label").type
+        if not pa.types.is_integer(kind):
+            raise OochubError(
+                f"label must hold class numbers (integers), got {kind}. Give each row the number of its class in "
+                "class_names; -1 is outside the label set."
+            )
         check_logits(table, len(class_names), class_names)
         label = table.column("label").to_numpy()
         wrong = (label < -1) | (label >= len(class_names))

@@ -10,7 +10,8 @@ from scipy.special import expit
 
 from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
-from oochub.output import Answer, Arrays, Output, check_logits, vector_array
+from oochub.output import Answer, Arrays, Output
+from oochub.output_columns import check_logits, truth_array, vector_array
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -43,8 +44,8 @@ class Labels(Output):
         """The lists as they are; nan for every label of a data set without truth."""
         if values is None:
             return pa.array([[np.nan] * len(class_names)] * rows, pa.list_(pa.float32()))
-        is_number = any(isinstance(number, float) for row in values for number in row)
-        return pa.array(values, pa.list_(pa.float32() if is_number else pa.int64()))
+        is_number = any(isinstance(number, float) for row in values for number in row or ())
+        return truth_array("labels", values, pa.list_(pa.float32() if is_number else pa.int64()))
 
     def class_names(self, dataset: Any) -> list[str] | None:
         """Of floats without names, those in the facts of the build record, else their numbers from 0."""
@@ -85,8 +86,13 @@ class Labels(Output):
             raise OochubError(
                 f"labels that hold are numbers of 0..{k - 1}, got {int(flat.min())} to {int(flat.max())}."
             )
-        hot = np.zeros((len(column), k), np.float64)
-        hot[np.repeat(np.arange(len(column)), lengths), flat.astype(np.intp)] = 1
+        hot, rows = np.zeros((len(column), k), np.float64), np.repeat(np.arange(len(column)), lengths)
+        hot[rows, flat.astype(np.intp)] = 1
+        if hot.sum() < len(flat):
+            raise OochubError(
+                "labels that hold are class numbers, each once a row, and some row has one twice. If they are 0 and 1 "
+                "for each label, give them as floats."
+            )
         return hot
 
     def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output import Answer, Arrays, Output
+from oochub.output_columns import truth_array
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -33,7 +34,7 @@ class Number(Output):
 
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
         """Numbers, nan where there is none."""
-        return pa.array([np.nan if value is None else value for value in values or [None] * rows], pa.float64())
+        return truth_array("label", [None] * rows if values is None else values, pa.float64()).fill_null(np.nan)
 
     def class_names(self, dataset: Any) -> list[str] | None:
         """The name of the column."""

@@ -1,5 +1,6 @@
 """What predictions say of themselves: the benchmark, the model, and how both were made."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +11,15 @@ import pyarrow as pa
 from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
 from oochub.output import output_of
-from oochub.schema import from_json, optional
+from oochub.output_columns import check_vectors
+from oochub.schema import check_version, from_json, optional
 
 SCHEMA_VERSION = 1
 _ROW = ("example_id", "split")
+VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
+"""The columns that an extraction can give, in the order in which they are stored."""
+RESERVED = ("split", "thumbnail", *VECTORS)
+"""The columns that `predict` writes, whatever the data set holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,21 +119,28 @@ class Metadata:
     task_of: str | None = optional()
 
 
-def read_metadata(content: Mapping[str, Any], columns: Sequence[str]) -> Metadata:
-    """Metadata of JSON types; those of files of before say no kind of output, which the columns tell.
+def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
+    """Metadata of JSON or its types, checked; those of files of before say no kind of output, which the columns tell.
 
     Raises:
-        OochubError: Another schema version, or a field that is missing or of another type.
+        OochubError: No JSON, another schema version, or a field that is missing or of another type.
     """
-    version = content.get("schema_version", SCHEMA_VERSION)
-    if version != SCHEMA_VERSION:
-        raise OochubError(
-            f"The predictions' metadata have schema version {version}, this oochub reads {SCHEMA_VERSION}. "
-            "Predict again, or use the version of oochub that made them."
-        )
+    if isinstance(content, bytes):
+        try:
+            content = json.loads(content)
+        except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, a number of thousands of digits
+            raise OochubError(f"The predictions' metadata are no JSON ({error}). Predict again.") from None
+    check_version(content, SCHEMA_VERSION, what="The predictions' metadata", absent=SCHEMA_VERSION)
     if "kind" not in content:  # a file of before: of nooch/all where its rows have `labels`
         content = {**content, "kind": "labels" if "labels" in columns and "logits" in columns else "classes"}
     metadata: Metadata = from_json(Metadata, content, what="The predictions' metadata")
+    names = metadata.class_names
+    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if not names or repeated or not all(name.strip() for name in names):
+        found = (
+            f"{', '.join(map(repr, repeated[:5]))} twice" if repeated else "a name without text" if names else "none"
+        )
+        raise OochubError(f"class_names must be one name a class, each another text; got {found}. Name them anew.")
     return metadata
 
 
@@ -147,6 +160,10 @@ def check_rows(table: pa.Table, metadata: Metadata) -> None:
     nulls = [name for name in required if table.column(name).null_count]
     if nulls:
         raise OochubError(f"Every row needs {', '.join(required)}; {', '.join(nulls)} empty in some.")
+    for name in _ROW:
+        found = getattr(table.schema.field(name).type, "value_type", table.schema.field(name).type)
+        if not (pa.types.is_string(found) or pa.types.is_large_string(found)) or pa.types.is_nested(found):
+            raise OochubError(f"{name} must hold text, got {table.schema.field(name).type}. Write it as text.")
     keys = pd.DataFrame({name: table.column(name).to_pandas() for name in ("split", "example_id")})
     doubled = keys[keys.duplicated()]
     if len(doubled):
@@ -160,6 +177,11 @@ def check_rows(table: pa.Table, metadata: Metadata) -> None:
         shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
         raise OochubError(f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's.")
     kind.check(table, metadata.class_names)
+    for name in {*VECTORS} & {*table.column_names} - {*kind.columns}:
+        check_vectors(table, name)
+    if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
+        found = table.schema.field("thumbnail").type
+        raise OochubError(f"thumbnail must hold the bytes of small pictures, got {found}. Rename the column.")
 
 
 def row_counts(split: Sequence[str]) -> dict[str, int]:

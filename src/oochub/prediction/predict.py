@@ -21,12 +21,13 @@ from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
 from oochub.input import Input, InputBatch
 from oochub.inputs.pictures.zoom import check_zoom
-from oochub.models.extraction import VECTORS, Extraction
+from oochub.models.extraction import Extraction
 from oochub.models.head import find_head
 from oochub.models.loaded_model import LoadedModel, class_order, load_model
 from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
-from oochub.output import Output, output_of, output_of_features, vector_array
-from oochub.prediction.metadata import Metadata, ZoomSettings, row_counts
+from oochub.output import Output, output_of, output_of_features
+from oochub.output_columns import vector_array
+from oochub.prediction.metadata import RESERVED, VECTORS, Metadata, ZoomSettings, row_counts
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 from oochub.stats.worst_rows import worst_of_each
@@ -107,6 +108,8 @@ def predict(
             raise OochubError(f"The split {name} has no column {loaded.inputs.column!r}, only {part.column_names}.")
     parts = {name: _without_media(part, loaded.inputs.column) for name, part in parts.items()}
     kind = _kind(loaded.model, some)
+    for name, part in parts.items():
+        _check_columns(name, part, (*RESERVED, *kind.columns))
     order, class_names = class_order(loaded.model, some, kind)
     if (odin is not None or zoom is not None) and not kind.one_answer:
         raise OochubError(f"odin= and zoom= are read by models of one class a row, and this one gives {kind.name}.")
@@ -160,6 +163,16 @@ def _splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
         if name not in dataset:
             raise unknown_name("split", name, dataset)
     return {name: dataset[name] for name in dict.fromkeys(names)}
+
+
+def _check_columns(split: str, part: Any, reserved: Iterable[str]) -> None:
+    """Refuses columns that would be lost or taken for the model's own."""
+    taken = [name for name in dict.fromkeys(reserved) if name in (part.column_names or ())]
+    if taken:
+        raise OochubError(
+            f"The split {split} has the column {taken[0]!r}, which predictions write themselves. Rename it first: "
+            f'dataset.rename_column("{taken[0]}", "own_{taken[0]}").'
+        )
 
 
 def _without_media(part: Any, read: str) -> Any:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
-from oochub.output import Output, column_of, output_of, output_of_columns, vectors
+from oochub.output import Output, output_of, output_of_columns
+from oochub.output_columns import check_vectors, column_of, text_column, vectors
 from oochub.parquet_file import Integrity, read_parquet, write_parquet
 from oochub.prediction.metadata import Metadata, PredictedBy, check_rows, read_metadata, row_counts
 from oochub.schema import to_json
@@ -48,8 +49,9 @@ class Predictions:
     integrity: Integrity | None = None
 
     def __post_init__(self) -> None:
+        checked = read_metadata(to_json(self.metadata), self.table.column_names)
         if isinstance(self.metadata, Mapping):
-            object.__setattr__(self, "metadata", read_metadata(self.metadata, self.table.column_names))
+            object.__setattr__(self, "metadata", checked)
         check_rows(self.table, self.metadata)
 
     @classmethod
@@ -68,8 +70,8 @@ class Predictions:
                 "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
             )
         try:
-            return cls(table.replace_schema_metadata(None), json.loads(metadata), integrity)
-        except (OochubError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            return cls(table.replace_schema_metadata(None), read_metadata(metadata, table.column_names), integrity)
+        except OochubError as error:
             raise OochubError(f"{path}: {error}") from None
 
     @classmethod
@@ -113,30 +115,26 @@ class Predictions:
         """
         given = {"label": label, "logits": logits, **columns}
         given = {name: values for name, values in given.items() if values is not None}
-        lengths = {name: len(values) for name, values in given.items()}
-        if len(set(lengths.values())) != 1:
-            shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) or "no array"
+        arrays = {name: column_of(name, values) for name, values in given.items()}
+        n = len(next(iter(arrays.values()))) if arrays else 0
+        ids = text_column("example_id", range(n) if example_id is None else example_id)
+        rows = {"example_id": ids, "split": text_column("split", [split] * n if isinstance(split, str) else split)}
+        rows |= arrays
+        lengths = {name: len(values) for name, values in rows.items()}
+        if not arrays or len(set(lengths.values())) != 1:
+            shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) if arrays else "no array"
             raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.")
-        n = next(iter(lengths.values()))
-        kind = kind or output_of_columns(list(given))
+        kind, table = kind or output_of_columns(list(given)), pa.table(rows)
         if class_names is None:
-            width = len(given["logits"][0]) if n and "logits" in given else 1
+            width = check_vectors(table, "logits") if "logits" in given and n else 1
             class_names = [str(k) for k in range(width)] if "logits" in given else [output_of(kind).label_column]
-        split = [split] * n if isinstance(split, str) else [str(name) for name in split]
-        table = pa.table(
-            {
-                "example_id": pa.array([str(name) for name in (range(n) if example_id is None else example_id)]),
-                "split": pa.array(split),
-                **{name: column_of(name, values) for name, values in given.items()},
-            }
-        )
         metadata = Metadata(
             kind=kind,
             benchmark=benchmark,
             config=config or "default",
             model=PredictedBy(id=model),
-            class_names=tuple(class_names),
-            rows=row_counts(split),
+            class_names=class_names if isinstance(class_names, str) else tuple(class_names),  # type: ignore[arg-type]
+            rows=row_counts(table.column("split").to_pylist()),
         )
         return cls(table, metadata)
 
@@ -173,6 +171,10 @@ class Predictions:
         [0, 0]
         """
         several = [] if isinstance(logits, str) else list(logits)
+        twice = [str(name) for name in frame.columns[frame.columns.duplicated()]]
+        if twice or (several and "logits" in frame and "logits" not in several):
+            found = f"the column {twice[0]} twice" if twice else "a column logits beside those named by logits=[...]"
+            raise OochubError(f"The frame has {found}. Rename or drop one.")
         missing = [name for name in several if name not in frame]
         if missing:
             raise OochubError(f"The frame has no column {', '.join(missing)}, only {', '.join(map(str, frame))}.")
@@ -180,8 +182,8 @@ class Predictions:
         if several:
             columns["logits"] = frame[several].to_numpy()
         elif logits in columns:
-            columns["logits"] = np.stack(columns.pop(logits)) if len(frame) else columns.pop(logits)
-        names = list(class_names or several or []) or None
+            columns["logits"] = list(columns.pop(logits))
+        names = list(class_names or map(str, several)) or None
         label = columns.get("label")
         if label is not None and label.dtype.kind in "OUT" and names is not None:
             unknown = sorted(set(map(str, label)) - set(names))

@@ -48,7 +48,7 @@ def sections(report: "Report", *, images: bool = True) -> Section:
     return {
         "verdict": answer,
         "head": _head(report, answer),
-        "notes": [numbers.counts_in_text(wording.clean(note)) for note in report.notes],
+        "notes": [numbers.counts_in_text(wording.clean(note)) for note in report.caveats],
         "slices": _slices(report, titles.slices),
         "groups": _groups(report, titles.groups),
         "confidence": _confidence(report, titles.confidence),

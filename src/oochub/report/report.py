@@ -12,6 +12,7 @@ from oochub.artifacts import PAGE, REPORT
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
 from oochub.metric import MetricFacts, facts_of
+from oochub.reading import read_json
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.report.records import (
@@ -27,7 +28,7 @@ from oochub.report.records import (
     Slice,
     WorstValue,
 )
-from oochub.schema import from_json, optional, to_json
+from oochub.schema import check_version, from_json, optional, to_json
 from oochub.stats.estimate import Estimate
 from oochub.vocabulary import Vocabulary
 
@@ -91,18 +92,13 @@ class Report:
                 type; it is named.
         """
         path = Path(path).expanduser()
-        if not path.is_file():
+        if not path.exists():
             raise OochubError(f"No report at {path}. `oochub evaluate predictions.parquet --out {path}` makes one.")
         try:
-            content = json.loads(path.read_text("utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise OochubError(f"{path} is not a report: {error}. Make it again with `oochub evaluate`.") from error
-        version = content.get("schema_version") if isinstance(content, dict) else None
-        if version != SCHEMA_VERSION:
-            raise OochubError(
-                f"{path} has schema version {version}, this oochub reads {SCHEMA_VERSION}. "
-                "Make the report again from its predictions with `oochub evaluate`."
-            )
+            content = read_json(path)
+        except OochubError as error:
+            raise OochubError(f"{path} is not a report. {error}") from None
+        check_version(content, SCHEMA_VERSION, what=str(path))
         return _with_words(from_json(cls, content, what=str(path)))
 
     def save(self, path: str | Path) -> Path:
@@ -138,6 +134,13 @@ class Report:
     def slice_of(self, role: Role) -> Slice | None:
         """The slice of that role, such as "in"; None where the predictions have no such rows."""
         return next((part for part in self.slices if part.role == role), None)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """The notes, and, of files without a seal, that the predictions were not checked for damage."""
+        unchecked = self.provenance.predictions.integrity == "not checked"
+        note = "the predictions were not checked for damage: their file has no seal"
+        return (*self.notes, note) if unchecked else self.notes
 
     @property
     def group_rows(self) -> tuple[GroupRow, ...]:

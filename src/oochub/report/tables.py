@@ -195,7 +195,7 @@ def gap_title(report: "Report") -> str:
 
 def notes(report: "Report") -> list[str]:
     """The caveats of the data, with their counts set as counts."""
-    return [numbers.counts_in_text(wording.name(note, 400)) for note in report.notes]
+    return [numbers.counts_in_text(wording.name(note, 400)) for note in report.caveats]
 
 
 def _estimates(report: "Report") -> Iterator[tuple[str, str, Estimate]]:

@@ -159,9 +159,11 @@ class Pictures(Input):
     ) -> Iterator[InputBatch]:
         from datasets import Image as ImageFeature
 
+        first, of = 0, f"split {part.split}, " if part.split else ""
         for columns in part.cast_column("image", ImageFeature(decode=False)).iter(batch_size):
             stored = columns.pop("image")
-            places = [f"split {part.split}, example {name}" for name in columns.get("example_id", [""] * len(stored))]
+            names = columns.get("example_id", range(first, first + len(stored)))
+            places, first = [f"{of}example {name}" for name in names], first + len(stored)
             pictures = [decode(picture_bytes(each, where), where) for each, where in zip(stored, places, strict=True)]
             large = None if zoom is None else self._processed([zoomed(each, zoom) for each in pictures], device)
             yield InputBatch(self._processed(pictures, device), columns, large)

@@ -1,0 +1,156 @@
+"""Columns of truth and answers: arrays from Arrow and back, checked, and never rounded on the way."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+
+
+def no_truth(column: str, found: str) -> OochubError:
+    """An error for a column of truth that holds something else.
+
+    Args:
+        column: Its name.
+        found: What it holds.
+
+    >>> print(no_truth("label", "string"))
+    The column 'label' must hold class numbers or numbers, got string. Name the classes: \
+dataset.cast_column("label", datasets.ClassLabel(names=[...])), or dataset.class_encode_column("label").
+    """
+    if column != "label":
+        return OochubError(
+            f"The column {column!r} must hold lists of class numbers, or of 0, 1 and nan, got {found}. "
+            f'Name the classes: dataset.cast_column("{column}", datasets.List(datasets.ClassLabel(names=[...]))).'
+        )
+    return OochubError(
+        f"The column 'label' must hold class numbers or numbers, got {found}. Name the classes: "
+        'dataset.cast_column("label", datasets.ClassLabel(names=[...])), or dataset.class_encode_column("label").'
+    )
+
+
+def truth_array(column: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """The truth of rows as an Arrow array of `kind`; nothing is rounded on the way, and null stays null.
+
+    Args:
+        column: What an error calls it.
+        values: A number a row, or a list of numbers.
+        kind: int64 or float64, or a list of these; whole numbers become floats, never the other way.
+
+    Raises:
+        OochubError: Text, booleans, or fractions where whole numbers are asked for.
+
+    >>> truth_array("label", [1, None], pa.int64()).to_pylist()
+    [1, None]
+    """
+    try:
+        array = pa.array(values)
+        inner = getattr(array.type, "value_type", array.type)
+        wanted = getattr(kind, "value_type", kind)
+        fits = pa.types.is_integer(inner) or pa.types.is_null(inner)
+        if fits or (pa.types.is_floating(inner) and pa.types.is_floating(wanted)):
+            return array.cast(kind)
+    except (pa.ArrowException, TypeError, ValueError) as error:  # values of several types, or too large ones
+        raise no_truth(column, str(error)) from None
+    shown = next(value for value in values if value is not None)
+    raise no_truth(column, f"{array.type}, first {shown!r}")
+
+
+def vectors(column: pa.ChunkedArray) -> NDArray[np.float32]:
+    """A column of lists of one length as float32 (n, k).
+
+    >>> vectors(pa.chunked_array([[[0.5, 1.0]]])).tolist()
+    [[0.5, 1.0]]
+    """
+    values = column.combine_chunks()
+    flat: NDArray[np.float32] = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
+    return flat.reshape(len(values), -1)
+
+
+def vector_array(matrix: NDArray[Any]) -> pa.Array:
+    """A matrix (n, k) as an Arrow array of lists of float32, the inverse of `vectors`.
+
+    >>> vector_array(np.array([[0.5, 1.0]])).to_pylist()
+    [[0.5, 1.0]]
+    """
+    flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
+    return pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int32), flat)
+
+
+def check_logits(table: pa.Table, width: int, class_names: Sequence[str]) -> None:
+    """Checks that every row has `width` finite logits.
+
+    Raises:
+        OochubError: Logits that are no floats, too few, too many, or not finite.
+    """
+    lengths = check_vectors(table, "logits")
+    if lengths != width:
+        shown = ", ".join(class_names[:6]) + (", ..." if width > 6 else "")
+        raise OochubError(f"Every row needs {width} logits, one a class ({shown}), got {lengths}.")
+    logits = vectors(table.column("logits"))
+    broken = ~np.isfinite(logits).all(axis=1)
+    if broken.any():
+        example = table.column("example_id")[int(np.argmax(broken))]
+        raise OochubError(f"{broken.sum()} rows have logits that are not finite, first {example}. The model diverged.")
+
+
+def check_vectors(table: pa.Table, name: str) -> int:
+    """The length that all lists of a column have.
+
+    Raises:
+        OochubError: The column holds no lists of floats, or lists of several lengths, or of none.
+    """
+    column = table.column(name).combine_chunks()
+    inner = getattr(column.type, "value_type", None)
+    if inner is None or pa.types.is_dictionary(column.type) or not pa.types.is_floating(inner):
+        raise OochubError(f"{name} must be lists of floats, got {column.type}. Store what the model said, unrounded.")
+    lengths = sorted(set(pc.list_value_length(column).to_pylist()), key=str)
+    if len(lengths) > 1 or lengths[0] in (0, None):
+        raise OochubError(f"{name} must be lists of one length, a number or more a row, got lengths {lengths[:6]}.")
+    return int(lengths[0])
+
+
+def column_of(name: str, values: Any) -> pa.Array:
+    """An Arrow column of an array or a list; a matrix of floats becomes lists of float32.
+
+    Args:
+        name: Of the column; of truth and answers a list is read as one array.
+        values: Arrow, an array (n, ...), or a list of n values.
+
+    Raises:
+        OochubError: Values that no column holds, or rows of several types.
+
+    >>> column_of("logits", [[0.5, 1.0]]).type
+    ListType(list<item: float>)
+    """
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    try:
+        array = np.asarray(values) if not isinstance(values, list) or name in ("logits", "label", "value") else None
+        if array is not None and array.ndim == 2 and array.shape[1] and array.dtype.kind == "f":
+            return vector_array(array)
+        if array is not None and array.ndim == 1 and array.dtype.kind != "O":
+            return pa.array(array)
+        return pa.array(list(values) if array is None else array.tolist())
+    except (pa.ArrowException, TypeError, ValueError, RuntimeError) as error:  # ragged, complex, a tensor with grad
+        raise OochubError(f"{name} cannot become a column: {error}. Give an array with a row an example.") from error
+
+
+def text_column(name: str, values: Iterable[Any]) -> pa.Array:
+    """Ids or names, one a row, as text.
+
+    Raises:
+        OochubError: A row has none.
+
+    >>> text_column("example_id", [1, "b"]).to_pylist()
+    ['1', 'b']
+    """
+    texts = list(values)
+    missing = [row for row, text in enumerate(texts) if text is None or text != text]
+    if missing:
+        raise OochubError(f"Every row needs {name}, and row {missing[0]} has none. Give each one.")
+    return pa.array(list(map(str, texts)), pa.string())
