@@ -7,6 +7,7 @@ from typing import Any
 
 from oochub.errors import OochubError, unknown_name
 from oochub.inputs.pictures.augmentation import parts_of
+from oochub.parameters import check_parameters
 from oochub.trainers.samplers import SAMPLERS
 
 _CHOICES = {
@@ -30,6 +31,7 @@ _WHOLE_FROM = {  # whole numbers and the smallest that is allowed
 }
 _WITHOUT_EFFECT = {"output_dir", "overwrite_output_dir", "save_steps", "cache", "cache_dir", "dataloader_num_workers"}
 _WITHOUT_EFFECT |= {"report_to"}
+_LARGEST_SEED = 2**32 - 1  # of numpy and torch alike
 _DECAY = 0.96  # an epoch, WILDS' of FMoW and PovertyMap
 
 
@@ -180,9 +182,13 @@ class RobustTrainingArguments:
         self._check_number("lr_decay", above=0.0)
         self._check_number("auxiliary_weight")
         parts_of(self.augment)
-        for name in ("normalize", "affine_after_blocks"):
+        for name in ("normalize", "affine_after_blocks", "full_determinism", "overwrite_output_dir"):
             if not isinstance(getattr(self, name), bool):
                 raise OochubError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        if self.seed > _LARGEST_SEED:
+            raise OochubError(f"seed must be at most {_LARGEST_SEED}, got {self.seed}.")
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        check_parameters(type(self), given, kind="training argument")
         if self.auxiliary_weight != 1 and self.auxiliary_column is None:
             raise OochubError(
                 f"auxiliary_weight={self.auxiliary_weight:g} is of a second head. Set auxiliary_column or leave it out."

@@ -13,6 +13,7 @@ from oochub.models.opening import opening
 from oochub.models.pretrained import pretrained as open_weights
 from oochub.trainers.rows.targets import CLASSES
 
+_LARGEST = 4096  # pixels
 TINY = "resnet-tiny"
 """The name of the small network."""
 
@@ -60,8 +61,8 @@ def backbone(
         raise OochubError(f"A classifier needs two classes or more, got {list(class_names)}.")
     kind = kind or catalog.get("input", "pictures")
     check_changes(kind, image_size=image_size)
-    if image_size is not None and image_size < 16:
-        raise OochubError(f"image_size must be 16 pixels or more, got {image_size}.")
+    if image_size is not None and not (type(image_size) is int and 16 <= image_size <= _LARGEST):
+        raise OochubError(f"image_size must be a whole number of pixels from 16 to {_LARGEST}, got {image_size!r}.")
     labels = {
         "id2label": dict(enumerate(class_names)),
         "label2id": {each: number for number, each in enumerate(class_names)},

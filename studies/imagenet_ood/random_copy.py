@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from oochub.inputs.pictures.image_processor import image_processor
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 from oochub.studies.imagenet_ood.model_list import StudiedModel
@@ -27,12 +28,12 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
         ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Section 4.2 and Appendix F.
     """
     import torch
-    from transformers import AutoImageProcessor, AutoModelForImageClassification
+    from transformers import AutoModelForImageClassification
 
     source = str(Path(model.source).expanduser())
     config = model_config(source)
     with opening(source, words="an image classifier"):
-        processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+        processor = image_processor(source)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(model.seed or 0)
             model_copy = AutoModelForImageClassification.from_config(config)

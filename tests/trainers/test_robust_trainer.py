@@ -15,6 +15,7 @@ import pytest
 import torch
 from datasets import Dataset, Value, load_from_disk
 from datasets import Image as ImageFeature
+from model_folders import changed
 from safetensors.torch import load_file
 from trainings import (
     CLASSES,
@@ -266,6 +267,13 @@ def test_another_run_in_the_folder_is_named_and_can_be_overwritten(tmp_path: Pat
     trainer_of(out, train, learning_rate=0.01, overwrite_output_dir=True).train()
     assert bytes_of(out) != before
     trainer_of(out, train, learning_rate=0.01)  # now this is the run that stands there
+    changed(out, lambda weights: weights.pop("classifier.1.bias"))
+    with pytest.raises(OochubError, match=r"1 weight \(classifier\.1\.bias\) missing"):  # not trained anew in silence
+        trainer_of(out, train, learning_rate=0.01).train()
+    for content, words in (('{"objective": ', "not complete JSON"), ("[]", "none of a training run")):
+        (out / "recipe.json").write_text(content)
+        with pytest.raises(OochubError, match=rf"recipe\.json is {words}"):
+            trainer_of(out, train, learning_rate=0.01)
 
 
 def test_an_unfinished_run_with_other_arguments_is_named(
@@ -368,6 +376,13 @@ def test_a_mistake_is_named_before_anything_is_written(
         ({"optim": "adagrad"}, "No optim named 'adagrad'"),
         ({"learning_rate": 0}, "learning_rate must be a number, above 0 and finite, got 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be a number"),
+        ({"per_device_train_batch_size": 0}, "per_device_train_batch_size must be a whole number, 1 or larger, got 0"),
+        ({"per_device_eval_batch_size": -5}, "per_device_eval_batch_size must be a whole number, 1 or larger, got -5"),
+        ({"weight_decay": float("inf")}, "weight_decay must be a number, 0 or larger and finite"),
+        ({"seed": 2**70}, "seed must be at most 4294967295"),
+        ({"report_to": 3}, "report_to must be a text, got 3"),
+        ({"full_determinism": "yes"}, "full_determinism must be True or False, got 'yes'"),
+        ({"environment_column": 2}, "environment_column must be a text or none, got 2"),
         ({"weight_decay": -1}, "weight_decay must be a number, 0 or larger and finite, got -1"),
         ({"warmup_ratio": 1.0}, "warmup_ratio must be a number, 0 or larger and below 1, got 1.0"),
         ({"num_train_epochs": 0}, "num_train_epochs must be a whole number, 1 or larger, got 0"),

@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 
 from oochub.errors import OochubError
 from oochub.files import check_writable, sole_writer, written_whole
+from oochub.reading import read_json
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
 AUXILIARY_HEAD = "auxiliary_head.safetensors"
@@ -90,14 +91,13 @@ class RunFolder:
     @property
     def history(self) -> list[dict[str, Any]]:
         """The records of the epochs of a finished run."""
-        history: list[dict[str, Any]] = json.loads((self.path / _LOG).read_text("utf-8"))
+        history: list[dict[str, Any]] = read_json(self.path / _LOG)
         return history
 
     @property
     def recipe(self) -> dict[str, Any]:
         """The recipe of a finished run."""
-        recipe: dict[str, Any] = json.loads((self.path / _RECIPE).read_text("utf-8"))
-        return recipe
+        return _record(self.path / _RECIPE)
 
     def alone(self) -> AbstractContextManager[None]:
         """Keeps another training out of the folder while a block runs; of the processes of one run the first does.
@@ -185,7 +185,7 @@ class RunFolder:
 
     def _complete(self) -> list[Checkpoint]:
         files = [file for file in self._checkpoints.glob(f"*/{_PROGRESS}") if not file.parent.name.startswith(".")]
-        return [Checkpoint(file.parent, Progress(**json.loads(file.read_text("utf-8")))) for file in files]
+        return [Checkpoint(file.parent, Progress(**_record(file))) for file in files]
 
     def _remove(self, target: Path) -> None:
         if target.is_dir():
@@ -204,9 +204,9 @@ class RunFolder:
 
     def _earlier_settings(self) -> dict[str, Any] | None:
         if self._has_recipe:
-            return dict(self.recipe.get("settings", {}))
+            return _record(self.path / _RECIPE, "settings")
         file = self._checkpoints / _SETTINGS
-        return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else None
+        return _record(file) if file.is_file() else None
 
     def _check(self) -> None:
         earlier = self._earlier_settings()
@@ -224,6 +224,16 @@ class RunFolder:
                 f"{_differences(earlier, self._settings)}. Choose another --out, or "
                 "throw it away with --overwrite (overwrite_output_dir=True)."
             )
+
+
+def _record(file: Path, part: str | None = None) -> dict[str, Any]:
+    """The object that a JSON file of a run holds, or one of its parts."""
+    content = read_json(file)
+    if part is not None and isinstance(content, dict):
+        content = content.get(part, {})
+    if not isinstance(content, dict):
+        raise OochubError(f"{file} is none of a training run. Choose another --out, or remove the folder.")
+    return content
 
 
 def _json(value: Any) -> str:

@@ -1,7 +1,6 @@
 """Opens a model with its processor, and matches its outputs to the classes of a data set."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from oochub.input import Input, check_changes, check_config, kind_of_processor, 
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 from oochub.models.pretrained import pretrained
+from oochub.models.training_record import training_record
 from oochub.output import Output
 from oochub.prediction.metadata import PredictedBy, Training
 
@@ -43,8 +43,8 @@ def load_model(
         changes: Settings that not every kind of input knows, see `oochub.input.check_changes`.
 
     Raises:
-        OochubError: The folder or id holds no model of such inputs or weights that do not fit, a model object comes
-            without its processor, or a change is for inputs of another kind.
+        OochubError: The folder or id holds no model of such inputs, weights that do not fit, or a recipe that is none;
+            a model object comes without its processor, or a change is for inputs of another kind.
     """
     import transformers
 
@@ -58,6 +58,7 @@ def load_model(
         check_config(inputs, model.config)
         return LoadedModel(model, inputs, about, None)
     folder = Path(source)
+    training = training_record(folder / "recipe.json")
     words = f"a model of {kind.words()}"
     config = model_config(source, words=words)
     if processor is None:
@@ -71,7 +72,7 @@ def load_model(
     revision = local_revision if folder.is_dir() else getattr(loaded.config, "_commit_hash", None)
     name = folder.name if folder.is_absolute() else str(model)  # a report holds no path of a machine
     about = PredictedBy(id=name, revision=revision, mode="head")
-    return LoadedModel(loaded, inputs, about, _training(folder / "recipe.json"), unexpected)
+    return LoadedModel(loaded, inputs, about, training, unexpected)
 
 
 def input_of(dataset: Any, model: str | None) -> type[Input]:
@@ -95,23 +96,6 @@ def input_of(dataset: Any, model: str | None) -> type[Input]:
         return kinds[0]
     suitable = [kind for kind in kinds if config in getattr(transformers, kind.auto_model)._model_mapping]
     return suitable[0] if suitable else kinds[0]
-
-
-def _training(recipe: Path) -> Training | None:
-    """What a report says of the training; None for a model that `oochub train` did not make."""
-    if not recipe.is_file():
-        return None
-    content = json.loads(recipe.read_text("utf-8"))
-    return Training(
-        objective=content["objective"]["name"],
-        hyperparameters=content["objective"]["hyperparameters"],
-        environments=content["data"]["environment_column"],
-        seed=content["arguments"]["seed"],
-        epochs=content["arguments"]["num_train_epochs"],
-        selection=content["selection"]["rule"],
-        arguments=content["arguments"],
-        data={key: content["data"][key] for key in ("benchmark", "config", "version", "rows")},
-    )
 
 
 def class_order(model: Any, part: Any, kind: Output) -> tuple[list[int], list[str]]:

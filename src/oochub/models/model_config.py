@@ -6,6 +6,7 @@ from typing import Any
 
 from oochub.errors import OochubError
 from oochub.models.opening import opening
+from oochub.reading import read_json
 
 
 def model_config(
@@ -41,8 +42,13 @@ def model_config(
             f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the same "
             "`oochub train` command again: it goes on."
         )
-    with opening(source, words=words, hint=hint):
-        content, _ = transformers.PreTrainedConfig.get_config_dict(source)
+    if folder.is_dir():
+        content = read_json(folder / "config.json")
+    else:
+        with opening(source, words=words, hint=hint):
+            content, _ = transformers.PreTrainedConfig.get_config_dict(source)
+    if not isinstance(content, Mapping):
+        raise OochubError(f"config.json of {source} must be an object, got {str(content)[:60]}. Get the file again.")
     _check_labels(content, source)
     with opening(source, words=words, hint=hint):
         return (kind or transformers.AutoConfig).from_pretrained(source, trust_remote_code=False, **(changes or {}))

@@ -90,6 +90,8 @@ def predict(
         raise unknown_name("mode", mode, _MODES)
     if preprocessing not in ("fused", "processor"):
         raise unknown_name("preprocessing", preprocessing, ("fused", "processor"))
+    if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
+        raise OochubError(f"batch_size must be a whole number, 1 or larger, got {batch_size!r}. Leave it out for ours.")
     if odin is not None:
         check_perturbation(odin, odin_temperature)
     factor = None if zoom is None else check_zoom(zoom)

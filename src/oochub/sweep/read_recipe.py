@@ -1,5 +1,6 @@
 """Reads sweep recipes: TOML files that say which tasks, methods, settings and seeds a sweep trains, how it selects."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -13,6 +14,7 @@ from oochub import catalog
 from oochub.data.load import check_options
 from oochub.errors import OochubError, unknown_name
 from oochub.parameters import check_parameters
+from oochub.reading import read_text
 from oochub.sweep.methods import ARGUMENTS, Method, check_names, check_table, read_method
 from oochub.sweep.selection import RULES
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning
@@ -40,6 +42,7 @@ _PLAIN_KEYS: Mapping[str, type] = {
 _KEYS = {**_PLAIN_KEYS, **dict.fromkeys(("options", "arguments", "methods", "per_task", "tuning", "variants"), dict)}
 _VARIANT_KEYS = {**_PLAIN_KEYS, "options": dict, "arguments": dict, "tuning": dict, "methods": list}
 _HEADS = ("linear", "mlp")
+_TASK = re.compile(r"\w[\w-]*(/(?!\.)[\w.*?\[\]-]+)?")  # its config may hold * and ?; it becomes a part of a path
 _TUNING_KEYS: Mapping[str, type] = {"shared": str, "seeds": list, "carry": dict}
 
 
@@ -110,10 +113,8 @@ def _opened(recipe: str | Path) -> tuple[str, dict[str, Any]]:
             raise unknown_name("recipe", str(recipe), recipe_names(), hint)
         file = FOLDER / f"{recipe}.toml"
     try:
-        return file.stem, tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise OochubError(f"Could not read the recipe {file}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return file.stem, tomllib.loads(read_text(file))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise OochubError(f"{file} is not TOML: {error}.") from error
 
 
@@ -154,7 +155,9 @@ def _tasks(patterns: list[str]) -> tuple[str, ...]:
     """The tasks, with `*` in the name of a config standing for all that match."""
     tasks: list[str] = []
     for pattern in patterns:
-        benchmark, _, config = str(pattern).partition("/")
+        if not isinstance(pattern, str) or not _TASK.fullmatch(pattern):
+            raise OochubError(f"A task of a recipe is written benchmark/config, got {pattern!r}.")
+        benchmark, _, config = pattern.partition("/")
         if benchmark not in catalog.names("benchmark"):
             tasks.append(pattern)
             continue

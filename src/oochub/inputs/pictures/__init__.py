@@ -11,6 +11,7 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.input import CHANGES, Fetch, Input, InputBatch
+from oochub.inputs.pictures.image_processor import check_image_processor, image_processor
 from oochub.inputs.pictures.picture_batches import PictureRows, batches, picture_bytes, uint8_cache
 from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
 from oochub.inputs.pictures.zoom import BesideZoomed, zoomed
@@ -26,7 +27,7 @@ class Pictures(Input):
     """Pictures as `pixel_values` float32 (n, 3, height, width); in training they are augmented as uint8 before.
 
     Args:
-        image_processor: Of the model.
+        processor: The image processor of the model.
         preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is
             the processor itself, which is for prediction alone.
 
@@ -43,9 +44,10 @@ class Pictures(Input):
     rank: ClassVar[int] = 0
     column = "image"
 
-    def __init__(self, image_processor: Any, *, preprocessing: str = "fused") -> None:
-        self.processor = image_processor
-        self._fused = Preprocessing.from_processor(image_processor) if preprocessing == "fused" else None
+    def __init__(self, processor: Any, *, preprocessing: str = "fused") -> None:
+        check_image_processor(processor)
+        self.processor = processor
+        self._fused = Preprocessing.from_processor(processor) if preprocessing == "fused" else None
         self._normalize = None if self._fused is None else Normalizer(self._fused)
 
     @classmethod
@@ -63,13 +65,13 @@ class Pictures(Input):
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> Any:
         """See `Input.load_processor`; a network from scratch sees whole pictures squeezed to 48 x 48 pixels."""
-        from transformers import AutoImageProcessor, ViTImageProcessorPil
+        from transformers import ViTImageProcessorPil
 
         if source is None and training:  # exact size, no crop: a center crop would cut off context at the sides
             return ViTImageProcessorPil(size={"height": _SQUARE, "width": _SQUARE})
         if source is None:
             raise OochubError("A model object needs image_processor=, the processor of its pictures.")
-        return AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+        return image_processor(source)
 
     @classmethod
     def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Pictures":

@@ -4,7 +4,6 @@ Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Figure 3 right, "an ele
 does not say by how much.
 """
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +18,22 @@ if TYPE_CHECKING:
     import torch
 
 
+_LARGEST = 100  # what it keeps of a picture of 224 pixels is 2
+
+
 def check_zoom(factor: Any) -> float:
     """The factor as a float.
 
     Raises:
-        OochubError: It is not a finite number above 1.
+        OochubError: It is not a number above 1 and at most 100: of smaller centers nothing is left to see.
 
     >>> check_zoom(2)
     2.0
     """
-    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 1 < factor < math.inf:
-        raise OochubError(f"zoom is a factor above 1, such as 1.2 (1 / 1.2 of each side is kept), got {factor!r}.")
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 1 < factor <= _LARGEST:
+        raise OochubError(
+            f"zoom is a factor above 1, at most {_LARGEST}, such as 1.2 (1 / 1.2 of each side is kept), got {factor!r}."
+        )
     return float(factor)
 
 

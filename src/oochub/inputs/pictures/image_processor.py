@@ -1,0 +1,85 @@
+"""Opens the image processor of a model; what its files leave unsaid is not guessed, and its numbers make sense."""
+
+import math
+from typing import Any
+
+from PIL import Image
+
+from oochub.errors import OochubError
+
+_LARGEST = 16_384  # pixels of a side
+_NEEDED = {"do_normalize": ("image_mean", "image_std"), "do_resize": ("size",), "do_center_crop": ("crop_size",)}
+_NEXT = "Take the file of the model, or write it with save_pretrained of its image processor."
+
+
+def image_processor(source: str) -> Any:
+    """The image processor of a folder or Hub id.
+
+    transformers fills what the files leave out with numbers of its own: the model would then see other pictures than
+    those it was trained on.
+
+    Args:
+        source: Folder or Hub id.
+
+    Raises:
+        OochubError: The files do not say by what pictures are resized, cropped or normalized, or a number makes no
+            sense.
+        OSError: There is no image processor.
+    """
+    from transformers import AutoImageProcessor
+
+    processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+    stated, _ = processor.get_image_processor_dict(source)
+    needed = [name for step, names in _NEEDED.items() if getattr(processor, step, False) for name in names]
+    missing = [name for name in needed if stated.get(name) is None]
+    if missing:
+        raise OochubError(
+            f"The image processor of {source} does not say {', '.join(missing)}, and {type(processor).__name__} would "
+            f"take numbers of its own. {_NEXT}"
+        )
+    check_image_processor(processor)
+    return processor
+
+
+def check_image_processor(processor: Any) -> None:
+    """Checks what an image processor does to pictures; a processor may lack any of it.
+
+    Raises:
+        OochubError: A step that is neither on nor off, a size that is not positive, a mean that is not finite, a
+            deviation that is not above 0, a scale that is not.
+
+    >>> from transformers import ViTImageProcessorPil
+    >>> check_image_processor(ViTImageProcessorPil(size={"height": 48, "width": 48}, image_std=[0.5, 0.0, 0.5]))
+    Traceback (most recent call last):
+    oochub.errors.OochubError: image_std of the image processor must be finite numbers above 0, got [0.5, 0.0, 0.5]. ...
+    """
+    for step in (*_NEEDED, "do_rescale"):
+        if getattr(processor, step, None) not in (None, True, False):
+            raise _wrong(step, "true or false", getattr(processor, step))
+    if getattr(processor, "do_normalize", False):
+        if not _numbers(processor.image_mean):
+            raise _wrong("image_mean", "finite numbers", processor.image_mean)
+        if not _numbers(processor.image_std, above=0):
+            raise _wrong("image_std", "finite numbers above 0", processor.image_std)
+    if getattr(processor, "do_rescale", False) and not _numbers(processor.rescale_factor, above=0):
+        raise _wrong("rescale_factor", "a finite number above 0", processor.rescale_factor)
+    if getattr(processor, "do_resize", False) and processor.resample not in (None, *Image.Resampling):
+        raise _wrong("resample", "a filter of Pillow, 0 to 5", processor.resample)
+    for step, name in (("do_resize", "size"), ("do_center_crop", "crop_size")):
+        if getattr(processor, step, False):
+            size = getattr(processor, name)
+            sides = (
+                [size] if isinstance(size, int) else [side for side in dict(size or {}).values() if side is not None]
+            )
+            if not sides or not all(type(side) is int and 1 <= side <= _LARGEST for side in sides):
+                raise _wrong(name, f"whole numbers of pixels from 1 to {_LARGEST}", size)
+
+
+def _numbers(value: Any, *, above: float = -math.inf) -> bool:
+    values = value if isinstance(value, list | tuple) else [value]
+    numbers = [each for each in values if isinstance(each, int | float) and not isinstance(each, bool)]
+    return bool(values) and len(numbers) == len(values) and all(above < each < math.inf for each in numbers)
+
+
+def _wrong(name: str, allowed: str, value: Any) -> OochubError:
+    return OochubError(f"{name} of the image processor must be {allowed}, got {value}. {_NEXT}")

@@ -1,0 +1,70 @@
+"""Reads how a model was trained from the recipe that `oochub train` leaves beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oochub.prediction.metadata import Training
+from oochub.reading import read_json
+from oochub.schema import from_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Objective:
+    name: str
+    hyperparameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Data:
+    benchmark: str | None
+    config: str | None
+    version: str | None
+    rows: Mapping[str, int]
+    environment_column: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Selection:
+    rule: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Recipe:
+    """What of `trainers.recipe.recipe` is read again."""
+
+    objective: _Objective
+    arguments: Mapping[str, Any]
+    data: _Data
+    selection: _Selection
+
+
+def training_record(recipe: Path) -> Training | None:
+    """What a report says of the training; None where there is no recipe: `oochub train` did not make the model.
+
+    Args:
+        recipe: The file `recipe.json` of a model.
+
+    Raises:
+        OochubError: The file is no recipe; a field that is missing or of another type is named.
+
+    >>> training_record(Path("nowhere/recipe.json")) is None
+    True
+    """
+    if not recipe.exists():
+        return None
+    content: _Recipe = from_json(_Recipe, read_json(recipe), what=str(recipe))
+    data, arguments = content.data, content.arguments
+    known = {
+        "objective": content.objective.name,
+        "hyperparameters": content.objective.hyperparameters,
+        "environments": data.environment_column,
+        "seed": arguments.get("seed"),
+        "epochs": arguments.get("num_train_epochs"),
+        "selection": content.selection.rule,
+        "arguments": arguments,
+        "data": {"benchmark": data.benchmark, "config": data.config, "version": data.version, "rows": data.rows},
+    }
+    record: Training = from_json(Training, known, what=str(recipe))
+    return record
