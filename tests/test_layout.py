@@ -18,7 +18,7 @@ GRAPH = import_graph()
 ORDER = (
     "errors",
     "files reading vocabulary metric provenance stop_signals",
-    "picture_file program",
+    "picture_file hub program",
     "stats parquet_file tensor_file output_columns",
     "schema parameters artifacts",
     "sides build_record saved_detector",

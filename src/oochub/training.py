@@ -10,6 +10,7 @@ from oochub.artifacts import RUN
 from oochub.data.load import declaration_of, load
 from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable
+from oochub.hub.check_source import check_source
 from oochub.parameters import check_parameters
 
 DEFAULTS: Mapping[str, Any] = {
@@ -75,6 +76,8 @@ def train(
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.trainers.rows.targets import task_of
 
+    if model != TINY:
+        check_source(model, kind="model", hint=f"Check the name, or take {TINY!r}, an untrained one.", also=[TINY])
     data = load(benchmark, data_dir=data_dir, options=options)
     validation = declared.validation_split
     for split in ("train", validation):

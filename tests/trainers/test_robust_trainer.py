@@ -418,7 +418,7 @@ def test_backbones(tmp_path: Path, train: Dataset) -> None:
         model.state_dict()["resnet.embedder.embedder.convolution.weight"],
         load_file(out / "model.safetensors")["resnet.embedder.embedder.convolution.weight"],
     )
-    with pytest.raises(OochubError, match=r"the folder does not exist.*or take 'resnet-tiny'"):
+    with pytest.raises(OochubError, match=r"there is no such folder.*or take 'resnet-tiny'"):
         backbone(str(tmp_path / "nothing" / "here"), class_names=CLASSES)
     with pytest.raises(OochubError, match="two classes or more"):
         backbone("resnet-tiny", class_names=["a"])

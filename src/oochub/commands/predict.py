@@ -34,6 +34,9 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predicts every example of the splits; the file opens in pandas."""
+    from oochub.hub.check_source import check_source
+
+    check_source(model, kind="model", hint="`oochub train` makes one.")
     from oochub.data.load import load
     from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run

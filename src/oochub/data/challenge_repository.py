@@ -21,6 +21,7 @@ from oochub.data.criterion_arguments import Arguments, check_arguments, check_co
 from oochub.data.load import builder_class, check_options, split_name
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole, sole_writer
+from oochub.hub.check_source import check_source
 from oochub.parquet_file import seal
 from oochub.reading import read_text
 
@@ -119,6 +120,8 @@ def _load(
     elif place.is_file():
         path, options = str(place.parent), {"data_files": place.name} | options
     else:
+        known = ", ".join(catalog.names("benchmark"))
+        check_source(source, kind="dataset", hint=f"Give benchmark/config ({known}), a folder, a file, or a Hub id.")
         stored = any((place / name).is_file() for name in ("dataset_dict.json", "state.json"))
     try:
         if stored:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
+from oochub.hub.check_source import check_source
 from oochub.models.opening import opening
 from oochub.reading import read_json
 
@@ -35,8 +36,7 @@ def model_config(
     import oochub.models.affine_resnet  # noqa: F401  makes its type known to the Auto classes
 
     folder = Path(source)
-    if not folder.is_dir() and (folder.is_absolute() or len(folder.parts) > 2):
-        raise OochubError(f"No model at {source}: the folder does not exist. {hint or '`oochub train` makes one.'}")
+    check_source(source, kind="model", hint=hint or "`oochub train` makes one.")
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise OochubError(
             f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the same "

@@ -1,0 +1,1 @@
+"""The only code that asks the Hub on its own account."""

@@ -1,0 +1,91 @@
+"""Whether a name stands for a folder here or for something on the Hub: said at once, not after five requests."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from oochub.errors import OochubError
+
+Kind = Literal["model", "dataset"]
+_PLACES = {"model": "folder", "dataset": "file or folder"}
+_PATIENCE = 10.0  # seconds for the one answer
+
+
+def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str] = ()) -> None:
+    """Checks that a folder, a copy in the Hub's cache or a repository on the Hub has this name.
+
+    The Hub is asked once, and not at all where HF_HUB_OFFLINE is set or the name can only be a path: it begins with
+    /, ./, ../ or ~, has more than one slash, or its first part is a folder here.
+
+    Args:
+        name: As typed.
+        kind: What is looked for.
+        hint: What to do where there is none.
+        also: Names that would have worked too, to offer near ones.
+
+    Raises:
+        OochubError: There is none, or the Hub could not be asked.
+
+    >>> check_source("./runs/nope", kind="model", hint="`oochub train` makes one.")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: No model at ./runs/nope: there is no such folder. `oochub train` makes one.
+    """
+    from huggingface_hub import is_offline_mode
+
+    typed = str(name)
+    try:
+        if Path(typed).expanduser().exists():
+            return
+        near = get_close_matches(typed, [*also, *_beside(typed)], n=2)
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a null character, an unknown home
+        raise OochubError(f"No {kind} at {typed!r}: {error}. {hint}") from None
+    here = f"No {kind} at {typed}: there is no such {_PLACES[kind]}"
+    meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if _is_path(typed):
+        raise OochubError(f"{here}.{meant} {hint}")
+    if _is_cached(typed, kind):
+        return
+    if is_offline_mode():
+        raise OochubError(f"{here}, and no copy of the Hub's ({typed}) while HF_HUB_OFFLINE is set.{meant} {hint}")
+    if not _is_on_hub(typed, kind):
+        raise OochubError(f"{here}, and the Hub has no {kind} of that name that you may read.{meant} {hint}")
+
+
+def _is_path(name: str) -> bool:
+    first, _, rest = name.partition("/")
+    return name.startswith(("/", "./", "../", "~", ".")) or "/" in rest or (bool(rest) and Path(first).is_dir())
+
+
+def _beside(name: str) -> list[str]:
+    """The folders that stand where the name would."""
+    folder = Path(name).expanduser().parent
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [str(path) for path in inside if path.is_dir() and not path.name.startswith(".")]
+
+
+def _is_cached(name: str, kind: Kind) -> bool:
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    return Path(HF_HUB_CACHE, f"{kind}s--{name.replace('/', '--')}").is_dir()
+
+
+@cache
+def _is_on_hub(name: str, kind: Kind) -> bool:
+    """Asks once; a wrong name is not asked again by what comes later."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    try:
+        HfApi().repo_info(name, repo_type=kind, timeout=_PATIENCE)
+    except (RepositoryNotFoundError, HFValidationError):
+        return False
+    except (unreached, OSError) as error:
+        why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise OochubError(
+            f"No {kind} at {name}: there is no such {_PLACES[kind]}, and the Hub could not be asked "
+            f"({why.rstrip('.')}). Check the name and the connection."
+        ) from error
+    return True
