@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
+from oochub.reading import read_lines
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _LISTS = (".txt", ".list", ".csv")
@@ -54,12 +55,8 @@ def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]
             raise OochubError(f"No list of models at {path}. Write one: a model folder or Hub id a line.")
         if not path.is_file():
             return _models([("", str(models))])
-        try:
-            text = path.read_text("utf-8")
-        except UnicodeDecodeError as error:
-            raise OochubError(f"{path} is not a text file with a model a line: {error}.") from error
         lines = [
-            (f"line {number}: ", line.partition("#")[0].strip()) for number, line in enumerate(text.split("\n"), 1)
+            (f"line {number}: ", line.partition("#")[0].strip()) for number, line in enumerate(read_lines(path), 1)
         ]
         names = [(where, line) for where, line in lines if line]
         if not names:
@@ -110,8 +107,11 @@ def _models(lines: Iterable[tuple[str, str]], file: str = "") -> list[StudiedMod
     wrong, models = [], dict[str, StudiedModel]()
     for where, line in lines:
         fault = _fault(line)
+        if fault is not None:
+            wrong.append(f"{where}{fault}")
+            continue
         model = StudiedModel(_name(line), line)
-        if fault is None and model.name in models:
+        if model.name in models:
             other = models[model.name].source
             fault = (
                 f"{line} is named twice" if other == line else f"{line} and {other} would share one folder: rename one"
@@ -130,10 +130,14 @@ def _refuse(wrong: list[str], file: str = "") -> None:
 
 
 def _fault(line: str) -> str | None:
-    folder = Path(line).expanduser()
-    if folder.is_dir():
+    try:
+        folder = Path(line).expanduser()
+        is_folder, is_file = folder.is_dir(), folder.is_file()
+    except (OSError, RuntimeError) as error:  # too long a name, a loop of links, an unknown home
+        return f"{line[:100]!r} cannot be a folder: {getattr(error, 'strerror', None) or error}"
+    if is_folder:
         return None if (folder / "config.json").is_file() else f"{line} holds no finished model (no config.json)"
-    if folder.is_file():
+    if is_file:
         return f"{line} is a file, not a model folder"
     if folder.is_absolute() or line.startswith(("./", "../")) or line.count("/") > 1:
         return f"there is no folder {line}"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from inspect import signature
 from itertools import product
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,17 @@ from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.trainers.arguments import RobustTrainingArguments
 
+_MOST_SETTINGS = 10_000  # of one method
 _OF_THE_SWEEP = {"output_dir", "overwrite_output_dir", "seed", "environment_column"}
 ARGUMENTS = [field.name for field in fields(RobustTrainingArguments) if field.name not in _OF_THE_SWEEP]
 """The training arguments that a recipe may set, sweep or draw."""
 
-_KEYS: Mapping[str, type] = {
+METHOD_KEYS: Mapping[str, type] = {
     **dict.fromkeys(("objective", "environments"), str),
     **dict.fromkeys(("fixed", "grid", "random"), dict),
     "draws": int,
 }
+"""What the table of a method may hold."""
 _DISTRIBUTIONS: Mapping[str, Callable[[Any, float], Any]] = {  # of the range or list of the recipe, and u in [0, 1)
     "uniform": lambda ends, u: _short(ends[0] + (ends[1] - ends[0]) * u),
     "loguniform": lambda ends, u: _short(ends[0] * (ends[1] / ends[0]) ** u),
@@ -73,7 +76,7 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
     [True, True, True]
     """
     where = f"the method {title}"
-    check_table(table, _KEYS, where)
+    check_table(table, METHOD_KEYS, where)
     fixed, grid, random = (table.get(part, {}) for part in ("fixed", "grid", "random"))
     if grid and random:
         raise OochubError(f"The method {title} has both a grid and random draws. Keep one of them.")
@@ -87,14 +90,22 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
         raise OochubError(f"The method {title} both fixes and sweeps {', '.join(twice)}. Keep one of them.")
     settings: Iterable[dict[str, Any]]
     if random:
+        _check_count(table["draws"], f"`draws` of {where}")
         draws = {name: _draws(title, name, range_, table["draws"], draw_seed) for name, range_ in random.items()}
         settings = (dict(zip(draws, values, strict=True)) for values in zip(*draws.values(), strict=True))
     else:
         if wrong := [name for name, values in grid.items() if not isinstance(values, list) or not values]:
             raise OochubError(f"The grid of {where} needs a list of values of {wrong[0]}, got {grid[wrong[0]]!r}.")
+        _check_count(prod(map(len, grid.values())), f"The grid of {where}")
         settings = (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
     environments = table.get("environments")
     return Method(title=title, objective=objective, fixed=fixed, settings=tuple(settings), environments=environments)
+
+
+def _check_count(count: int, what: str) -> None:
+    """Said before anything is expanded."""
+    if count > _MOST_SETTINGS:
+        raise OochubError(f"{what} gives {count:,} settings, and at most {_MOST_SETTINGS:,} are allowed. Take fewer.")
 
 
 def check_names(objective: str, names: Iterable[str], where: str) -> None:
@@ -136,7 +147,7 @@ def _draws(title: str, name: str, table: Any, count: int, seed: int) -> list[Any
     if len(table) != 1 or (kind == "choice" and not ends):
         raise OochubError(f"{where} must be one distribution, for example {{uniform = [0, 1]}}, got {table!r}.")
     if kind != "choice":
-        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
+        numbers = all(isinstance(end, int | float) and not isinstance(end, bool) and isfinite(end) for end in ends)
         if len(ends) != 2 or not numbers or not ends[0] < ends[1] or ("log" in kind and ends[0] <= 0):
             least = ", both above 0" if "log" in kind else ""
             raise OochubError(f"{kind} in {where} needs [low, high] with low < high{least}, got {ends!r}.")

@@ -15,7 +15,7 @@ from oochub.data.load import check_options
 from oochub.errors import OochubError, unknown_name
 from oochub.parameters import check_parameters
 from oochub.reading import read_text
-from oochub.sweep.methods import ARGUMENTS, Method, check_names, check_table, read_method
+from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, check_names, check_table, read_method
 from oochub.sweep.selection import RULES
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -41,6 +41,9 @@ _PLAIN_KEYS: Mapping[str, type] = {
 }
 _KEYS = {**_PLAIN_KEYS, **dict.fromkeys(("options", "arguments", "methods", "per_task", "tuning", "variants"), dict)}
 _VARIANT_KEYS = {**_PLAIN_KEYS, "options": dict, "arguments": dict, "tuning": dict, "methods": list}
+_MOST_RUNS = 100_000
+_LARGEST_SIZE = 100_000  # pixels a side, or numbers of a layer
+_LARGEST_SEED = 2**32 - 1  # that numpy and torch take
 _HEADS = ("linear", "mlp")
 _TASK = re.compile(r"\w[\w-]*(/(?!\.)[\w.*?\[\]-]+)?")  # its config may hold * and ?; it becomes a part of a path
 _TUNING_KEYS: Mapping[str, type] = {"shared": str, "seeds": list, "carry": dict}
@@ -80,13 +83,17 @@ def read_recipe(
         if variant not in raw.get("variants", {}):
             raise unknown_name(f"variant of {name}", variant, raw.get("variants", {}))
         raw, name = _varied(raw, raw["variants"][variant], f"the variant {variant} of {name}"), f"{name}/{variant}"
+    for title, table in raw.get("methods", {}).items():
+        check_table(table, METHOD_KEYS, f"the method {title}")
+    for task, table in raw.get("per_task", {}).items():
+        check_table(table, _TASK_KEYS, f"per_task of {task}")
     raw = _overridden(raw, overrides or {})
     check_table(raw, _KEYS, f"the recipe {name}")
     for key in ("tasks", "methods", "model"):
         if not raw.get(key):
             raise OochubError(f"The recipe {name} has no {key}. The files in {FOLDER} are examples.")
     tasks = _tasks(raw["tasks"])
-    seed = raw.get("draw_seed", 0)
+    (seed,) = _seeds([raw.get("draw_seed", 0)], "the draws (draw_seed)")
     methods = tuple(read_method(title, table, draw_seed=seed) for title, table in raw["methods"].items())
     plain = ("model", "pretrained", "image_size", "environments", "about", "source", "select", "head", "hidden_size")
     checked = SweepRecipe(
@@ -101,6 +108,12 @@ def read_recipe(
         per_task=raw.get("per_task", {}),
         tuning=_tuning(raw["tuning"], tasks, methods) if raw.get("tuning") else None,
     )
+    runs = len(checked.tasks) * len(checked.seeds) * sum(len(method.settings) for method in checked.methods)
+    if runs > _MOST_RUNS:
+        raise OochubError(
+            f"The recipe {name} has {runs:,} runs ({len(checked.tasks)} tasks, {len(checked.seeds):,} seeds), and at "
+            f"most {_MOST_RUNS:,} are allowed. Cut the grids, seeds or tasks, or make several recipes."
+        )
     _check(checked)
     return checked
 
@@ -114,8 +127,8 @@ def _opened(recipe: str | Path) -> tuple[str, dict[str, Any]]:
         file = FOLDER / f"{recipe}.toml"
     try:
         return file.stem, tomllib.loads(read_text(file))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise OochubError(f"{file} is not TOML: {error}.") from error
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
+        raise OochubError(f"{file} is not TOML: {error}. Mend it.") from error
 
 
 def _varied(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -123,7 +136,7 @@ def _varied(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> di
     variant = dict(raw)
     for key, value in change.items():
         if key == "methods":
-            for title in value:
+            for title in map(str, value):
                 if title not in raw[key]:
                     raise unknown_name(f"method in {where}", title, raw[key])
             variant[key] = {title: raw[key][title] for title in value}
@@ -142,7 +155,7 @@ def _overridden(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
                 raise OochubError(f"The method {title} itself sets {key}. Change it in a recipe of your own.")
         if _PLAIN_KEYS.get(key) is list:
             items = value if isinstance(value, list) else [value]
-            value = [int(item) if str(item).isdigit() else item for item in items]
+            value = [int(item) if str(item).isdecimal() else item for item in items]
         (table["arguments"] if key in ARGUMENTS else table)[key] = value
         for task, own in table["per_task"].items():
             rest = {name: content for name, content in own.items() if name != key}
@@ -173,14 +186,17 @@ def _tasks(patterns: list[str]) -> tuple[str, ...]:
 
 
 def _seeds(seeds: list[Any], where: str) -> tuple[int, ...]:
-    wrong = [seed for seed in seeds if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0]
-    if wrong or not seeds or len(set(seeds)) < len(seeds):
-        raise OochubError(f"seeds of {where} must be different whole numbers, 0 or larger, got {seeds!r}.")
+    right = all(type(seed) is int and 0 <= seed <= _LARGEST_SEED for seed in seeds)
+    if not right or not seeds or len(set(seeds)) < len(seeds):
+        raise OochubError(
+            f"seeds of {where} must be different whole numbers from 0 to {_LARGEST_SEED}, got {str(seeds)[:100]}."
+        )
     return tuple(seeds)
 
 
 def _tuning(table: Mapping[str, Any], tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
     check_table(table, _TUNING_KEYS, "tuning")
+    check_table(table.get("carry", {}), dict.fromkeys(tasks, list), "tuning.carry")
     carry, shared, titles = table.get("carry", {}), table.get("shared"), [method.title for method in methods]
     if shared is not None and shared not in titles:
         raise unknown_name("method of tuning.shared", shared, titles)
@@ -206,8 +222,11 @@ def _check(recipe: SweepRecipe) -> None:
         raise unknown_name("selection rule", recipe.select, RULES)
     if recipe.head not in _HEADS:
         raise unknown_name("head", recipe.head, _HEADS)
-    if recipe.hidden_size < 1:
-        raise OochubError(f"hidden_size must be a whole number, 1 or larger, got {recipe.hidden_size!r}.")
+    for key, value in (("image_size", recipe.image_size), ("hidden_size", recipe.hidden_size)):
+        if value is not None and not 1 <= value <= _LARGEST_SIZE:
+            raise OochubError(f"{key} must be a whole number from 1 to {_LARGEST_SIZE:,}, got {str(value)[:20]}.")
+    if wrong := [name for name in recipe.leave_out if not isinstance(name, str)]:
+        raise OochubError(f"leave_out must be a list of names of environments, got {wrong[0]!r} in it.")
     if (recipe.select == "leave_one_environment_out") != bool(recipe.leave_out):
         raise OochubError(
             "select = 'leave_one_environment_out' and leave_out, the list of the environments to leave out, go "
@@ -219,7 +238,6 @@ def _check(recipe: SweepRecipe) -> None:
     for task, table in {"": {}, **recipe.per_task}.items():
         if task and task not in recipe.tasks:
             raise unknown_name("task of per_task", task, recipe.tasks)
-        check_table(table, _TASK_KEYS, f"per_task of {task}")
         check_table(table.get("fixed", {}), titles, f"fixed of {task}")
         _seeds(table.get("seeds", [0]), f"per_task of {task}")
         for method in recipe.methods:

@@ -1,0 +1,38 @@
+"""A list of models that is no list of models is said with words, before any model is looked for."""
+
+import os
+
+import pytest
+
+from oochub.errors import OochubError
+from oochub.studies.imagenet_ood.model_list import read_models
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "names no model"),
+        (b"# only a comment\n", "names no model"),
+        ("über/modèle\n".encode("latin-1"), r"is not UTF-8 text \(line 1\)"),
+        ("a/b\n".encode("utf-16"), "is not UTF-8 text"),
+        (b"a/b\nruns/\xff\n", r"is not UTF-8 text \(line 2\)"),
+        (b"../../x\n", r"line 1: there is no folder \.\./\.\./x"),
+        (b"a/b\0\n", "line 1: .* is neither a model folder nor a Hub id"),
+        (b"a/b\na/b\n", "line 2: a/b is named twice"),
+        (b"a" * 5000 + b"\n", "line 1: "),
+    ],
+)
+def test_a_wrong_list_is_said(tmp_path, content, message):
+    """Planted fault: bytes decoded without a look."""
+    (tmp_path / "models.txt").write_bytes(content)
+    with pytest.raises(OochubError, match=message):
+        read_models(tmp_path / "models.txt")
+
+
+def test_a_pipe_or_a_folder_is_no_list(tmp_path):
+    """A pipe is not waited for."""
+    os.mkfifo(tmp_path / "models.txt")
+    (tmp_path / "more.txt").mkdir()
+    for name in ("models.txt", "more.txt"):
+        with pytest.raises(OochubError, match=name):
+            read_models(tmp_path / name)
