@@ -65,14 +65,35 @@ def read_json(file: Path | str) -> Any:
     Raises:
         OochubError: As for `read_text`, or it is no JSON, cut off or nested too deeply; line and column are named.
     """
-    text = read_text(file)
+    return parse_json(read_text(file), name=str(file))
+
+
+def parse_json(text: str | bytes, *, name: str) -> Any:
+    r"""The content of JSON that stands in a file of another kind.
+
+    Args:
+        text: UTF-8.
+        name: What errors call it.
+
+    Raises:
+        OochubError: It is no JSON, cut off, nested too deeply, or holds half of a character.
+
+    >>> parse_json('{"a": "\ud800"}', name="car.json")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: car.json is not read: its JSON holds half of a character. Make or fetch the file again.
+    """
     try:
-        return json.loads(text)
+        content = json.loads(text)
+        json.dumps(content, ensure_ascii=False).encode()
+        return content
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         reason = "it is empty" if not text.strip() else f"{error.msg} at {place}"
-        raise OochubError(f"{file} is not complete JSON: {reason}. Make or fetch the file again.") from None
+        raise OochubError(f"{name} is not complete JSON: {reason}. Make or fetch the file again.") from None
+    except UnicodeEncodeError:  # a surrogate without its other half, as \ud800
+        reason = "its JSON holds half of a character"
     except RecursionError:
-        raise OochubError(f"{file} is not read: its JSON is nested too deeply. Make or fetch the file again.") from None
-    except ValueError as error:  # a whole number of thousands of digits
-        raise OochubError(f"{file} is not read: {error}. Make or fetch the file again.") from None
+        reason = "its JSON is nested too deeply"
+    except ValueError as error:  # no UTF-8, or a whole number of thousands of digits
+        reason = str(error)
+    raise OochubError(f"{name} is not read: {reason}. Make or fetch the file again.")

@@ -1,18 +1,40 @@
 """Records as JSON: frozen dataclasses are written and read here, and a field that is wrong is named."""
 
 import math
+import sys
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from oochub.errors import OochubError
 from oochub.stats.estimate import Estimate
 
 Record = TypeVar("Record")
+_ROUNDING = 1e-9  # by so much a sum of shares may pass 1
 _FLAT = "estimate"  # a field of that name and type stands in JSON among its record's own fields
 _ESTIMATE_FIELDS = ("value", "low", "high", "n", "method", "reason")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a number in JSON must lie between; nan is allowed where it is a float."""
+
+    low: float
+    high: float = math.inf
+
+    def words(self) -> str:
+        """The bounds in words."""
+        return f"{self.low:g} or more" if math.isinf(self.high) else f"in [{self.low:g}, {self.high:g}]"
+
+
+Count = Annotated[int, Bounds(0)]
+"""A whole number, 0 or more."""
+Share = Annotated[float, Bounds(0, 1)]
+"""A number in [0, 1]."""
+ShareEstimate = Annotated[Estimate, Bounds(0, 1)]
+"""An estimate of a number in [0, 1]."""
 _WORDS: Mapping[Any, str] = {
     str: "text",
     int: "a whole number",
@@ -130,6 +152,8 @@ def _read(kind: Any, value: Any, what: str, place: str) -> Any:
         return value
     if is_dataclass(kind):
         return _read_record(kind, value, what, place)
+    if origin is Annotated:
+        return _read_bounded(arguments[0], arguments[1], value, what, place)
     if origin in (Union, types.UnionType):
         return _read_union(arguments, value, what, place)
     if origin is Literal:
@@ -148,12 +172,17 @@ def _read(kind: Any, value: Any, what: str, place: str) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             raise _wrong(what, place, "an object", value)
-        return {str(key): _read(arguments[1], item, what, _below(place, str(key))) for key, item in value.items()}
+        return {
+            _read(arguments[0], str(key), what, place): _read(arguments[1], item, what, _below(place, str(key)))
+            for key, item in value.items()
+        }
     if kind is Estimate:
         return _read_estimate(value, what, place)
     if kind is float and value is None:
         return math.nan
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if math.isinf(value) or abs(value) > sys.float_info.max:
+            raise _wrong(what, place, "a finite number", value)
         return float(value)
     if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
         return value
@@ -192,23 +221,32 @@ def _read_union(kinds: tuple[Any, ...], value: Any, what: str, place: str) -> An
     return _read(inner[-1], value, what, place)
 
 
+def _read_bounded(kind: Any, bounds: Bounds, value: Any, what: str, place: str) -> Any:
+    number = _read(kind, value, what, place)
+    if number < bounds.low - _ROUNDING or number > bounds.high + _ROUNDING:
+        raise _wrong(what, place, bounds.words(), value)
+    return number
+
+
 def _read_estimate(value: Any, what: str, place: str) -> Estimate:
     if isinstance(value, Estimate):
         return value
     if not isinstance(value, Mapping):
         raise _wrong(what, place, _WORDS[Estimate], value)
-    hints = {"value": float | None, "low": float | None, "high": float | None, "n": int, "method": str}
+    hints = {"value": float | None, "low": float | None, "high": float | None, "n": Count, "method": str}
     content = {}
     for name, kind in (*hints.items(), ("reason", str | None)):
         if name not in value:
             raise OochubError(f"{what}: the field {_below(place, name)} is missing. Make the file again.")
         content[name] = _read(kind, value[name], what, _below(place, name))
+    if None not in (content["low"], content["high"]) and content["low"] > content["high"]:
+        raise _wrong(what, _below(place, "low"), f"at most high, {content['high']:g}", content["low"])
     return Estimate.from_dict(content)
 
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+    return get_type_hints(kind, include_extras=True)
 
 
 def _below(place: str, name: str) -> str:

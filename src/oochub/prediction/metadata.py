@@ -1,6 +1,5 @@
 """What predictions say of themselves: the benchmark, the model, and how both were made."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,8 @@ from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
 from oochub.output import output_of
 from oochub.output_columns import check_vectors
-from oochub.schema import check_version, from_json, optional
+from oochub.reading import parse_json
+from oochub.schema import Count, check_version, from_json, optional
 
 SCHEMA_VERSION = 1
 _ROW = ("example_id", "split")
@@ -112,7 +112,7 @@ class Metadata:
     model: PredictedBy
     training: Training | None = None
     class_names: tuple[str, ...]
-    rows: Mapping[str, int]
+    rows: Mapping[str, Count]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     odin: OdinSettings | None = optional()
     zoom: ZoomSettings | None = optional()
@@ -126,10 +126,7 @@ def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
         OochubError: No JSON, another schema version, or a field that is missing or of another type.
     """
     if isinstance(content, bytes):
-        try:
-            content = json.loads(content)
-        except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, a number of thousands of digits
-            raise OochubError(f"The predictions' metadata are no JSON ({error}). Predict again.") from None
+        content = parse_json(content, name="The text of the predictions' metadata")
     check_version(content, SCHEMA_VERSION, what="The predictions' metadata", absent=SCHEMA_VERSION)
     if "kind" not in content:  # a file of before: of nooch/all where its rows have `labels`
         content = {**content, "kind": "labels" if "labels" in columns and "logits" in columns else "classes"}

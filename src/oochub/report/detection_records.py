@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from oochub.schema import optional
+from oochub.schema import Count, Share, ShareEstimate, optional
 from oochub.stats.estimate import Estimate
 
 
@@ -13,7 +13,7 @@ class AllowedClasses:
     """What an answer may be: `rule` "all" or "present", and of how many classes."""
 
     rule: str
-    n: int
+    n: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class DetectorDifference:
     """The AUROC of a detector minus that of `other` on the same rows; DeLong's paired test, two-sided, uncorrected."""
 
     estimate: Estimate
-    p_value: float
+    p_value: Share
     other: str
 
 
@@ -47,9 +47,9 @@ class DetectionRow:
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     id_set: str
     ood_set: str
-    n_id: int
-    n_ood: int
-    n_incorrect: int
+    n_id: Count
+    n_ood: Count
+    n_incorrect: Count
     metrics: Mapping[str, Estimate]
     against_best: Mapping[str, DetectorDifference] = field(default_factory=dict)
     against_msp: Mapping[str, DetectorDifference] = field(default_factory=dict)
@@ -80,10 +80,10 @@ class ProbeRow:
     detector: str
     id_set: str
     ood_set: str
-    n_correct: int
-    n_kept: int
-    n_ood: int
-    before: Estimate
-    after: Estimate
+    n_correct: Count
+    n_kept: Count
+    n_ood: Count
+    before: ShareEstimate
+    after: ShareEstimate
     change: Estimate
     beyond_msp: Estimate | None

@@ -6,7 +6,7 @@ from typing import Any
 
 from oochub.parquet_file import Integrity
 from oochub.prediction.metadata import Training
-from oochub.schema import optional
+from oochub.schema import Count, optional
 from oochub.sides import Form
 from oochub.vocabulary import Vocabulary
 
@@ -117,7 +117,7 @@ class PredictionsSource:
     """
 
     file: str
-    rows: int
+    rows: Count
     fingerprint: str
     sha256: str
     integrity: Integrity | None = optional()
@@ -145,7 +145,7 @@ class Provenance:
     python: str = ""
     packages: Mapping[str, str] = field(default_factory=dict)
     seed: int
-    resamples: int
+    resamples: Count
     predictions: PredictionsSource
     command: str
     training: Training | None = None

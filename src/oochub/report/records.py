@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from oochub.metric import MetricFacts
-from oochub.schema import optional
+from oochub.schema import Count, Share, ShareEstimate, optional
 from oochub.stats.estimate import Estimate
 
 Side = Literal["in", "out"]
@@ -35,8 +35,8 @@ class Slice:
     role: Role
     title: str
     split: str
-    n: int
-    n_positive: int | None
+    n: Count
+    n_positive: Count | None
     metrics: Mapping[str, Estimate]
     examples: str | None = optional()
 
@@ -77,9 +77,9 @@ class Gap:
 
     metric: str
     estimate: Estimate
-    n_in: int
-    n_out: int
-    n_out_smallest: int
+    n_in: Count
+    n_out: Count
+    n_out_smallest: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +99,8 @@ class Stratum:
     label: int
     low: float
     high: float
-    n_in: int
-    n_out: int
+    n_in: Count
+    n_out: Count
     mean_in: float
     mean_out: float
 
@@ -126,9 +126,9 @@ class MatchedGap:
 
     column: str
     metric: str
-    n_in: int
-    n_out: int
-    share_out: float
+    n_in: Count
+    n_out: Count
+    share_out: Share
     estimate: Estimate
     strata: tuple[Stratum, ...]
 
@@ -157,9 +157,9 @@ class GroupRow:
     split: str
     role: Side | None
     trained: bool | None
-    n: int
-    accuracy: Estimate | None = optional()
-    error_rate: Estimate | None = optional()
+    n: Count
+    accuracy: ShareEstimate | None = optional()
+    error_rate: ShareEstimate | None = optional()
     nll: Estimate | None = optional()
     metrics: Mapping[str, Estimate] | None = optional()
 
@@ -192,13 +192,13 @@ class WorstValue:
 class ConfidenceBin:
     """Rows whose confidence is in (low, high]: how confident the model is, and how often it is right (Wilson 95%)."""
 
-    low: float
-    high: float
-    n: int
-    confidence: float
-    accuracy: float
-    accuracy_low: float
-    accuracy_high: float
+    low: Share
+    high: Share
+    n: Count
+    confidence: Share
+    accuracy: Share
+    accuracy_low: Share
+    accuracy_high: Share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,9 +214,9 @@ class Calibration:
     """
 
     bins: tuple[ConfidenceBin, ...]
-    ece: Estimate
-    mean_confidence: float
-    accuracy: float
+    ece: ShareEstimate
+    mean_confidence: Share
+    accuracy: Share
     overconfidence: Estimate
 
 
@@ -246,7 +246,7 @@ class Mistake:
     role: Side
     label: str
     predicted: str
-    probability: float
+    probability: Share
     loss: float
     kind: str
     context: str

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _SIDES = ("in", "out")
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +90,7 @@ class Report:
 
         Raises:
             OochubError: No such file, not JSON, of another schema version, or a field that is missing or of another
-                type; it is named.
+                type, or that cannot be; it is named.
         """
         path = Path(path).expanduser()
         if not path.exists():
@@ -99,7 +100,11 @@ class Report:
         except OochubError as error:
             raise OochubError(f"{path} is not a report. {error}") from None
         check_version(content, SCHEMA_VERSION, what=str(path))
-        return _with_words(from_json(cls, content, what=str(path)))
+        report = from_json(cls, content, what=str(path))
+        for part in report.slices:
+            for name, estimate in part.metrics.items():
+                _check_value(f"{path}: {name} of the slice {part.name}", estimate, report.metrics.get(name))
+        return _with_words(report)
 
     def save(self, path: str | Path) -> Path:
         """Writes report.json, whole or not at all."""
@@ -246,6 +251,13 @@ class Report:
                 f"{kind} is made of {first}, not of one report. `oochub list figure` says what each shows."
             )
         return function(self, ax=ax)
+
+
+def _check_value(what: str, estimate: Estimate, described: MetricDescription | None) -> None:
+    """Refuses a number that its metric cannot have; nan and a metric without bounds are fine."""
+    low, high = (None, None) if described is None else (described.minimum, described.maximum)
+    if (low is not None and estimate < low - _ROUNDING) or (high is not None and estimate > high + _ROUNDING):
+        raise OochubError(f"{what} is {estimate.value:g}, which it cannot be. Make the report again.")
 
 
 def _with_words(report: Report) -> Report:

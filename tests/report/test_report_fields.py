@@ -1,0 +1,129 @@
+"""Reports with one field deleted or replaced: an error that names the field, or a report that every form shows."""
+
+import copy
+import json
+import random
+
+import numpy as np
+import pytest
+from reports import rendered
+
+import oochub
+from oochub.errors import OochubError
+from oochub.report.report import Report
+from oochub.schema import to_json
+
+ROWS, CHANGES = 80, 250
+VALUES = (None, "x", "", 3, -1, 2.5, True, [], {}, [1], ["x"], {"a": 1}, {"a": {}}, [[]], [{}], 10**30, -0.5)
+VALUES += (float("inf"), float("nan"), "\ud800")
+DELETED = object()
+
+
+def _sides():
+    """Easy and hard rows, groups, a gap at equal areas, calibration, mistakes."""
+    rows, rng = np.arange(ROWS), np.random.default_rng(0)
+    label, hard = rows % 2, np.where(rows % 2, "hard_positive", "hard_negative")
+    z = rng.normal(size=ROWS) + 2 * label - 1
+    columns = {"challenge": np.where(rows % 4 < 2, "easy", hard), "area": rng.uniform(size=ROWS)}
+    columns["group"] = np.where(label, "a", "b")
+    predictions = oochub.Predictions.from_arrays(logits=np.stack([0 * z, z], 1), label=label, **columns)
+    return oochub.evaluate(predictions, match="area", resamples=100)
+
+
+def _detection():
+    rng = np.random.default_rng(0)
+    sets = [
+        oochub.Predictions.from_arrays(logits=rng.normal(size=(60, 3)), label=label, config=config)
+        for config, label in (("known", rng.integers(0, 3, 60)), ("new", np.full(60, -1)))
+    ]
+    return oochub.evaluate(sets, detectors=["msp", "energy"], resamples=100)
+
+
+CONTENT = {make.__name__: to_json(make()) for make in (_sides, _detection)}
+
+
+def _places(content, place=()):
+    """The places of all fields; of a list those of the first two items."""
+    if place:
+        yield place
+    items = (
+        content.items() if isinstance(content, dict) else enumerate(content[:2] if isinstance(content, list) else ())
+    )
+    for key, item in items:
+        yield from _places(item, (*place, key))
+
+
+def _changed(content, place, value):
+    changed = copy.deepcopy(content)
+    parent = changed
+    for key in place[:-1]:
+        parent = parent[key]
+    if value is DELETED:
+        del parent[place[-1]]
+    else:
+        parent[place[-1]] = value
+    return changed
+
+
+def _read(folder, content):
+    path = folder / "report.json"
+    path.write_text(json.dumps(content), "utf-8")
+    return Report.load(path)
+
+
+@pytest.mark.parametrize("name", list(CONTENT))
+def test_a_changed_field_is_named_or_shown(name, tmp_path):
+    """250 changes a report, seeded; all 17,440 of them are tried by hand when the records change.
+
+    Faults planted: a Count that may be negative, an infinite number, half of a character: each gave a traceback.
+    """
+    content, chance = CONTENT[name], random.Random(0)
+    places = list(_places(content))
+    refused = shown = 0
+    for _ in range(CHANGES):
+        place, value = chance.choice(places), chance.choice((DELETED, *VALUES))
+        try:
+            report = _read(tmp_path, _changed(content, place, value))
+        except OochubError as error:
+            assert "report.json" in str(error), (place, value)
+            refused += 1
+            continue
+        try:
+            assert all(rendered(report).values()), (place, value)
+        except OochubError as error:
+            assert "must be a base64 JPEG" in str(error), (place, value)
+        report.save(tmp_path / "report.json")
+        shown += 1
+    assert refused > CHANGES / 2 and shown > 10
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "words"),
+    [
+        ("_sides", ("groups", "rows", 0, "n"), -1, r"groups\.rows\[0\]\.n must be 0 or more, got -1"),
+        ("_sides", ("groups", "rows", 0, "accuracy", "value"), 3, r"accuracy must be in \[0, 1\]"),
+        ("_sides", ("slices", 0, "metrics", "auc", "value"), 3, "auc of the slice all is 3, which it cannot be"),
+        ("_sides", ("slices", 0, "metrics", "nll", "value"), float("inf"), "nll.value must be a finite number"),
+        ("_sides", ("gap", "low"), 9.0, "gap.low must be at most high"),
+        ("_sides", ("gap", "n"), -3, "gap.n must be 0 or more"),
+        ("_sides", ("slices", 0, "title"), "\ud800", "half of a character"),
+        ("_sides", ("slices", 0, "role"), "sideways", "role must be one of all, in"),
+        ("_sides", ("calibration", "sideways"), None, "calibration must be one of in, out"),
+        ("_sides", ("benchmark", "words"), 3, "benchmark.words must be an object"),
+        ("_sides", ("matched_gap", "share_out"), 1.5, r"share_out must be in \[0, 1\]"),
+        ("_sides", ("calibration", "in", "bins", 0, "accuracy"), "high", "accuracy must be a number"),
+        ("_sides", ("provenance", "predictions", "integrity"), "maybe", "must be one of checked, not checked"),
+        ("_sides", ("provenance",), DELETED, "the field provenance is missing"),
+        ("_detection", ("detection", 0, "n_ood"), 2.5, "n_ood must be a whole number"),
+        ("_detection", ("detection",), {}, "detection must be a list"),
+    ],
+)
+def test_a_field_that_cannot_be_is_named(name, place, value, words, tmp_path):
+    with pytest.raises(OochubError, match=words):
+        _read(tmp_path, _changed(CONTENT[name], place, value))
+
+
+@pytest.mark.parametrize("content", [None, [], "x", 3, {}, {"schema_version": 1}])
+def test_what_is_no_report_is_said(content, tmp_path):
+    with pytest.raises(OochubError, match=r"report\.json"):
+        _read(tmp_path, content)
