@@ -22,8 +22,8 @@ test: $(READY)  ## the everyday tests, a process a core
 slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile
 
-campaign: $(READY)  ## generated inputs of every format that is read; prints the outcomes by format
-	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile tests/fuzz
+campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours
+	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile tests/fuzz tests/commands/test_kills.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

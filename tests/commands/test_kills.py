@@ -1,186 +1,159 @@
-"""SIGKILL at 20 random moments of each step: the next run finishes, and its artifacts equal an undisturbed run's.
+"""A signal at random moments of every command that writes: the next run ends with an undisturbed run's artefacts.
 
-Each step runs in a child forked from a server that has imported everything, so that the moments fall into the work and
-not into imports. One thread, deterministic algorithms.
+Each command runs in a child forked from a server that has imported everything, so that the moments fall into the work
+and not into imports. One thread, deterministic algorithms. The everyday test says that no command is left out; the slow
+tests stop each command a few times, `make campaign` 20 times with each signal.
 """
 
 import json
 import os
 import random
+import re
 import shutil
 import signal
-import sys
 import time
-from collections.abc import Callable
-from multiprocessing import get_context
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+from killed_command import End, ended, short_folder
+from writing_commands import COMMANDS, READING, Inputs
 
+import oochub
+from oochub.parquet_file import read_parquet
 from oochub.provenance import without_when_and_where
 
-pytestmark = pytest.mark.slow
-_KILLS = 20
-_LONGEST = 120  # seconds
-_BENCHMARK = "spawrious/o2o_hard"
+_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+_UNEQUAL = ("cache/", "pixels/", "/logs/", "checkpoints", "/.lock")
+_MOMENT = re.compile(rb"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
+_COUNTS: dict[str, Counter[str]] = {}
 
 
-def _build(inputs: Path, out: Path) -> None:
-    from oochub.loading_scripts.parquet_repository import parquet_repository
-
-    parquet_repository(_BENCHMARK, out / "spawrious", data_dir=str(inputs / "raw"))
-
-
-def _train(inputs: Path, out: Path) -> None:
-    from oochub.training import train
-
-    arguments = {"num_train_epochs": 3, "save_steps": 2, "cache_dir": out / "pixels"}
-    train(
-        _BENCHMARK,
-        out / "run",
-        objective="group_dro",
-        environments="group",
-        arguments=arguments,
-        data_dir=str(inputs / "raw"),
-    )
-
-
-def _predict(inputs: Path, out: Path) -> None:
-    from oochub.data.load import load
-    from oochub.prediction.predict import predict
-
-    data = load(_BENCHMARK, data_dir=str(inputs / "raw"))
-    predict(inputs / "run", data, features=True, out=out / "preds.parquet", batch_size=4)
-
-
-def _evaluate(inputs: Path, out: Path) -> None:
-    from oochub.evaluation.evaluate import evaluate
-
-    evaluate(inputs / "preds.parquet").save(out / "report.json")
-
-
-def _report(inputs: Path, out: Path) -> None:
-    from oochub.report.report import Report
-
-    Report.load(inputs / "report.json").to_html(out / "report.html")
-
-
-_STEPS: dict[str, Callable[[Path, Path], None]] = {
-    "build": _build,
-    "train": _train,
-    "predict": _predict,
-    "evaluate": _evaluate,
-    "report": _report,
-}
-
-
-_FORKSERVER = get_context("forkserver")  # forks from a process without threads; pytest's own has some
-_FORKSERVER.set_forkserver_preload(
-    [
-        "oochub.studies.demo.effect",
-        "oochub.report.page",
-        "oochub.prediction.predict",
-        "oochub.trainers.robust_trainer",
-        "oochub.training",
-        "oochub.loading_scripts.parquet_repository",
-        "oochub.eval_modules.metrics.worst_group.worst_group",
-        "transformers.models.resnet.modeling_resnet",
-        "transformers.models.vit.image_processing_pil_vit",
-    ]
-)
-
-
-def _work(name: str, inputs: Path, out: Path) -> None:
-    """The step in its own process, with a cache of data sets of its own."""
-    import datasets
-    import torch
-
-    torch.set_num_threads(1)
-    datasets.config.HF_DATASETS_CACHE = str(out / "cache")
-    datasets.disable_progress_bars()
-    sys.stderr = Path(os.devnull).open("w")
-    out.mkdir(parents=True, exist_ok=True)
-    try:
-        _STEPS[name](inputs, out)
-    except BaseException as error:
-        (out / "error.txt").write_text(repr(error))
-        raise
-
-
-def _started(name: str, inputs: Path, out: Path) -> Any:
-    process = _FORKSERVER.Process(target=_work, args=(name, inputs, out))
-    process.start()
-    return process
-
-
-def _finish(name: str, inputs: Path, out: Path) -> float:
-    started = time.monotonic()
-    process = _started(name, inputs, out)
-    process.join(_LONGEST)
-    error = out / "error.txt"
-    message = error.read_text() if error.exists() else f"exit code {process.exitcode} (None: still running)"
-    if process.exitcode is None:
-        process.kill()
-    assert process.exitcode == 0, message
-    return time.monotonic() - started
-
-
-def _artefacts(out: Path) -> dict[str, Any]:
-    """Every file that the step leaves but caches and checkpoints, without when and where."""
+def artefacts(out: Path) -> dict[str, Any]:
+    """Every file that a command leaves but caches, logs and checkpoints, without when, where and how long."""
     result: dict[str, Any] = {}
     for path in sorted(out.rglob("*")):
         name = path.relative_to(out).as_posix()
-        if not path.is_file() or name.startswith(("cache/", "pixels/")) or "checkpoints" in name:
+        if not path.is_file() or any(part in name for part in _UNEQUAL):
             continue
-        if path.suffix == ".parquet" and "preds" in name:
-            table = pq.read_table(path)
-            metadata = without_when_and_where(json.loads(table.schema.metadata[b"oochub"]))
+        if path.suffix == ".parquet":
+            table = read_parquet(path).table
+            metadata = {key: _record(value) for key, value in (table.schema.metadata or {}).items()}
+            table = table.drop_columns([column for column in ("seconds",) if column in table.column_names])
             result[name] = (table.replace_schema_metadata(None).to_pydict(), metadata)
         elif path.suffix == ".json":
-            result[name] = without_when_and_where(json.loads(path.read_text()))
+            result[name] = _record(path.read_bytes())
         else:
-            result[name] = path.read_bytes()
+            result[name] = _MOMENT.sub(b"", path.read_bytes())
     return result
 
 
+def _record(text: bytes) -> Any:
+    try:
+        record = without_when_and_where(json.loads(text))
+    except ValueError:
+        return text
+    return {key: value for key, value in record.items() if key != "seconds"} if isinstance(record, dict) else record
+
+
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory, spawrious) -> Path:
-    """What each step reads, made by the steps before it, undisturbed."""
+def scratch() -> Iterator[Path]:
+    """The TMPDIR of all commands."""
+    with short_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory, scratch) -> Inputs:
+    """What the commands read."""
     folder = tmp_path_factory.mktemp("inputs")
-    (folder / "raw").symlink_to(spawrious)
-    for name in ("train", "predict", "evaluate"):
-        _finish(name, folder, folder)
-    return folder
+
+    def finish(words: list[str]) -> None:
+        _check_finished(ended(words, folder / "cache", scratch))
+
+    return Inputs(folder, finish)
 
 
-@pytest.mark.parametrize("name", list(_STEPS))
-def test_killed_at_random_moments(name, inputs, tmp_path):
-    """Planted fault seen: a writer that does not sweep what a killed one left."""
-    undisturbed = tmp_path / "undisturbed"
-    length = _finish(name, inputs, undisturbed)
-    expected = _artefacts(undisturbed)
+@pytest.fixture(scope="module", autouse=True)
+def counts(request) -> Iterator[None]:
+    """Prints at the end how often each command was hit by each signal, and how it ended."""
+    yield
+    lines = [f"{what}: {', '.join(f'{n} {end}' for end, n in ends.items())}" for what, ends in _COUNTS.items()]
+    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print("", *lines, sep="\n")  # noqa: T201
+
+
+def _check_finished(end: End) -> float:
+    assert end.code == 0, end
+    return end.seconds
+
+
+def _stop_at_random(name: str, times: int, *, inputs: Inputs, folder: Path, scratch: Path) -> None:
+    """Stops a command so many times by each signal while it works, each time in a new folder; then lets it finish."""
+    cache = folder / "cache"
+    words = COMMANDS[name](inputs, folder)
+    length = _check_finished(ended(words, cache, scratch))
+    expected = artefacts(folder)
     assert expected
+    shutil.rmtree(folder)
     seed = int(os.environ.get("OOCHUB_KILL_SEED", time.time_ns() % 1_000_000))
     moments = random.Random(seed)
-    killed = attempts = 0
-    while killed < _KILLS:
-        out = tmp_path / f"out{attempts}"
-        attempts += 1
-        assert attempts <= 10 * _KILLS, f"only {killed} of {attempts} kills hit, seed {seed}"
-        process = _started(name, inputs, out)
-        moment = moments.uniform(0, length)
-        time.sleep(moment)
-        process.kill()  # SIGKILL
-        process.join(_LONGEST)
-        if process.exitcode == -signal.SIGKILL:
-            killed += 1
-        else:  # it had ended: this machine is faster now than it was undisturbed
-            length = moment
-        _finish(name, inputs, out)
-        assert _artefacts(out) == expected, f"kill {killed} of seed {seed}"
-        hidden = [path for path in out.rglob(".*draft-*") if "cache" not in path.parts]
-        assert not hidden, (hidden, seed)
-        shutil.rmtree(out)
-    print(f"{name}: {killed} of {attempts} kills hit within {length:.2f} s, seed {seed}")  # noqa: T201
+    for number in _SIGNALS:
+        ends = _COUNTS.setdefault(f"{name}, {number.name}, seed {seed}", Counter())
+        hits = attempts = 0
+        while hits < times:
+            attempts += 1
+            assert attempts <= 10 * times + 10, f"only {hits} of {attempts} signals hit, seed {seed}"
+            end = ended(words, cache, scratch, number, moments.uniform(0, length))
+            case = f"attempt {attempts} of {name}, {number.name}, seed {seed}: {end}"
+            ends[_outcome(end, number, case)] += 1
+            hits += end.code != 0
+            if end.code == 0:  # this machine is faster now than it was undisturbed
+                length = min(length, end.seconds)
+            if end.code > 0 and _left(folder, scratch):
+                ends["left a draft for the next run"] += 1
+            _check_finished(ended(words, cache, scratch))
+            assert artefacts(folder) == expected, case
+            assert not _left(folder, scratch), (_left(folder, scratch), case)
+            shutil.rmtree(folder)
+
+
+def _outcome(end: End, number: signal.Signals, case: str) -> str:
+    if end.code == 0:
+        return "over before"
+    if end.code == -number:
+        return "killed" if number == signal.SIGKILL else "stopped after its work"
+    assert end.code == 128 + number, case
+    assert "Traceback" not in end.message and "Nothing is half-written" in end.message, case
+    return f"exit {end.code}"
+
+
+def _left(folder: Path, scratch: Path) -> list[Path]:
+    """Drafts, locks and temporary folders that nobody holds any more."""
+    hidden = [path for path in folder.rglob(".*") if "cache" not in path.parts and "pixels" not in path.parts]
+    return [path for path in (*hidden, *scratch.iterdir()) if path.name not in (".gitattributes",)]
+
+
+def test_every_command_that_writes_is_stopped():
+    """Planted faults: a new command, or a new loading script, without a case in tests/helpers/writing_commands.py."""
+    first = {name.partition(" ")[0] for name in COMMANDS if not name.startswith("loading script")}
+    assert first | set(READING) == set(oochub.names("command")) and not first & set(READING)
+    scripts = Path(oochub.__file__).parent / "loading_scripts"
+    named = {file.stem for file in scripts.glob("*.py") if "__main__" in file.read_text("utf-8")}
+    assert named == {name.rpartition(" ")[2] for name in COMMANDS if name.startswith("loading script")} and named
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_stopped_once_by_each_signal(name, inputs, tmp_path, scratch):
+    """Planted faults seen: a writer that sweeps nothing; a lock that a killed process goes on to hold."""
+    _stop_at_random(name, 1, inputs=inputs, folder=tmp_path / "out", scratch=scratch)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_stopped_at_many_moments(name, inputs, tmp_path, scratch):
+    """The same, 20 times by each; OOCHUB_KILL_SEED=N draws the moments of an earlier run."""
+    _stop_at_random(name, 20, inputs=inputs, folder=tmp_path / "out", scratch=scratch)

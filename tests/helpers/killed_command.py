@@ -1,0 +1,132 @@
+"""Runs commands in processes that can be killed: forked from a server that has imported everything, in a second."""
+
+import os
+import runpy
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from own_group import wait_for_the_last
+
+_LONGEST = 300.0  # seconds
+_STEPS = get_context("forkserver")  # forks from a process without threads; pytest's own has some
+_STEPS.set_forkserver_preload(
+    [
+        "oochub.app",
+        "oochub.studies.demo.demo",
+        "oochub.studies.imagenet_ood.study",
+        "oochub.studies.imagenet_ood.review",
+        "oochub.sweep.feature_measurement",
+        "oochub.report.page",
+        "oochub.prediction.predict",
+        "oochub.trainers.robust_trainer",
+        "oochub.training",
+        "oochub.data.challenge_repository",
+        "oochub.loading_scripts.parquet_repository",
+        "oochub.figures.gallery",
+        "sentence_transformers",
+        "transformers.models.resnet.modeling_resnet",
+        "transformers.models.vit.image_processing_pil_vit",
+    ]
+)
+
+
+class End(NamedTuple):
+    """How a command ended: its exit code (negative: a signal), what it said, and after how many seconds."""
+
+    code: int
+    message: str
+    seconds: float
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """A folder for temporary files with a short path: that of a socket has 107 bytes at most."""
+    folder = Path(tempfile.mkdtemp(prefix="kill"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def ended(words: list[str], cache: Path, scratch: Path, number: int = 0, moment: float = 0.0) -> End:
+    """Runs a command to its end; with a signal's number, sends it after `moment` seconds of work.
+
+    Ctrl-C reaches all processes of the command, as from a terminal; the other signals its first process alone.
+
+    Args:
+        words: What its user types after `oochub`.
+        cache: For the data sets that it builds.
+        scratch: Its TMPDIR.
+        number: Of the signal, 0 for none.
+        moment: Seconds after its handlers are there.
+
+    Raises:
+        AssertionError: It or a process that it started does not end.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    said = cache / "stderr.txt"
+    ready, child = _STEPS.Pipe(duplex=False)
+    process = _STEPS.Process(target=_work, args=(words, cache, scratch, said, child))
+    process.start()
+    child.close()
+    assert ready.poll(_LONGEST), "it did not start"
+    ready.recv()
+    started = time.monotonic()
+    if number:
+        process.join(moment)
+        if process.exitcode is None:
+            (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    process.join(_LONGEST)
+    seconds = time.monotonic() - started
+    if process.exitcode is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise AssertionError(f"{words} did not end: {said.read_text()[-2000:]}")
+    wait_for_the_last(process.pid)
+    return End(process.exitcode, said.read_text(errors="replace"), seconds)
+
+
+def _work(words: list[str], cache: Path, scratch: Path, said: Path, ready: Any) -> None:
+    os.setsid()
+    import datasets
+    import torch
+
+    import oochub.stop_signals
+    from oochub.cli import main
+    from oochub.studies.demo import effect
+
+    for folder in (effect._SIZES, effect._EPOCHS):
+        folder.update({"nooch": 300, "spawrious": 10} if folder is effect._SIZES else dict.fromkeys(folder, 1))
+    torch.set_num_threads(1)
+    os.environ |= {"TMPDIR": str(scratch), "MPLBACKEND": "Agg"}
+    tempfile.tempdir = None
+    datasets.config.HF_DATASETS_CACHE = str(cache)
+    datasets.disable_progress_bars()
+    with said.open("w") as file, Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    signals = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    take = oochub.stop_signals.StopSignals.take
+
+    def take_and_say(self: Any) -> None:
+        take(self)
+        ready.send(True)
+        ready.close()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+    oochub.stop_signals.StopSignals.take = take_and_say
+    script = words[0].removeprefix("loading script ")
+    sys.argv = [words[0], *words[1:]] if script != words[0] else ["oochub", *words]
+    if script != words[0]:
+        file_name = Path(oochub.__file__).parent / "loading_scripts" / f"{script}.py"
+        runpy.run_path(str(file_name), run_name="__main__")
+    else:
+        main()

@@ -1,0 +1,172 @@
+"""Every command that writes, as its user types it, on the smallest inputs; they are made when they are asked for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_TASK = "spawrious/o2o_hard"
+_RECIPE = """
+about = "Two short trainings."
+tasks = ["spawrious/o2o_hard"]
+model = "resnet-tiny"
+seeds = [0]
+select = "validation_loss"
+image_size = 24
+[arguments]
+num_train_epochs = 1
+[methods.ERM]
+objective = "erm"
+[methods.GDRO]
+objective = "group_dro"
+environments = "group"
+"""
+
+Words = list[str]
+
+
+class Inputs:
+    """The files that the commands read: `inputs("run")` is a path, whose file is made by its command at the first call.
+
+    Args:
+        folder: Holds them.
+        finish: Runs a command to its end, in a process of its own.
+    """
+
+    def __init__(self, folder: Path, finish: Callable[[Words], None]) -> None:
+        self._folder, self._finish = folder, finish
+
+    def __call__(self, name: str) -> str:
+        """The path of an input by its name in this file."""
+        path = self._folder / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            words = _INPUTS[name](self, path)
+            if words:
+                self._finish(words)
+        return str(path)
+
+
+def _world(name: str, **options: Any) -> Callable[[Inputs, Path], Words]:
+    def draw(inputs: Inputs, path: Path) -> Words:
+        from importlib import import_module
+
+        getattr(import_module(f"oochub.builders.toy_worlds.{name}"), name)(path, **options)
+        return []
+
+    return draw
+
+
+def _encoder(inputs: Inputs, path: Path) -> Words:
+    from tiny_encoder import tiny_encoder
+
+    tiny_encoder(path)
+    return []
+
+
+def _imagenet_model(inputs: Inputs, path: Path) -> Words:
+    from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
+    from oochub.trainers.backbone import backbone
+
+    model, processor = backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=1)
+    model.save_pretrained(path)
+    processor.save_pretrained(path)
+    return []
+
+
+def _recipe(inputs: Inputs, path: Path) -> Words:
+    path.write_text(_RECIPE)
+    return []
+
+
+def _train(task: str, raw: str) -> Callable[[Inputs, Path], Words]:
+    return lambda inputs, path: [
+        *("train", task, "--data-dir", inputs(raw), "--out", str(path), "--num-train-epochs", "1"),
+    ]
+
+
+def _predict(model: str, task: str, raw: str, *more: str) -> Callable[[Inputs, Path], Words]:
+    return lambda inputs, path: [
+        *("predict", inputs(model), task, "--data-dir", inputs(raw), "--out", str(path), *more),
+    ]
+
+
+_INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
+    "raw/spawrious": _world("toy_spawrious"),
+    "raw/nooch": _world("toy_coco", size=120, focus="car"),
+    "raw/imagenet_ood": _world("toy_imagenet", size=1),
+    "encoder": _encoder,
+    "recipe.toml": _recipe,
+    "imagenet_model": _imagenet_model,
+    "run": _train(_TASK, "raw/spawrious"),
+    "car_run": _train("nooch/ce_car", "raw/nooch"),
+    "all_run": _train("nooch/all", "raw/nooch"),
+    "preds.parquet": _predict("run", _TASK, "raw/spawrious"),
+    "car.parquet": _predict("car_run", "nooch/ce_car", "raw/nooch"),
+    "all.parquet": _predict("all_run", "nooch/all", "raw/nooch"),
+    "known.parquet": _predict("imagenet_model", "imagenet_ood/imagenet_1k", "raw/imagenet_ood", "--features"),
+    "ood.parquet": _predict("imagenet_model", "imagenet_ood/imagenet_ood", "raw/imagenet_ood", "--features"),
+    "report.json": lambda inputs, path: ["evaluate", inputs("preds.parquet"), "--out", str(path)],
+}
+
+
+def _data(inputs: Inputs, raw: str, out: str) -> Words:
+    return ["--data-dir", inputs(f"raw/{raw}"), "--out", out]
+
+
+COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
+    "build": lambda i, o: ["build", _TASK, *_data(i, "spawrious", f"{o}/spawrious")],
+    "build by two": lambda i, o: ["build", _TASK, *_data(i, "spawrious", f"{o}/spawrious"), "--num-proc", "2"],
+    "build gist": lambda i, o: [
+        *("build", "nooch/gist_car", *_data(i, "nooch", f"{o}/nooch"), "--option", f"encoder={i('encoder')}")
+    ],
+    "build audit": lambda i, o: ["build", "imagenet_ood/imagenet_ood", "--audit", f"{o}/audit.csv"],
+    "loading script nooch": lambda i, o: [
+        *("loading script nooch", *_data(i, "nooch", f"{o}/nooch"), "--config", "ce_car", "--no-strict")
+    ],
+    "loading script spawrious": lambda i, o: [
+        *("loading script spawrious", *_data(i, "spawrious", f"{o}/spawrious"), "--config", "o2o_hard", "--no-strict")
+    ],
+    "loading script imagenet_ood": lambda i, o: [
+        *("loading script imagenet_ood", *_data(i, "imagenet_ood", f"{o}/sets")),
+        *("--config", "imagenet_ood", "--no-strict"),
+    ],
+    "challenge": lambda i, o: [
+        *("challenge", _TASK, *_data(i, "spawrious", f"{o}/set"), "--criterion", "membership"),
+        *("--value", "background", "--allowed", "snow,jungle"),
+    ],
+    "train": lambda i, o: [
+        *("train", _TASK, *_data(i, "spawrious", f"{o}/run"), "--objective", "group_dro", "--environments", "group"),
+        *("--num-train-epochs", "3", "--argument", "save_steps=2", "--argument", f"cache_dir={o}/pixels"),
+    ],
+    "predict": lambda i, o: [
+        *("predict", i("run"), _TASK, *_data(i, "spawrious", f"{o}/preds.parquet"), "--features", "--batch-size", "4")
+    ],
+    "evaluate": lambda i, o: ["evaluate", i("preds.parquet"), "--out", f"{o}/report.json"],
+    "evaluate tasks": lambda i, o: [
+        *("evaluate", i("all.parquet"), "--task", "ce_car", "--task", "ce_cow", "--out", f"{o}/reports")
+    ],
+    "report": lambda i, o: [
+        *("report", i("report.json"), "--html", f"{o}/report.html", "--markdown", f"{o}/report.md"),
+        *("--latex", f"{o}/report.tex", "--plot", f"groups={o}/groups.png"),
+    ],
+    "compare": lambda i, o: ["compare", i("report.json"), "--csv", f"{o}/all.csv", "--markdown", f"{o}/all.md"],
+    "sweep": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep")],
+    "sweep features": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--features"],
+    "suite": lambda i, o: ["suite", i("all.parquet"), "--size", "2", "--minimum", "1", "--out", f"{o}/suite.csv"],
+    "gallery": lambda i, o: [
+        *("gallery", i("car.parquet"), *_data(i, "nooch", f"{o}/gallery.png"), "--export", f"{o}/shown.csv")
+    ],
+    "detect": lambda i, o: [
+        *("detect", i("imagenet_model"), *_data(i, "imagenet_ood", f"{o}/study"), "--image-set", "imagenet_ood"),
+        *("--detector", "msp", "--detector", "max_cosine"),
+    ],
+    "review": lambda i, o: [
+        *("review", i("ood.parquet"), i("known.parquet"), *_data(i, "imagenet_ood", f"{o}/review.html")),
+        *("--keep", f"{o}/keep.txt", "--top", "5"),
+    ],
+    "demo": lambda i, o: ["demo", "--out", f"{o}/demo"],
+}
+"""The words of each, by the folder that it may write into. What stands before a blank is the command."""
+
+READING = ("list", "show", "verify")
+"""The commands that write no file."""
