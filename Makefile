@@ -3,9 +3,14 @@ PYTHON ?= $(or $(shell command -v python3.11),python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LOWEST := $(VENV)/lowest
+NEWER := $(VENV)/newer
+NO_TORCH := tests/builders tests/outputs tests/report tests/stats tests/test_files.py tests/test_parquet_file.py \
+  tests/test_picture_file.py tests/test_reading.py tests/test_registration.py --ignore=tests/report/test_showing.py \
+  --ignore=tests/builders/test_plugin_benchmark.py --ignore=tests/builders/test_sentence_embeddings.py
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test slow campaign lint bench figures cards effect results results-runs clean
+.PHONY: demo test slow campaign lowest newer lint bench figures cards effect results results-runs clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -24,6 +29,20 @@ slow: $(READY)  ## the tests that take minutes
 
 campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours
 	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile tests/fuzz tests/commands/test_kills.py
+
+lowest:  ## the builders and the main job with the lowest versions that pyproject.toml allows
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
+	$(LOWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints-lowest.txt --editable ".[coco,plots,gist]" hypothesis pytest pytest-xdist
+	$(LOWEST)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile tests/builders tests/commands tests/data tests/prediction tests/test_*.py
+
+newer:  ## what needs no torch, with another Python: make newer PYTHON=python3.13
+	test -x $(NEWER)/bin/python || $(PYTHON) -m venv $(NEWER)
+	$(NEWER)/bin/python -m pip install --quiet --upgrade pip
+	$(NEWER)/bin/python tests/helpers/without_torch.py >$(NEWER)/requirements.txt
+	$(NEWER)/bin/python -m pip install --quiet --constraint constraints.txt --requirement $(NEWER)/requirements.txt
+	$(NEWER)/bin/python -m pip install --quiet --no-deps --editable .
+	$(NEWER)/bin/python -m pytest -m "not slow" -n logical --dist loadfile $(NO_TORCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -91,7 +91,8 @@ def test_the_bare_name_still_means_the_folder(tmp_path: Path) -> None:
         "import json, warnings\nimport oochub\nwith warnings.catch_warnings(record=True) as said:\n    "
         "warnings.simplefilter('always')\n    "
         + asked.replace("\n", "\n    ")
-        + "\nprint(json.dumps([(str(each.message), each.filename) for each in said if each.category is UserWarning]))",
+        + "\nours = [each for each in said if each.category is oochub.errors.OochubWarning]"
+        + "\nprint(json.dumps([(str(each.message), each.filename) for each in ours]))",
         tmp_path,
     )
     assert before == "[[1, 2], ['default'], [1, 2], 'default']"
@@ -146,7 +147,7 @@ def _csv(folder: Path) -> None:
 
 def _answer(code: str, folder: Path, *packages: str) -> str:
     paths = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_DATASETS_CACHE": str(folder / "cache")}
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

@@ -5,7 +5,6 @@ shards of a WebDataset are read alike. An archive's headers are read once; a pic
 where its bytes begin, and their number.
 """
 
-import io
 import os
 import re
 import tarfile
@@ -13,10 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from PIL import Image, UnidentifiedImageError
 from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.picture_file import open_picture
 
 WNID = re.compile(r"n\d{8}")
 _SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
@@ -160,13 +159,12 @@ def codec_and_size(data: bytes, where: str) -> tuple[str, int, int]:
     Raises:
         OochubError: The bytes do not begin as any picture does; `where` names them.
 
+    >>> import io
+    >>> from PIL import Image
     >>> picture = io.BytesIO()
     >>> Image.new("RGB", (3, 2)).save(picture, "WEBP")
     >>> codec_and_size(picture.getvalue(), "n01440764_1.JPEG")
     ('WEBP', 3, 2)
     """
-    try:
-        with Image.open(io.BytesIO(data)) as picture:
-            return str(picture.format), picture.width, picture.height
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise OochubError(f"{where} is not a picture that Pillow can open. Unpack or download it again.") from error
+    picture = open_picture(data, name=where)
+    return str(picture.format), picture.width, picture.height

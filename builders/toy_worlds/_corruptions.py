@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
+from oochub.picture_file import open_picture
+
 Pixels = NDArray[np.float64]
 """(height, width, 3), 0 to 1."""
 _Corruption = Callable[[Pixels, np.random.Generator, float], Pixels]
@@ -133,8 +135,7 @@ def _pixelate(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixe
 def _jpeg_compression(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
     file = io.BytesIO()
     Image.fromarray((pixels * 255).round().astype(np.uint8)).save(file, "JPEG", quality=round(strength))
-    with Image.open(file) as coarse:
-        return np.asarray(coarse, np.float64) / 255
+    return np.asarray(open_picture(file.getvalue(), name="a drawn picture"), np.float64) / 255
 
 
 _CORRUPTIONS: dict[str, tuple[_Corruption, tuple[float, ...]]] = {

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from oochub import catalog
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 
 _OF_BUILDERS = ("benchmark", "build_record", "builder", "picture_file", "reading")
 """The modules of the core that decide what a build contains."""
@@ -97,6 +97,7 @@ def _with_folders(function: Callable[..., Any]) -> Callable[..., Any]:
                 f"./{path} holds data files, so load_dataset({path!r}) reads that folder. The benchmark {path}: "
                 f"load_dataset({path!r}, {_configs(path)[0]!r}, data_dir=<its raw folder>), or set OOCHUB_DATA. "
                 f"The folder without this warning: load_dataset('./{path}').",
+                OochubWarning,
                 stacklevel=3,
             )
             call.arguments["path"] = f"./{path}"
@@ -126,12 +127,20 @@ def _configs(benchmark: str) -> list[str]:
 
 
 def _without_scan(factory: type[Any]) -> type[Any]:
-    """The factory of packaged builders, which for a benchmark looks at no file of the current directory."""
+    """The factory of packaged builders, which for a benchmark neither scans the current directory nor counts loads."""
     from datasets.data_files import DataFilesDict
     from datasets.load import DatasetModule
     from datasets.packaged_modules import _PACKAGED_DATASETS_MODULES
 
     class Factory(factory):  # type: ignore[misc]
+        def __init__(self, name: str, **options: Any) -> None:
+            if name not in catalog.names("benchmark"):
+                super().__init__(name, **options)
+                return
+            self.name = name  # the base also tells a server, by the network, that the name was loaded
+            for option in ("data_dir", "data_files", "download_config", "download_mode"):
+                setattr(self, option, options.get(option))
+
         def get_module(self) -> Any:
             if self.name not in catalog.names("benchmark") or self.data_files is not None:
                 return super().get_module()

@@ -387,7 +387,7 @@ def test_broken_archives_and_pictures_are_named(tmp_path):
     (place / "n02725872").mkdir()
     for data, message in (
         (b"", "n02725872_1.JPEG is empty"),
-        (b"<html>404</html>", "n02725872_1.JPEG.* not a picture"),
+        (b"<html>404</html>", "n02725872_1.JPEG.* no picture in JPEG"),
     ):
         (place / "n02725872/n02725872_1.JPEG").write_bytes(data)
         with pytest.raises(oochub.OochubError, match=message):

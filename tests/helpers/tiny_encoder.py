@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.toy_worlds import _captions
@@ -17,8 +18,7 @@ def tiny_encoder(folder: Path, *, seed: int = 0) -> str:
     It knows the words of the toy world's captions; all others share one vector. So captions that name other objects
     or other places lie apart, and the order of words does not matter.
     """
-    from sentence_transformers import SentenceTransformer
-
+    SentenceTransformer = pytest.importorskip("sentence_transformers").SentenceTransformer
     try:
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     except ModuleNotFoundError:  # its place before 5.4
