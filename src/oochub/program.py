@@ -22,8 +22,8 @@ def program(work: Callable[[], object]) -> None:
         SystemExit: With the exit code, unless the work returns.
     """
     signals = StopSignals()
-    signals.take()
     try:
+        signals.take()
         work()
     except BaseException as end:
         code = signals.code or (end.code if isinstance(end, SystemExit) else None)

@@ -81,6 +81,19 @@ def test_stopped_while_it_imports(module, number, tmp_path):
     _check(_ended(_AT_AN_IMPORT.format(module=module, number=int(number), words=words)), number)
 
 
+def test_stopped_while_it_takes_the_signals():
+    """A kill at random found it. Planted fault: the handlers installed before the try."""
+    code = """
+import signal
+import oochub.cli
+from oochub.stop_signals import StopSignals
+take = StopSignals.take
+StopSignals.take = lambda self: (take(self), signal.raise_signal(15))
+oochub.cli.main()
+"""
+    _check(_ended(code), signal.SIGTERM)
+
+
 @pytest.mark.parametrize("number", _SIGNALS)
 @pytest.mark.parametrize("how", list(_STOPPED))
 def test_stopped_while_it_writes(how, number, tmp_path):
