@@ -59,11 +59,13 @@ class Format:
         name: Of the table at the end of a campaign.
         make: Writes a valid artifact into an empty folder.
         use: Reads it as users do, and goes on as they do; it may write into the second folder.
+        names: What a refusal may name in place of a file: the thing that the file is of.
     """
 
     name: str
     make: Callable[[Path], Any]
     use: Callable[[Path, Path], Used]
+    names: tuple[str, ...] = ()
 
 
 @dataclass
@@ -119,7 +121,9 @@ def _outcome(kind: Format, case: Case, artifact: Path, out: Path, usual: Used) -
             used = kind.use(artifact, out)
     except OochubError as error:
         files = {path.name for path in artifact.rglob("*")} | {artifact.name}
-        assert any(name in str(error) for name in (*files, *case.names)), f"{case.name}: nothing is named in: {error}"
+        assert any(name in str(error) for name in (*files, *case.names, *kind.names)), (
+            f"{case.name}: nothing is named in: {error}"
+        )
         assert not any(out.iterdir()), f"{case.name}: {[path.name for path in out.iterdir()]} left of what was refused"
         return REFUSED
     numbers = _plain(used.numbers)
