@@ -29,6 +29,13 @@ class Bounds:
         return f"{self.low:g} or more" if math.isinf(self.high) else f"in [{self.low:g}, {self.high:g}]"
 
 
+@dataclass(frozen=True)
+class AtMost:
+    """How many items a list in JSON may have; looked at before the items are."""
+
+    items: int
+
+
 Count = Annotated[int, Bounds(0)]
 """A whole number, 0 or more."""
 Share = Annotated[float, Bounds(0, 1)]
@@ -153,7 +160,7 @@ def _read(kind: Any, value: Any, what: str, place: str) -> Any:
     if is_dataclass(kind):
         return _read_record(kind, value, what, place)
     if origin is Annotated:
-        return _read_bounded(arguments[0], arguments[1], value, what, place)
+        return _read_limited(arguments[0], arguments[1], value, what, place)
     if origin in (Union, types.UnionType):
         return _read_union(arguments, value, what, place)
     if origin is Literal:
@@ -221,7 +228,13 @@ def _read_union(kinds: tuple[Any, ...], value: Any, what: str, place: str) -> An
     return _read(inner[-1], value, what, place)
 
 
-def _read_bounded(kind: Any, bounds: Bounds, value: Any, what: str, place: str) -> Any:
+def _read_limited(kind: Any, bounds: Bounds | AtMost, value: Any, what: str, place: str) -> Any:
+    if isinstance(bounds, AtMost):
+        if isinstance(value, list) and len(value) > bounds.items:
+            raise OochubError(
+                f"{what}: {place} must have at most {bounds.items:,} items, got {len(value):,}. Evaluate fewer at once."
+            )
+        return _read(kind, value, what, place)
     number = _read(kind, value, what, place)
     if number < bounds.low - _ROUNDING or number > bounds.high + _ROUNDING:
         raise _wrong(what, place, bounds.words(), value)

@@ -15,6 +15,7 @@ from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
 from oochub.evaluation.evaluated import Evaluated, check_metric
 from oochub.evaluation.gaps import gap_at_equal, gap_of
+from oochub.evaluation.limits import check_limits
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import mistakes
 from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
@@ -73,8 +74,8 @@ def evaluate(
         `report["hard/accuracy"]` in NOOCH.
 
     Raises:
-        OochubError: Predictions that are broken, an unknown metric, probe or column to match on, or a metric whose
-            columns the predictions lack.
+        OochubError: Predictions that are broken, more splits or groups than a report compares, an unknown metric, probe
+            or column to match on, or a metric whose columns the predictions lack.
 
     >>> evaluate([])
     Traceback (most recent call last):
@@ -113,6 +114,7 @@ def evaluate(
         known=kind.known(predictions.label),
         sampling=sampling,
     )
+    check_limits(evaluated)
     for name, metric in chosen.items():
         check_metric(name, metric, evaluated)
     if match is not None:

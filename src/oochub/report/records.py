@@ -6,12 +6,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from oochub.metric import MetricFacts
-from oochub.schema import Count, Share, ShareEstimate, optional
+from oochub.schema import AtMost, Count, Share, ShareEstimate, optional
 from oochub.stats.estimate import Estimate
 
+SHOWN = AtMost(5_000)
+"""How many rows of one kind a report holds; a terminal shows so many in seconds."""
 Side = Literal["in", "out"]
 Role = Literal["all", "in", "out", "hard_positive", "hard_negative", "split"]
 
@@ -177,7 +179,7 @@ class Groups:
 
     columns: tuple[str, ...]
     split: str
-    rows: tuple[GroupRow, ...]
+    rows: Annotated[tuple[GroupRow, ...], SHOWN]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from oochub import catalog
 from oochub.artifacts import PAGE, REPORT
@@ -16,6 +16,7 @@ from oochub.reading import read_json
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.report.records import (
+    SHOWN,
     Calibration,
     Gap,
     GroupRow,
@@ -72,16 +73,16 @@ class Report:
     benchmark: EvaluatedBenchmark
     model: EvaluatedModel
     notes: tuple[str, ...] = ()
-    slices: tuple[Slice, ...]
+    slices: Annotated[tuple[Slice, ...], SHOWN]
     metrics: Mapping[str, MetricDescription]
     gap: Gap
     matched_gap: MatchedGap | None = optional()
     groups: Groups | None = None
     worst_group: Mapping[str, WorstValue] | None = None
-    detection: tuple[DetectionRow, ...] | None = optional()
-    probes: tuple[ProbeRow, ...] | None = optional()
+    detection: Annotated[tuple[DetectionRow, ...], SHOWN] | None = optional()
+    probes: Annotated[tuple[ProbeRow, ...], SHOWN] | None = optional()
     calibration: Mapping[Side, Calibration] | None = None
-    mistakes: tuple[Mistake, ...] = ()
+    mistakes: Annotated[tuple[Mistake, ...], SHOWN] = ()
     provenance: Provenance
 
     @classmethod

@@ -1,0 +1,37 @@
+"""How many splits and groups a report compares: a column of ids is refused before the work."""
+
+import numpy as np
+
+from oochub.errors import OochubError
+from oochub.evaluation.evaluated import Evaluated
+from oochub.sides import WorstOfGroups
+
+MOST_SPLITS = 200
+MOST_GROUPS = 2_000
+"""In one split; WILDS-Amazon, the largest that is published, has 1,334."""
+
+
+def check_limits(evaluated: Evaluated) -> None:
+    """Checks how many splits there are, and how many groups each of them has.
+
+    Raises:
+        OochubError: More than `MOST_SPLITS` or `MOST_GROUPS`; the column is named.
+    """
+    split = evaluated.columns["split"]
+    splits = np.unique(split)
+    if len(splits) > MOST_SPLITS:
+        raise _too_many("split", len(splits), MOST_SPLITS, "Name a split for all rows that belong together")
+    column = evaluated.benchmark.group_column
+    if column not in evaluated.columns:
+        return
+    for name in splits.tolist():
+        groups = WorstOfGroups(split=name, column=column).rows_of_groups(evaluated.columns)
+        if len(groups) > MOST_GROUPS:
+            raise _too_many(column, len(groups), MOST_GROUPS, f"Give coarser groups, or evaluate without {column}")
+
+
+def _too_many(column: str, found: int, most: int, advice: str) -> OochubError:
+    return OochubError(
+        f"The column {column} has {found:,} values such as a column of ids has them, and a report compares at most "
+        f"{most:,}. {advice}: Predictions.load(FILE).table is an Arrow table, and .with_table(table) takes the new one."
+    )
