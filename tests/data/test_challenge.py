@@ -227,6 +227,22 @@ def test_what_cannot_be_judged_is_said(criterion, arguments, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("criterion", "arguments"),
+    [
+        ("threshold", {"value": "x", "at": 0.5, "label": "label"}),
+        ("membership", {"value": "x", "allowed": [0.1], "label": "label"}),
+        ("gist", {"present": "label", "similarity": "x", "tau": 0.5}),
+    ],
+)
+def test_a_label_of_text_says_how_to_name_its_classes(criterion, arguments):
+    """And the cast that it names is what works."""
+    data = Dataset.from_dict({"label": ["cat", "dog"], "x": [0.1, 0.9]})
+    with pytest.raises(OochubError, match=r'cast_column\("(label|present)", datasets.ClassLabel\(names='):
+        challenge(data, criterion, **arguments)
+    challenge(data.cast_column("label", ClassLabel(names=["cat", "dog"])), criterion, **arguments)
+
+
 def test_what_is_no_whole_data_set_is_said():
     streamed = Dataset.from_dict({"year": [1]}).to_iterable_dataset()
     with pytest.raises(OochubError, match="got IterableDataset"):

@@ -45,7 +45,14 @@ def positives(name: str, label: ArrayLike) -> NDArray[np.bool_]:
     array = column(name, label)
     if not is_binary(array):
         values = ", ".join(map(str, pd.unique(array)[:5]))
-        raise OochubError(f"{name} takes truth values or 0 and 1 only, got {array.dtype} with {values}.")
+        advice = (
+            "Name its two classes, the absent one first: "
+            f'dataset.cast_column("{name}", datasets.ClassLabel(names=["absent", "present"])).'
+        )
+        raise OochubError(
+            f"{name} takes truth values or 0 and 1 only, got {array.dtype} with {values}."
+            + (f" {advice}" if array.dtype.kind in "OU" else "")
+        )
     return array.astype(bool)
 
 
