@@ -112,19 +112,25 @@ def test_the_program_imports_next_to_nothing():
 _IN_A_WORKER = """
 import os, sys, time
 import oochub.builder
+import oochub.inputs.pictures.picture_batches as batches
 from oochub.cli import main
-def table(*_):
+def wait(*_):
     if os.getpid() != os.getsid(0):
         {kill}
-        time.sleep(60)
-    raise RuntimeError("it was to be built by two processes")
-oochub.builder.BenchmarkBuilder._table = table
+        time.sleep(1)
+    raise RuntimeError("it was to be done by two processes")
+batches._DECODED_ALONE = 0
+{place} = wait
 main()
 """
 _KILLS = {
     -signal.SIGKILL: "os.kill(os.getsid(0), 9)",
     128 + signal.SIGTERM: "os.kill(os.getsid(0), 15)",
     128 + signal.SIGINT: "os.killpg(0, 2)",  # as a terminal does
+}
+_PLACES = {
+    "build": ("oochub.builder.BenchmarkBuilder._table", ["--num-proc", "2"]),
+    "train": ("batches.Preprocessing.pixels", ["--num-train-epochs", "1", "--argument", "cache_dir=PIXELS"]),
 }
 
 
@@ -135,17 +141,24 @@ def short_folder():
         yield Path(folder)
 
 
-@pytest.mark.parametrize("code", list(_KILLS))
-def test_a_build_with_two_processes_ends_with_them(code, spawrious, tmp_path, short_folder):
-    """No process, message or folder is left.
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [*(("build", code) for code in _KILLS), *(pytest.param("train", code, marks=pytest.mark.slow) for code in _KILLS)],
+)
+def test_processes_end_with_the_one_that_started_them(command, code, spawrious, tmp_path, short_folder):
+    """Stopped while they build rows or decode pictures, they leave no process, message or folder.
 
     Planted faults: forked processes with the handlers of their parent (it hangs, a worker prints a traceback), or none
     that looks for its parent; a socket in TMPDIR/pymp-*; a scratch folder that nobody sweeps.
     """
-    scratch = short_folder
-    words = ["build", "spawrious/o2o_hard", "--data-dir", str(spawrious), "--out", str(tmp_path / "out")]
+    scratch, out = short_folder, tmp_path / "out"
+    place, more = _PLACES[command]
+    words = [command, "spawrious/o2o_hard", "--data-dir", str(spawrious), "--out", str(out / "made")]
     process = subprocess.Popen(
-        [sys.executable, "-c", _IN_A_WORKER.format(kill=_KILLS[code]), *words, "--num-proc", "2"],
+        [
+            *(sys.executable, "-c", _IN_A_WORKER.format(kill=_KILLS[code], place=place), *words),
+            *(word.replace("PIXELS", str(out / "pixels")) for word in more),
+        ],
         env={**os.environ, "TMPDIR": str(scratch)},
         stderr=subprocess.PIPE,
         text=True,
@@ -156,8 +169,9 @@ def test_a_build_with_two_processes_ends_with_them(code, spawrious, tmp_path, sh
     assert process.returncode == code, message
     if code > 0:
         _check((process.returncode, message), signal.Signals(code - 128))
-        assert not list((tmp_path / "out").iterdir()) and not list(scratch.iterdir())
-    else:
+        assert not list(out.rglob("*draft*"))
+        assert {path.name.partition("_")[0] for path in scratch.iterdir()} <= {"torchinductor"}  # torch makes it
+    elif command == "build":
         left = [path.name for path in scratch.iterdir()]
         assert len(left) == 1 and not left[0].startswith("pymp-")
         with patch("tempfile.tempdir", str(scratch)), scratch_folder() as folder:
