@@ -9,7 +9,7 @@ import torch
 from safetensors import safe_open
 from safetensors import torch as safetensors_of_torch
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.evaluation.detector_scores import read_head
 from oochub.prediction.predict import head_file
 from oochub.tensor_file import load_tensors, save_tensors
@@ -82,5 +82,8 @@ def test_a_damaged_head_is_not_read(tmp_path: Path) -> None:
     damaged = bytearray(file.read_bytes())
     damaged[-9] ^= 64
     file.write_bytes(damaged)
+    safetensors_of_torch.save_file({"weight": torch.ones(3, 2)}, tmp_path / "old.head.safetensors")
+    with pytest.warns(OochubWarning, match=r"old\.head\.safetensors was not checked for damage"):
+        read_head(tmp_path / "old.parquet")
     with pytest.raises(OochubError, match=r"p\.head\.safetensors has changed since it was written"):
         read_head(tmp_path / "p.parquet")

@@ -45,6 +45,18 @@ def test_a_closed_pipe_gives_no_traceback():
     assert done.returncode != 0 and not done.stderr, done.stderr.decode()[-500:]
 
 
+def test_a_warning_of_ours_is_words_alone():
+    """On standard error, as the warning about weights that a model has no place for. Fault planted: Python's format."""
+    code = (
+        "import warnings; from oochub.commands._terminal import prepare_terminal\n"
+        "from oochub.errors import OochubWarning\n"
+        "prepare_terminal(); warnings.warn('2 weights left out.', OochubWarning); warnings.warn('x')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not done.stdout
+    assert done.stderr.startswith("Warning: 2 weights left out.\n") and "UserWarning: x" in done.stderr
+
+
 def test_of_many_names_the_near_ones_are_shown():
     """Planted fault: all 343 configs of nooch listed."""
     names = [f"ce_{number:03}" for number in range(343)]

@@ -1,10 +1,15 @@
-"""Makes any terminal take any text: what its encoding cannot show is written in plain characters."""
+"""Makes any terminal take any text, and says warnings of ours in words alone."""
 
 import codecs
 import io
 import sys
 import unicodedata
+import warnings
+from typing import Any
 
+from oochub.errors import OochubWarning
+
+_FORMAT = warnings.formatwarning
 _PLAIN = {
     "±": "+/-",
     "–": "-",
@@ -30,14 +35,23 @@ _PLAIN = {
 def prepare_terminal() -> None:
     """Lets standard output and error replace what they cannot encode, instead of failing in the middle of a table.
 
+    An `OochubWarning` is said as "Warning: ..." on standard error, without the line of code that gave it.
+
     >>> codecs.register_error("oochub", _plain)
     >>> "0.91 ± 0.02 … é".encode("ascii", "oochub").decode()
     '0.91 +/- 0.02 ... e'
     """
     codecs.register_error("oochub", _plain)
+    warnings.formatwarning = _in_words
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a test or a notebook may have put something else there
             stream.reconfigure(errors="oochub")
+
+
+def _in_words(message: Any, category: type[Warning], *place: Any, **more: Any) -> str:
+    return (
+        f"Warning: {message}\n" if issubclass(category, OochubWarning) else _FORMAT(message, category, *place, **more)
+    )
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

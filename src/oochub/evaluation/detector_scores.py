@@ -1,5 +1,6 @@
 """Scores every detector gives to every set of pictures: what tables, metrics and figures of detection are made of."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers
 from oochub.parameters import check_parameters, parse_value
 from oochub.prediction.predictions import Predictions
@@ -133,11 +134,26 @@ def ood_rows(part: Predictions) -> NDArray[np.bool_]:
 def read_head(predictions: str | Path) -> dict[str, NDArray[Any]] | None:
     """The head beside a file of predictions; None where there is none.
 
+    Raises:
+        OochubError: It has changed since it was written.
+
+    Warns:
+        OochubWarning: It is of an earlier version, without a digest, and was not checked.
+
     >>> read_head("nowhere.parquet") is None
     True
     """
     file = Path(predictions).with_suffix(".head.safetensors")
-    return load_tensors(file).arrays if file.is_file() else None
+    if not file.is_file():
+        return None
+    head = load_tensors(file)
+    if not head.checked:
+        warnings.warn(
+            f"{file} was not checked for damage: it has no digest. Predict again to give it one.",
+            OochubWarning,
+            stacklevel=2,
+        )
+    return head.arrays
 
 
 def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDArray[Any]] | None) -> Any:

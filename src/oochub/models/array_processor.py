@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.files import written_whole
+from oochub.reading import read_json
 from oochub.schema import from_json, to_json
 
 _FILE = "arrays.json"
@@ -109,11 +110,7 @@ class ArrayProcessor:
         from transformers.utils.hub import cached_file
 
         file = Path(cached_file(str(source), _FILE))
-        try:
-            content = json.loads(file.read_text("utf-8"))
-        except ValueError as error:
-            raise OochubError(f"{_FILE} of {source} is not JSON ({error}). Write it with save_pretrained.") from error
-        return from_json(cls, content, what=_FILE)
+        return from_json(cls, read_json(file), what=str(file))
 
     def save_pretrained(self, folder: str | Path) -> list[str]:
         """Writes `arrays.json` into a folder, whole or not at all, and returns its path."""
