@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from import_graph import ROOT, files, imported_names, module_of
 from trainings import made_split, with_group_norm
 
 import oochub
+from oochub.cli import main
 from oochub.errors import OochubError
 
 _JOB = """
@@ -239,6 +241,32 @@ def test_a_job_on_local_files_asks_no_server_and_keeps_no_secret(coco: Path, tmp
 
 def _files(path: Path) -> list[Path]:
     return [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
+
+
+def test_no_name_steers_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Escape sequences in names of groups and classes, in the markup of rich too, and in what an error repeats.
+
+    Planted fault seen: the text of an error printed as it is.
+    """
+    hostile = "\x1b[2J[/red]\u202e\x07"
+    rng = np.random.default_rng(0)
+    logits, label, group = rng.normal(size=(60, 2)), rng.integers(0, 2, 60), rng.choice(["day", hostile], 60)
+    names = ["cat", hostile]
+    oochub.Predictions.from_arrays(logits=logits, label=label, class_names=names, group=group).save(
+        tmp_path / "p.parquet"
+    )
+    shown = ""
+    for file, code in ((tmp_path / "p.parquet", 0), (tmp_path / f"{hostile.replace('/', '')}.parquet", 2)):
+        monkeypatch.setattr(sys, "argv", ["oochub", "evaluate", str(file), "--out", str(tmp_path / "r.json")])
+        try:
+            main()
+        except SystemExit as stopped:
+            assert (stopped.code or 0) == code
+        printed = capsys.readouterr()
+        shown += printed.out + printed.err
+    assert "\ufffd[2J" in shown and not {"\x1b", "\x07", "\u202e"} & set(shown)
 
 
 def test_the_statements_of_the_page_name_tests_that_are_there() -> None:

@@ -31,8 +31,13 @@ def program(work: Callable[[], object]) -> None:
             sys.stderr.write(f"{_STOPPED[code]}. Nothing is half-written; the same command starts or goes on again.\n")
             sys.exit(code)
         if isinstance(end, OochubError):
-            sys.stderr.write(f"Error: {end}\n")
+            sys.stderr.write(f"Error: {_shown(str(end))}\n")
             sys.exit(2)
         raise
     finally:
         signals.leave()
+
+
+def _shown(text: str) -> str:
+    """The text without what would steer a terminal: names in it come from files of others."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t\xa0" else "\ufffd" for sign in text)
