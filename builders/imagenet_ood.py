@@ -10,13 +10,14 @@ import datasets
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, shards
-from oochub.builders.sources.imagenet import Stored, containers
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builders.sources.imagenet import containers
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, columns_of, entering, set_of
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
 from oochub.builders.sources.imagenet_wnids import LABELS
+from oochub.builders.sources.stored import Stored
 from oochub.errors import OochubError
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
@@ -136,7 +137,7 @@ imagenet_ood = replace(_imagenet_ood, configs={config: _of(config) for config in
 
 
 @dataclass
-class ImagenetOodConfig(datasets.BuilderConfig):  # type: ignore[misc]
+class ImagenetOodConfig(BenchmarkConfig):
     """Options of `load_dataset("imagenet_ood", "imagenet_ood" | "imagenet_1k" | "fog_3" | ..., ...)`.
 
     Attributes:
@@ -146,6 +147,7 @@ class ImagenetOodConfig(datasets.BuilderConfig):  # type: ignore[misc]
         held_out: Of `imagenet_1k`: this share of each class's training pictures, the last by name, becomes the split
             `validation`, which `oochub train` selects its model by.
         strict: Refuse sets that are not complete, instead of noting it.
+        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     file_list: str | None = None
@@ -241,12 +243,13 @@ class ImagenetOod(BenchmarkBuilder):
         place = self._find(SETS[environment].folder)
         assert place is not None  # noqa: S101  checked by _folder
         list_file = self._find(_LISTS[environment]) if environment in _LISTS else None
-        listing = list_pictures(config.name, place, Path(config.file_list) if config.file_list else list_file)
+        list_file = Path(config.file_list) if config.file_list else list_file
+        listing = list_pictures(config.name, place, list_file, within=self._within)
         parts = {"test": (place, listing.pictures)}
         gaps = listing.gaps
         training = self._find(_TRAIN) if config.name == "imagenet_1k" else None
         if training is not None:
-            listed = list_training_pictures(training)
+            listed = list_training_pictures(training, within=self._within)
             train, validation = _held_out(listed.pictures, config.held_out)
             parts = {"train": (training, train), "validation": (training, validation)} | parts
             gaps = [*gaps, *(gap for gap in listed.gaps if gap not in gaps)]
@@ -271,7 +274,7 @@ class ImagenetOod(BenchmarkBuilder):
             raise OochubError(f"held_out is a share in [0, 1), got {config.held_out}.")
 
     def _columns(self, root: Path, row: Stored) -> dict[str, Any]:
-        return columns_of(set_of(self.config.name), row, root)
+        return columns_of(set_of(self.config.name), row, root, within=self._within)
 
 
 def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[Stored]]:

@@ -8,7 +8,7 @@ import datasets
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, shards
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.nooch.images import NoochImages
 from oochub.builders.sources.nooch.split import FULL
@@ -125,7 +125,7 @@ _TASKS = (*PUBLISHED_CONTEXTS, *(name for name in _CLASSES if name not in PUBLIS
 
 
 @dataclass
-class NoochConfig(datasets.BuilderConfig):  # type: ignore[misc]
+class NoochConfig(BenchmarkConfig):
     """Options of `load_dataset("nooch", "ce_<class>" | "gist_<class>" | "all", ...)`.
 
     Attributes:
@@ -141,6 +141,7 @@ class NoochConfig(datasets.BuilderConfig):  # type: ignore[misc]
             examples of each side and split as co-occurrence has.
         splits: The official `cocostuff_split_image_ids.npz` when it does not lie in the data folder.
         strict: Refuse a folder that is not all of COCO, instead of noting it.
+        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     contexts: str | Sequence[str] = "computed"

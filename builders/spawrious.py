@@ -1,5 +1,6 @@
 """Spawrious: dog breeds whose background in training misleads at test time; six challenges."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import datasets
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, shards
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
 from oochub.errors import OochubError
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
@@ -18,6 +19,7 @@ from oochub.vocabulary import Vocabulary
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _BACKGROUNDS = ("desert", "jungle", "dirt", "mountain", "snow", "beach")
 _RELEASED_N = 3168
+_NUMBER = re.compile("[0-9]{1,18}")  # "²".isdigit() too
 
 spawrious = Benchmark(
     name="spawrious",
@@ -153,13 +155,14 @@ class _Slice(NamedTuple):
 
 
 @dataclass
-class SpawriousConfig(datasets.BuilderConfig):  # type: ignore[misc]
+class SpawriousConfig(BenchmarkConfig):
     """Options of `load_dataset("spawrious", "o2o_hard", ...)`.
 
     Attributes:
         variant: "paper" names the challenges as Table 2 does; "released" as the authors' code, which permutes the
             three M2M names and swaps the environments of two breeds in one of them.
         strict: Refuse folders of another size than the release's 3,168 files, instead of noting it.
+        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     variant: str = "paper"
@@ -182,11 +185,7 @@ class Spawrious(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = spawrious
     BUILDER_CONFIG_CLASS = SpawriousConfig
     BUILDER_CONFIGS: ClassVar[list[SpawriousConfig]] = [
-        SpawriousConfig(
-            name=name,
-            version=datasets.Version(spawrious.version),
-            description=f"Spawrious {name[:3].upper()}-{name[4:].capitalize()} of Table 2.",
-        )
+        SpawriousConfig(name=name, version=datasets.Version(spawrious.version), description=f"{name} of Table 2.")
         for name in _TABLE_2
     ]
 
@@ -255,7 +254,7 @@ def _files(root: Path) -> dict[tuple[int, str, str], list[str]]:
         folder = root / str(repeat) / background / breed
         prefix = f"{background}_{breed}_"
         numbered = [(path.stem.removeprefix(prefix), path.name) for path in folder.glob(f"{prefix}*.png")]
-        files[key] = [name for number, name in sorted((int(k), name) for k, name in numbered if k.isdigit())]
+        files[key] = [name for _, name in sorted((int(k), name) for k, name in numbered if _NUMBER.fullmatch(k))]
     sizes = sorted({len(names) for names in files.values()})
     if len(sizes) > 1 or sizes == [0]:
         usual = max(sizes, key=lambda size: sum(len(names) == size for names in files.values()) * (size > 0))

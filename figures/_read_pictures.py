@@ -1,7 +1,6 @@
 """Reads the pictures of some examples of a data set."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -22,6 +21,7 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
     """
     import datasets
 
+    from oochub.inputs.pictures.picture_batches import picture_bytes
     from oochub.inputs.pictures.preprocessing import decode
 
     if isinstance(dataset, Mapping) and split not in dataset:
@@ -40,9 +40,6 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
     rows = part.select([row_of[name] for name in ids]).select_columns(["image"])
     pictures = {}
     for name, row in zip(ids, rows.cast_column("image", datasets.Image(decode=False)), strict=True):
-        where, picture = f"split {split}, example {name}", row["image"]
-        if picture is None or (picture["bytes"] is None and not Path(picture["path"] or "").is_file()):
-            raise OochubError(f"{where}: there is no picture. Build the data set again.")
-        data = picture["bytes"] if picture["bytes"] is not None else Path(picture["path"]).read_bytes()
-        pictures[name] = decode(data, where)
+        where = f"split {split}, example {name}"
+        pictures[name] = decode(picture_bytes(row["image"], where), where)
     return pictures

@@ -16,11 +16,12 @@ def spawrious(
     config: Annotated[list[str], typer.Option(help="Repeatable, for example o2o_hard.")],
     variant: Annotated[str, typer.Option(help="paper (Table 2) or released (the authors' code).")] = "paper",
     strict: Annotated[bool, typer.Option(help="Refuse folders of other than 3,168 files.")] = True,
+    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of Spawrious; without --no-strict only from the complete release."""
     for name in config:
-        options = {"variant": variant, "strict": strict}
+        options = {"variant": variant, "strict": strict, "follow_links": follow_links}
         parquet_repository(f"spawrious/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
 
 

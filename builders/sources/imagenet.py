@@ -6,96 +6,81 @@ where its bytes begin, and their number.
 """
 
 import os
-import re
-import tarfile
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from pathlib import Path
 
 from tqdm import tqdm
 
+from oochub.builders.sources.stored import WNID, Stored
+from oochub.builders.sources.tar_pictures import COMPRESSED, DECOMPRESS, tar_pictures
 from oochub.errors import OochubError
-from oochub.picture_file import open_picture
-
-WNID = re.compile(r"n\d{8}")
-_SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
-_COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
+from oochub.picture_file import check_inside, open_picture
 
 Enter = Callable[[str], bool]
 """Whether to look into the folder, or the archive of that name without its suffix."""
 
 
-class Stored(NamedTuple):
-    """A picture that was found below a folder, the place.
-
-    Attributes:
-        name: Its path below the place, as folders and archive members name it; an archive's own name is left out.
-        wnid: Its class, "" where that is not known.
-        archive: The archive that holds it, below the place; "" for a file of its own.
-        offset: Where in the archive its bytes begin.
-        size: How many they are; -1 for a file of its own.
-    """
-
-    name: str
-    wnid: str = ""
-    archive: str = ""
-    offset: int = 0
-    size: int = -1
-
-    def read(self, place: Path) -> bytes:
-        """The bytes, as they are stored.
-
-        Raises:
-            OochubError: There are none, or fewer than the archive promised.
-        """
-        path = place / (self.archive or self.name)
-        with path.open("rb") as file:
-            file.seek(self.offset)
-            data = file.read(self.size)
-        if not data or 0 <= self.size != len(data):
-            what = f"{self.name} in {path}" if self.archive else str(path)
-            raise OochubError(f"{what} is {'cut off' if data else 'empty'}. Unpack or download it again.")
-        return data
-
-
-def containers(place: Path, enter: Enter) -> Iterator[Path]:
+def containers(
+    place: Path, enter: Enter, *, within: Path | None = None, above: tuple[Path, ...] = ()
+) -> Iterator[Path]:
     """The folder `place`, and the folders and tar archives below it that `enter` lets in, by name.
 
     A folder that a wnid names holds the pictures of a class and is not searched for more.
 
+    Args:
+        place: A folder.
+        enter: Which folders and archives below it to look into.
+        within: The folder that no link may lead out of; None follows every link.
+        above: Real paths of the folders that lead to this one.
+
     Raises:
-        OochubError: An archive is compressed, so its members cannot be read in place.
+        OochubError: An archive is compressed, so its members cannot be read in place; a folder that cannot be listed;
+            a link that leads out of `within`, or back to a folder that holds it.
     """
     yield place
     if WNID.fullmatch(place.name):
         return
-    with os.scandir(place) as entries:
-        listing = sorted((entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith("."))
-    for name, is_folder in listing:
+    try:
+        with os.scandir(place) as entries:
+            listing = sorted((e.name, e.is_dir(), e.is_symlink()) for e in entries if not e.name.startswith("."))
+    except OSError as error:  # no permission, or a link to itself
+        raise OochubError(f"{error.filename or place} cannot be listed: {error.strerror}. Unpack it again.") from error
+    above = (*above, place.resolve())
+    for name, is_folder, is_link in listing:
+        path = place / name
+        if not is_folder and name.endswith(COMPRESSED):
+            raise OochubError(f"{path} is compressed. {DECOMPRESS}")
+        if not (is_folder or name.endswith(".tar")) or not enter(name if is_folder else name.removesuffix(".tar")):
+            continue
+        if is_link and within:
+            check_inside(path, root=within)
+        if is_link and is_folder and any(each.is_relative_to(path.resolve()) for each in above):
+            raise OochubError(f"{path} is a link to a folder that holds it: folders in a circle. Remove the link.")
         if is_folder:
-            if enter(name):
-                yield from containers(place / name, enter)
-        elif name.endswith(_COMPRESSED):
-            raise OochubError(
-                f"{place / name} is compressed. Decompress it to a plain .tar: the pictures of one are read in place."
-            )
-        elif name.endswith(".tar") and enter(name.removesuffix(".tar")):
-            yield place / name
+            yield from containers(path, enter, within=within, above=above)
+        else:
+            yield path
 
 
-def stored_pictures(place: Path, *, enter: Enter = lambda name: True) -> Iterator[Stored]:
+def stored_pictures(
+    place: Path, *, enter: Enter = lambda name: True, within: Path | None = None, passed: list[str] | None = None
+) -> Iterator[Stored]:
     """Every picture below `place`: folder by folder and archive by archive, by name within a folder.
 
     Args:
         place: A folder.
         enter: Which folders and archives below it to look into.
+        within: The folder that no link may lead out of; None follows every link.
+        passed: Takes the names of archive members that a picture's name has and that are links or devices: none is
+            followed.
 
     Yields:
         Pictures, told by the suffix of their names (.JPEG, .jpg, .png, .webp); other files are passed over. The class
         is that of the last folder that a wnid names, else the wnid that the file's own name begins with.
 
     Raises:
-        OochubError: An archive is broken or compressed, or a member's path leads out of it.
+        OochubError: An archive is broken, cut off or compressed, or a member's path leads out of it; as for
+            `containers`.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "n01440764"
@@ -104,67 +89,25 @@ def stored_pictures(place: Path, *, enter: Enter = lambda name: True) -> Iterato
     >>> [stored[:2] for stored in stored_pictures(folder.parent)]
     [('n01440764/n01440764_10026.JPEG', 'n01440764')]
     """
-    bar = tqdm(list(containers(place, enter)), desc=f"Listing {place.name}", unit="folder", disable=None, delay=2)
-    for container in bar:
+    found = list(containers(place, enter, within=within))
+    for container in tqdm(found, desc=f"Listing {place.name}", unit="folder", disable=None, delay=2):
         below = container.relative_to(place)
         if container.is_dir():
-            for name in sorted(path.name for path in container.iterdir() if _is_picture(path.name)):
-                yield _stored(below / name)
+            for name in sorted(path.name for path in container.iterdir() if Stored.is_picture(path.name)):
+                yield Stored.of(below / name)
         else:
-            yield from _of_archive(container, below, enter)
-
-
-def _is_picture(name: str) -> bool:
-    return name.lower().endswith(_SUFFIXES) and not name.startswith(".")
-
-
-def _stored(path: Path | PurePosixPath, *, archive: str = "", offset: int = 0, size: int = -1) -> Stored:
-    names = [path.name.partition("_")[0], *path.parts[:-1]]
-    wnid = next((name for name in reversed(names) if WNID.fullmatch(name)), "")
-    return Stored(path.as_posix(), wnid, archive, offset, size)
-
-
-def _of_archive(file: Path, below: Path, enter: Enter) -> Iterator[Stored]:
-    try:
-        with tarfile.open(file, "r:") as archive:
-            yield from _members(archive, file, below, 0, enter)
-    except tarfile.TarError as error:
-        raise OochubError(f"{file} is not a whole plain tar archive ({error}). Download it again.") from error
-
-
-def _members(archive: tarfile.TarFile, file: Path, below: Path, start: int, enter: Enter) -> Iterator[Stored]:
-    """The pictures of an archive that begins at byte `start` of `file`; nothing is extracted, no link is followed."""
-    for member in archive:
-        path = PurePosixPath(member.name)
-        if path.is_absolute() or ".." in path.parts or "\\" in member.name:
-            raise OochubError(
-                f"{file} holds {member.name!r}, a path that leads out of the archive. Nothing was read from it: get it "
-                "from its publisher."
-            )
-        if not member.isreg() or not all(enter(part) for part in path.parts[:-1]):
-            continue
-        if path.suffix == ".tar" and enter(path.stem):
-            with tarfile.open(fileobj=archive.extractfile(member), mode="r:") as inner:
-                yield from _members(inner, file, below, start + member.offset_data, enter)
-        elif _is_picture(path.name):
-            if member.issparse():
-                raise OochubError(f"{path} in {file} is stored as a sparse file. Pack the archive again without.")
-            place = below.parent / path
-            yield _stored(place, archive=below.as_posix(), offset=start + member.offset_data, size=member.size)
+            yield from tar_pictures(container, below, enter, [] if passed is None else passed)
 
 
 def codec_and_size(data: bytes, where: str) -> tuple[str, int, int]:
     """What the bytes of a picture are, whatever its file is called: (codec, width, height); pixels are not decoded.
 
     Raises:
-        OochubError: The bytes do not begin as any picture does; `where` names them.
+        OochubError: The bytes do not begin as any picture does, or promise too many pixels; `where` names them.
 
-    >>> import io
-    >>> from PIL import Image
-    >>> picture = io.BytesIO()
-    >>> Image.new("RGB", (3, 2)).save(picture, "WEBP")
-    >>> codec_and_size(picture.getvalue(), "n01440764_1.JPEG")
-    ('WEBP', 3, 2)
+    >>> codec_and_size(b"%!PS-Adobe-3.0", "n01440764_1.JPEG")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    oochub.errors.OochubError: n01440764_1.JPEG: 14 bytes that are no picture in JPEG, PNG, ...
     """
     picture = open_picture(data, name=where)
     return str(picture.format), picture.width, picture.height

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from oochub.builders.sources.imagenet import WNID, Stored, stored_pictures
+from oochub.builders.sources.imagenet import stored_pictures
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, entering, published_name, set_of
 from oochub.builders.sources.imagenet_truth import validation_wnids
 from oochub.builders.sources.imagenet_wnids import LABELS
+from oochub.builders.sources.stored import WNID, Stored
 from oochub.errors import OochubError
+from oochub.reading import read_lines
 
 _PAPER_SAYS = 31_807
 _OF_21K = re.compile(r"(n\d{8})/\1_\d+\.JPEG")
@@ -33,7 +35,7 @@ class Listing(NamedTuple):
     missing: tuple[str, ...] = ()
 
 
-def list_pictures(config: str, place: Path, file_list: Path | None) -> Listing:
+def list_pictures(config: str, place: Path, file_list: Path | None, *, within: Path | None = None) -> Listing:
     """The pictures of a config's split `test`.
 
     Args:
@@ -41,15 +43,27 @@ def list_pictures(config: str, place: Path, file_list: Path | None) -> Listing:
         place: The folder of its set.
         file_list: Names of files, one a line: those that belong to `imagenet_ood` or `openimage_o`. None takes every
             picture of the 637 classes, or every picture.
+        within: The folder that no link may lead out of; None follows every link.
 
     Raises:
-        OochubError: No picture, pictures of no known class, or a broken archive or list.
+        OochubError: No picture, pictures of no known class, a broken archive or list, or what `within` refuses.
     """
-    if config == "imagenet_ood":
-        return _imagenet_ood(place, file_list)
+    passed: list[str] = []
+    listing = _listed(config, place, file_list, within, passed)
+    return listing._replace(gaps=[*listing.gaps, *_links(passed)])
+
+
+def _listed(config: str, place: Path, file_list: Path | None, within: Path | None, passed: list[str]) -> Listing:
     environment = set_of(config)
+    if config == "imagenet_ood":
+        names = None if file_list is None else _read_list(file_list, of_21k=True)
+        wnids = set(OOD_CLASSES) if names is None else {name.partition("/")[0] for name in names}
+        of_wnids = stored_pictures(
+            place, enter=lambda name: not WNID.fullmatch(name) or name in wnids, within=within, passed=passed
+        )
+        return _imagenet_ood(place, (stored for stored in of_wnids if stored.wnid in wnids), names, wnids)
     published = SETS[environment].images if environment == config else 50_000
-    pictures = list(stored_pictures(place, enter=entering(config)))
+    pictures = list(stored_pictures(place, enter=entering(config), within=within, passed=passed))
     if environment == "openimage_o":
         return _openimage_o(place, pictures, file_list)
     if environment == "imagenet_1k" and not all(stored.wnid for stored in pictures):
@@ -60,9 +74,16 @@ def list_pictures(config: str, place: Path, file_list: Path | None) -> Listing:
     return _of_known_classes(environment, place, pictures, published, "images")
 
 
-def list_training_pictures(place: Path) -> Listing:
-    """The pictures of ImageNet-1K's split `train`."""
-    return _of_known_classes("imagenet_1k", place, stored_pictures(place), 1_281_167, "training images")
+def list_training_pictures(place: Path, *, within: Path | None = None) -> Listing:
+    """The pictures of ImageNet-1K's split `train`; see `list_pictures`."""
+    passed: list[str] = []
+    pictures = stored_pictures(place, within=within, passed=passed)
+    listing = _of_known_classes("imagenet_1k", place, pictures, 1_281_167, "training images")
+    return listing._replace(gaps=[*listing.gaps, *_links(passed)])
+
+
+def _links(passed: Sequence[str]) -> list[str]:
+    return [f"{len(passed):,} links or devices in archives are passed over: {_shortened(passed)}"] if passed else []
 
 
 def _is_corrupted(stored: Stored) -> bool:
@@ -86,11 +107,8 @@ def _of_known_classes(environment: str, place: Path, pictures: Iterable[Stored],
     return Listing(pictures, [f"partial: {n:,} of {of:,} {what}" for n, of, what in counts if n != of])
 
 
-def _imagenet_ood(place: Path, file_list: Path | None) -> Listing:
-    listed = None if file_list is None else _read_list(file_list, of_21k=True)
-    wnids = set(OOD_CLASSES) if listed is None else {name.partition("/")[0] for name in listed}
-    pictures = stored_pictures(place, enter=lambda name: not WNID.fullmatch(name) or name in wnids)
-    named = _by_name("imagenet_ood", place, (stored for stored in pictures if stored.wnid in wnids))
+def _imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str] | None, wnids: set[str]) -> Listing:
+    named = _by_name("imagenet_ood", place, pictures)
     named = {name: stored for name, stored in named.items() if _OF_21K.fullmatch(name)}
     if listed is None:
         classes = len({stored.wnid for stored in named.values()})
@@ -134,9 +152,9 @@ def _by_name(environment: str, place: Path, pictures: Iterable[Stored]) -> dict[
 
 def _read_list(file: Path, *, of_21k: bool) -> list[str]:
     """The names of a list, in its order; of OpenImage-O only what follows the last slash, and a label is left out."""
-    if not file.is_file():
+    if not file.exists():
         raise OochubError(f"There is no file list at {file}. It names one file a line.")
-    lines = [line.strip() for line in file.read_text("utf-8").splitlines()]
+    lines = [line.strip() for line in read_lines(file)]
     names: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line:

@@ -3,10 +3,11 @@
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from oochub.builders.sources.imagenet import Enter, Stored, codec_and_size
+from oochub.builders.sources.imagenet import Enter, codec_and_size
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_wnids import LABELS
+from oochub.builders.sources.stored import Stored
 
 CORRUPTIONS = (
     *("gaussian_noise", "shot_noise", "impulse_noise"),
@@ -92,13 +93,13 @@ def published_name(environment: str, stored: Stored) -> str:
     return path.name
 
 
-def columns_of(environment: str, stored: Stored, place: Path) -> dict[str, Any]:
-    """Every column of a picture, its bytes read from below `place`.
+def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | None = None) -> dict[str, Any]:
+    """Every column of a picture, its bytes read from below `place`; no link leads out of `within`, where it is given.
 
     Raises:
-        OochubError: The bytes are missing, cut off or not a picture; the file is named.
+        OochubError: The bytes are missing, cut off or not a picture, or lie outside `within`; the file is named.
     """
-    data = stored.read(place)
+    data = stored.read(place, within=within)
     name = published_name(environment, stored)
     codec, width, height = codec_and_size(data, f"{stored.name} in {place / stored.archive}")
     file, label = PurePosixPath(name), LABELS.get(stored.wnid, -1)

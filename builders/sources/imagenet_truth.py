@@ -1,12 +1,21 @@
 """Reads which class each validation image of ImageNet-1K has, where they lie in one folder as published."""
 
+import csv
+import io
+import struct
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from oochub.builders.sources.stored import WNID
 from oochub.errors import OochubError
+from oochub.reading import read_bytes, read_lines, read_text
 
 SOLUTION = "LOC_val_solution.csv"
 DEVKIT = "ILSVRC2012_devkit_t12"
+_AGAIN = "Download it again."
+_UNREADABLE = (LookupError, ValueError, TypeError, OSError, EOFError, NotImplementedError, OverflowError, MemoryError,
+               struct.error, zlib.error)  # fmt: skip
 
 
 def validation_wnids(place: Path) -> Mapping[str, str]:
@@ -31,27 +40,35 @@ def validation_wnids(place: Path) -> Mapping[str, str]:
 
 
 def _of_solution(file: Path) -> dict[str, str]:
-    import pandas as pd
-
+    lines = csv.DictReader(read_lines(file))
+    wnids: dict[str, str] = {}
     try:
-        table = pd.read_csv(file, usecols=["ImageId", "PredictionString"], dtype=str)
-        wnids = table["PredictionString"].str.split().str[0]  # the class of the first box; an image has one class
-        return dict(zip(table["ImageId"], wnids, strict=True))
-    except (ValueError, OSError) as error:
-        raise OochubError(f"{file} is not the solution of the Kaggle challenge ({error}).") from error
+        if not {"ImageId", "PredictionString"} <= set(lines.fieldnames or ()):
+            raise OochubError(f"{file} is not the solution of the Kaggle challenge: it has no ImageId. {_AGAIN}")
+        for line in lines:
+            image, boxes = line["ImageId"], (line["PredictionString"] or "").split()
+            if not image or not boxes or not WNID.fullmatch(boxes[0]):  # an image has one class, that of its first box
+                raise OochubError(f"{file}, line {lines.line_num}: expected an image and its class. {_AGAIN}")
+            if wnids.setdefault(image, boxes[0]) != boxes[0]:
+                raise OochubError(f"{file}, line {lines.line_num}: {image} has a second class. {_AGAIN}")
+    except csv.Error as error:
+        raise OochubError(f"{file}, line {lines.line_num}: {error}. {_AGAIN}") from error
+    return wnids
 
 
 def _of_devkit(folder: Path) -> dict[str, str]:
     from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
 
+    # numbers 1 to 1,000 of the devkit's own order, which is not that of the labels
+    numbers = read_text(folder / "ILSVRC2012_validation_ground_truth.txt").split()
+    content = read_bytes(folder / "meta.mat")
     try:
-        # numbers 1 to 1,000 of the devkit's own order, which is not that of the labels
-        numbers = (folder / "ILSVRC2012_validation_ground_truth.txt").read_text("utf-8").split()
-        synsets = loadmat(folder / "meta.mat", squeeze_me=True)["synsets"]
+        synsets = loadmat(io.BytesIO(content), squeeze_me=True)["synsets"]
         wnids = {str(int(synset["ILSVRC2012_ID"])): str(synset["WNID"]) for synset in synsets}
         return {f"ILSVRC2012_val_{k:08}": wnids[number] for k, number in enumerate(numbers, 1)}
-    except (KeyError, ValueError, OSError) as error:
+    except (*_UNREADABLE, MatReadError) as error:
         raise OochubError(
             f"{folder} is not the data folder of ILSVRC2012's devkit: {error}. It holds "
-            "ILSVRC2012_validation_ground_truth.txt and meta.mat."
+            f"ILSVRC2012_validation_ground_truth.txt and meta.mat. {_AGAIN}"
         ) from error

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from oochub.errors import OochubError
+from oochub.reading import read_bytes
 
 _FILE = "data.noun"
 _VERSION = re.compile(r"WordNet (\d+\.\d+) Copyright")
@@ -117,7 +118,7 @@ def read_wordnet(place: str | Path) -> WordNet:
     """
     path = Path(place).expanduser()
     file = path / _FILE if path.is_dir() else path
-    if not file.is_file():
+    if not file.exists():
         raise OochubError(
             f"There is no {_FILE} at {place}. Debian and Ubuntu have it: `apt-get install wordnet-base` puts it in "
             "/usr/share/wordnet. Without it the facts that come with oochub are used."
@@ -125,17 +126,17 @@ def read_wordnet(place: str | Path) -> WordNet:
     lemmas: dict[str, tuple[str, ...]] = {}
     hypernyms: dict[str, tuple[str, ...]] = {}
     version = ""
-    with file.open(encoding="latin-1") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.startswith("  "):
-                match = _VERSION.search(line)
-                version = match[1] if match else version
-                continue
-            try:
-                wnid, words, above = _synset(line)
-            except (ValueError, IndexError) as error:
-                raise OochubError(f"{file}, line {number}: not a synset of WordNet. Install the file again.") from error
-            lemmas[wnid], hypernyms[wnid] = words, above
+    lines = read_bytes(file).decode("latin-1").removesuffix("\n").split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.startswith("  "):
+            match = _VERSION.search(line)
+            version = match[1] if match else version
+            continue
+        try:
+            wnid, words, above = _synset(line)
+        except (ValueError, IndexError) as error:
+            raise OochubError(f"{file}, line {number}: not a synset of WordNet. Install the file again.") from error
+        lemmas[wnid], hypernyms[wnid] = words, above
     if version != "3.0":
         raise OochubError(
             f"{file} is {f'WordNet {version}' if version else 'not the nouns of WordNet'}. ImageNet's wnids are places "

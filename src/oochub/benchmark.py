@@ -37,8 +37,11 @@ class RawFile:
 
     def find(self, folder: Path) -> Path | None:
         """Where the file lies in `folder`; None where it does not."""
-        places = (folder / place for place in (self.path, self.also) if place)
-        return next((place for place in places if place.exists()), None)
+        for path in filter(None, (self.path, self.also)):
+            place = folder / path
+            if place.is_dir() if path.endswith("/") else place.exists():
+                return place
+        return None
 
 
 def context_of_group(row: Mapping[str, Any], facts: BuildFacts) -> str:

@@ -4,6 +4,8 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,11 +19,23 @@ from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.files import scratch_folder
+from oochub.picture_file import check_inside, read_picture
 
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
 _LONGEST_FOLDER = 88  # bytes: a socket's whole path may have 107
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
 _TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
+
+
+@dataclass
+class BenchmarkConfig(datasets.BuilderConfig):  # type: ignore[misc]
+    """The option that every benchmark of pictures has.
+
+    Attributes:
+        follow_links: Read what links lead to outside the raw folder, as in a snapshot of the Hub.
+    """
+
+    follow_links: bool = False
 
 
 class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
@@ -41,6 +55,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """
 
     BENCHMARK: ClassVar[Benchmark]
+    BUILDER_CONFIG_CLASS = BenchmarkConfig
 
     def __init__(
         self,
@@ -98,8 +113,9 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             return code  # said again, with the folder tree, when the data are needed
         digest = hashlib.sha256(code.encode())
         for path in sorted(self._watched(folder)):
-            state = path.stat()
-            digest.update(f"{path.relative_to(folder)} {state.st_size} {state.st_mtime_ns}\n".encode())
+            state = path.stat() if path.exists() else path.lstat()  # a link to nothing is said when it is read
+            name = os.fsencode(path.relative_to(folder))
+            digest.update(name + f" {state.st_size} {state.st_mtime_ns}\n".encode())
         return digest.hexdigest()
 
     def _watched(self, folder: Path) -> Iterable[Path]:
@@ -107,8 +123,21 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return [path for raw in self.declaration.raw_files if (path := raw.find(folder)) is not None]
 
     def _folder(self) -> Path:
-        """The checked raw folder."""
-        return data_folder(self.declaration, self.config.data_dir)
+        """The checked raw folder; what of it is a folder of pictures is no link that leads out of it."""
+        folder = data_folder(self.declaration, self.config.data_dir)
+        for raw in self.declaration.raw_files if self._within else ():
+            place = raw.find(folder)
+            if raw.required and raw.path.endswith("/") and place is not None:
+                check_inside(place, root=folder)
+        return folder
+
+    @cached_property
+    def _within(self) -> Path | None:
+        """The folder that no link may lead out of; None where links are followed."""
+        follows = getattr(self.config, "follow_links", False)  # a plug-in may have a config class of its own
+        if not isinstance(follows, bool):
+            raise OochubError(f"follow_links is True or False, got {follows!r}.")
+        return None if follows else data_folder(self.declaration, self.config.data_dir)
 
     def _generate_tables(self, root: Path, shards: list[list[dict[str, Any]]]) -> Iterator[tuple[Key, pa.Table]]:
         # Whole tables: encoding row by row costs as much as reading and writing the pictures.
@@ -127,7 +156,12 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
         """The columns of a row of a shard by name, pictures as their bytes; overridden where rows are no mappings."""
         pictures = [name for name, feature in self.info.features.items() if isinstance(feature, datasets.Image)]
-        return {**row, **{name: _picture(root / row["file"]) for name in pictures}}
+        return {**row, **{name: self._picture(root / row["file"]) for name in pictures}}
+
+    def _picture(self, file: Path) -> dict[str, Any]:
+        """The untouched bytes: an opened picture would leave only its path in the Arrow file."""
+        content = read_picture(file, root=self._within or file.parent, follow_links=self._within is None)
+        return {"bytes": content, "path": file.name}
 
     def _record(self, notes: Iterable[str], facts: BuildFacts) -> BuildRecord:
         """Writes what the build found into the dataset's description and returns it."""
@@ -183,14 +217,6 @@ def _swept_sockets() -> Iterator[None]:
             yield
         finally:
             settings["tempdir"] = earlier
-
-
-def _picture(file: Path) -> dict[str, Any]:
-    """The untouched bytes: an opened picture would leave only its path in the Arrow file."""
-    data = file.read_bytes()
-    if not data:
-        raise OochubError(f"{file} is empty. Unpack it again from its archive.")
-    return {"bytes": data, "path": file.name}
 
 
 def _holds_names(feature: Any, values: list[Any]) -> bool:

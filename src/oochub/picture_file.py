@@ -76,15 +76,24 @@ def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = Fal
     """
     path = Path(file)
     if not follow_links:
-        real = _real(path)
-        if not real.is_relative_to(_real_folder(str(root))):
-            raise OochubError(f"{path} is a link that leads out of {root}, to {real}: it is not read. {_FOLLOW}.")
+        check_inside(path, root=root)
     content = read_bytes(path)
     if not content:
         raise OochubError(f"{path} is empty. Unpack it again from its archive.")
     if not content.startswith(_BEGINNINGS):
         raise OochubError(_no_picture(str(path), content))
     return content
+
+
+def check_inside(path: Path, *, root: Path | str) -> None:
+    """Checks that a file or folder of a raw folder lies in it, wherever its links lead.
+
+    Raises:
+        OochubError: It lies outside `root`, or its links lead in a circle.
+    """
+    real = _real(path)
+    if not real.is_relative_to(_real_folder(str(root))):
+        raise OochubError(f"{path} is a link that leads out of {root}, to {real}: it is not read. {_FOLLOW}.")
 
 
 def _real(path: Path) -> Path:

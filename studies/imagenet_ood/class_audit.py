@@ -14,6 +14,7 @@ from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.builders.sources.wordnet import read_wordnet
 from oochub.errors import OochubError, unknown_name
+from oochub.reading import read_text
 from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, ClassPool
 from oochub.studies.imagenet_ood.wordnet_facts import imagenet_21k_p, wordnet_facts
 
@@ -89,9 +90,9 @@ def _candidates(candidates: str | Path | Iterable[str]) -> list[str]:
         return list(imagenet_21k_p(str(candidates)))
     if isinstance(candidates, str | Path):
         file = Path(candidates).expanduser()
-        if not file.is_file():
+        if not file.exists():
             raise OochubError(f"Candidates are {' or '.join(_POOLS)}, or a file with a wnid a line; got {candidates}.")
-        candidates = file.read_text("utf-8").split()
+        candidates = read_text(file).split()
     wnids = list(candidates)
     wrong = [wnid for wnid in wnids if not _WNID.fullmatch(wnid)]
     if wrong or not wnids:

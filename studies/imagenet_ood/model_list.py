@@ -53,7 +53,7 @@ def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]
         path = Path(models).expanduser()
         if path.suffix in _LISTS and not path.exists():
             raise OochubError(f"No list of models at {path}. Write one: a model folder or Hub id a line.")
-        if not path.is_file():
+        if not path.exists() or path.is_dir():
             return _models([("", str(models))])
         lines = [
             (f"line {number}: ", line.partition("#")[0].strip()) for number, line in enumerate(read_lines(path), 1)

@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -152,6 +151,7 @@ def _pictures(data: Any, ids: Sequence[str], what: str) -> dict[str, str]:
     import datasets
     from tqdm import tqdm
 
+    from oochub.inputs.pictures.picture_batches import picture_bytes
     from oochub.inputs.pictures.preprocessing import decode
 
     parts = list(data.values()) if isinstance(data, Mapping) else [data]
@@ -171,11 +171,8 @@ def _pictures(data: Any, ids: Sequence[str], what: str) -> dict[str, str]:
     raw = [part.select_columns(["image"]).cast_column("image", datasets.Image(decode=False)) for part in parts]
     for example in tqdm(wanted, desc=f"{what} pictures", unit="img", delay=2, disable=None):
         number, row = row_of[example]
-        stored = raw[number][row]["image"]
-        if stored is None or (stored["bytes"] is None and not Path(stored["path"] or "").is_file()):
-            raise OochubError(f"{what} image {example}: there is no picture. Build the data again.")
-        content = stored["bytes"] if stored["bytes"] is not None else Path(stored["path"]).read_bytes()
-        picture = decode(content, f"{what} image {example}")
+        where = f"{what} image {example}"
+        picture = decode(picture_bytes(raw[number][row]["image"], where), where)
         picture.thumbnail((_EDGE, _EDGE))
         file = io.BytesIO()
         picture.save(file, "JPEG", quality=80)

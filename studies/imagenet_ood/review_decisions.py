@@ -1,6 +1,7 @@
 """What a reviewer decided on images and classes: read and checked, merged by time, and turned into a list to keep."""
 
 import csv
+import io
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from oochub.artifacts import CSV
 from oochub.errors import OochubError
 from oochub.files import written_whole
 from oochub.prediction.predictions import Predictions
+from oochub.reading import read_text
 
 _ALLOWED = {"image": ("keep", "drop", "open"), "class": ("drop", "open")}
 
@@ -47,11 +49,11 @@ def read_decisions(path: str | Path) -> Decisions:
     'drop'
     """
     file = Path(path).expanduser()
-    if not file.is_file():
+    if not file.exists():
         raise OochubError(f"There are no decisions at {file}. The page of `oochub review` saves them there.")
     decisions: dict[tuple[str, str], Decision] = {}
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        rows = csv.reader(lines)
+    rows = csv.reader(io.StringIO(read_text(file), newline=""))
+    try:
         if tuple(next(rows, ())) != Decision._fields:
             raise OochubError(f"{file} is no file of decisions: its first line must be {','.join(Decision._fields)}.")
         for row in filter(None, rows):
@@ -60,6 +62,8 @@ def read_decisions(path: str | Path) -> Decisions:
             if (decision.scope, decision.id) in decisions:
                 raise OochubError(f"{where}: a second decision on {decision.scope} {decision.id}. Keep one of them.")
             decisions[decision.scope, decision.id] = decision
+    except csv.Error as error:
+        raise OochubError(f"{file}, line {rows.line_num}: {error}. Save the page's decisions again.") from error
     return decisions
 
 
@@ -71,12 +75,13 @@ def _checked(row: list[str], where: str) -> Decision:
         allowed = "; ".join(f"{scope}: {', '.join(words)}" for scope, words in _ALLOWED.items())
         raise OochubError(f"{where}: no decision {decision.decision!r} on {decision.scope!r}. Allowed are {allowed}.")
     try:
-        time = datetime.fromisoformat(decision.at)
-    except ValueError:
-        time = datetime.min
-    if time.tzinfo is None:
+        written = datetime.fromisoformat(decision.at)
+        time = written.astimezone(UTC) if written.tzinfo else None
+    except (ValueError, OverflowError):  # no time, or one that is beyond the years 1 to 9999 in UTC
+        time = None
+    if time is None:
         raise OochubError(f"{where}: {decision.at!r} is no time with a time zone, as 2026-01-31T12:00:00Z.")
-    return decision._replace(at=time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+    return decision._replace(at=time.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
 def merged(parts: Iterable[Decisions]) -> Decisions:

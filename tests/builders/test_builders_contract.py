@@ -5,6 +5,7 @@ edited here. Each failure says which rule is broken and what to do.
 """
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -195,6 +196,24 @@ def test_pictures_are_the_source_bytes(tried, data, folder):
         pytest.skip("rows without pictures")
     found = _source(data, folder)
     assert found, f"{'/'.join(tried)}: no file holds the first picture's bytes; builders never encode pictures anew"
+
+
+def test_no_link_leads_out_of_the_folder(tried, data, folder, tmp_path):
+    """A picture that lies elsewhere is refused, and read with follow_links=True; planted: a builder that reads it."""
+    source = _source(data, folder)
+    if source is None:
+        pytest.skip("rows without pictures")
+    raw = tmp_path / tried[0]
+    shutil.copytree(folder, raw, copy_function=os.link)
+    place = raw / source.relative_to(folder)
+    place.unlink()
+    place.symlink_to(source)
+    with pytest.raises(oochub.OochubError, match="is a link that leads out of") as error:
+        load_dataset(*tried, data_dir=raw)
+    assert place.name in str(error.value), f"{'/'.join(tried)}: the message must name the picture"
+    followed = load_dataset(*tried, data_dir=raw, follow_links=True)
+    same = all(_digest(followed[split]) == _digest(part) for split, part in data.items())
+    assert same, f"{'/'.join(tried)}: follow_links=True must give the rows of the files that the links lead to"
 
 
 def test_environment_variable_gives_the_folder(tried, folder, monkeypatch, tmp_path):

@@ -17,6 +17,9 @@ def build(
         Path | None, typer.Option(callback=writes(REPOSITORY), help="The folder of the Parquet repository.")
     ] = None,
     data_dir: DataDir = None,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Read pictures that links lead to outside the raw folder.")
+    ] = False,
     option: Options = None,
     num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
     audit: Annotated[
@@ -45,7 +48,7 @@ def build(
     if audit is not None:
         written |= _audited(benchmark, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
     if out is not None:
-        options = parse_options(option or [])
+        options = parse_options(option or []) | ({"follow_links": True} if follow_links else {})
         path = parquet_repository(benchmark, out, data_dir=data_dir, options=options, num_proc=num_proc)
         written["repository"] = str(path)
     done(written, as_json)

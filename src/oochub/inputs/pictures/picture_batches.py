@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
 from oochub.inputs.pictures.preprocessing import Preprocessing
+from oochub.reading import read_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -178,16 +179,14 @@ def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
     >>> picture_bytes({"bytes": b"abc", "path": None}, "row 0")
     b'abc'
     """
-    if picture is None:
+    if picture is None or (picture["bytes"] is None and not picture["path"]):
         raise OochubError(f"{where}: there is no picture. Drop the row or build the data again.")
     if picture["bytes"] is not None:
         return bytes(picture["bytes"])
     try:
-        return Path(picture["path"]).read_bytes()
-    except OSError as error:
-        raise OochubError(
-            f"{where}: {picture['path']} cannot be read ({error.strerror}). Build the data again."
-        ) from error
+        return read_bytes(picture["path"])
+    except OochubError as error:
+        raise OochubError(f"{where}: {error}") from error
 
 
 def _undecoded(dataset: Any) -> Any:

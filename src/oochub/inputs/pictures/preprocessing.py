@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import struct
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -282,7 +283,7 @@ def _opened(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int]
         if picture.mode.startswith("I;16"):  # convert() would cut off at 255
             picture = Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
         return (height, width), picture if picture.mode == "RGB" else picture.convert("RGB")
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, EOFError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
         raise OochubError(
             f"{where}: the picture cannot be read ({error}). Fetch the file again; a cut-off picture is never used."
         ) from error
