@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
 from oochub.stats.softmax_summary import softmax_summary
@@ -109,7 +109,7 @@ def _checked(first: Sequence[Predictions], only: str | None, kinds: Sequence[str
         raise OochubError(
             f"Hard and easy positives are of a binary task; these predictions tell {len(classes)} classes apart "
             f"({', '.join(classes[:4])}, ...). Of predictions of nooch/all take one task: "
-            'oochub.task(predictions, "ce_car"), or --task ce_car.'
+            + either('oochub.task(predictions, "ce_car").', "--task ce_car.")
         )
     if only is not None and only not in _CRITERIA:
         raise unknown_name("criterion of NOOCH", only, _CRITERIA)
@@ -127,8 +127,8 @@ def _names(models: Sequence[Predictions], given: Sequence[str] | None) -> list[s
         raise OochubError(f"There are {len(models)} models, and {len(names)} names for them: {', '.join(names)}.")
     if len(set(names)) < len(names):
         raise OochubError(
-            f"Two models have one name: {', '.join(names)}. Name each: names=[...], on the command line --name, "
-            "once for each model in their order."
+            f"Two models have one name: {', '.join(names)}. Name each with "
+            f"{either('names=[...]', '--name')}, once for each model in their order."
         )
     return [wording.name(name) for name in names]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub.data.scenes import Scenes
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 
 Side = Literal["positive", "negative"]
 SIDES: tuple[Side, Side] = ("positive", "negative")
@@ -58,8 +58,8 @@ def by_similarity(scenes: Scenes, side: str) -> tuple[NDArray[np.bool_], NDArray
     """
     if scenes.similarity is None:
         raise OochubError(
-            "These scenes have no gist similarity. Build nooch/all with an encoder: --option encoder=NAME "
-            "(encoder=NAME of load_dataset)."
+            "These scenes have no gist similarity. Build nooch/all with an encoder: "
+            f"{either('encoder=NAME of load_dataset', '--option encoder=NAME')}."
         )
     pairs = on_side(scenes, side) & ~np.isnan(scenes.similarity)
     if not pairs.any():

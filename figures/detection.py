@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
 from oochub.report import numbers, theme, wording
 from oochub.report.detector_words import detection_pairs, goal_estimate
@@ -39,7 +39,8 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     pairs = detection_pairs(report)
     if not pairs:
         raise OochubError(
-            "This report has no detectors. Evaluate with detectors=[...] (--detector), or plot another kind."
+            f"This report has no detectors. Evaluate with {either('detectors=[...]', '--detector')}, or plot "
+            "another kind."
         )
     ax = axes(ax, 7.0, 1.2 + 0.42 * sum(len(pair.rows) + 1 for pair in pairs))
     y, names = 0, {}

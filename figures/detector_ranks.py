@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import inside_part, outside_part, scored_by
 from oochub.figures._detector_comparison import rank_comparison
@@ -72,7 +72,8 @@ def detector_ranks(
     baseline = scored_by(scored_sets, against)
     key = scored_by(scored_sets, detector, but=baseline)
     if key == baseline:
-        raise OochubError(f"Ranks are compared of two detectors, got {key} twice. Name another: detector=, --detector.")
+        other = either("detector=", "--detector")
+        raise OochubError(f"Ranks are compared of two detectors, got {key} twice. Name another with {other}.")
     known, new = inside_part(scored_sets, inside), outside_part(scored_sets, outside)
     score, base = (
         np.concatenate([part.scored.scores[name][part.rows] for part in (known, new)]) for name in (key, baseline)

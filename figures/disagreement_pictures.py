@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import scored_by, set_parts
 from oochub.figures._picture_grid import Picture, picture_grid
@@ -74,7 +74,8 @@ def disagreement_pictures(
     baseline = scored_by(scored_sets, against)
     key = scored_by(scored_sets, detector, but=baseline)
     if key == baseline:
-        raise OochubError(f"Two detectors disagree, got {key} twice. Name another: detector=, --detector.")
+        other = either("detector=", "--detector")
+        raise OochubError(f"Two detectors disagree, got {key} twice. Name another with {other}.")
     if columns < 1:
         raise OochubError(f"columns is a whole number of 1 or more, got {columns}.")
     parts = set_parts(scored_sets)

@@ -12,7 +12,7 @@ import typer
 
 from oochub import catalog
 from oochub.commands._options import out_console
-from oochub.errors import OochubError
+from oochub.errors import OochubError, speaking_shell
 
 
 class _Commands(typer.core.TyperGroup):
@@ -83,7 +83,8 @@ def _checked(command: Callable[..., None]) -> Callable[..., None]:
         for name, value in given.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise OochubError(f"--{name.replace('_', '-')} must be a finite number, got {value}.")
-        command(**given)
+        with speaking_shell():
+            command(**given)
 
     return run
 

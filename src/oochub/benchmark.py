@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.build_record import BuildFacts
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
@@ -199,7 +199,7 @@ def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
     root = os.environ.get("OOCHUB_DATA")
     if data_dir is None and root is None:
         raise OochubError(
-            f"{benchmark.title} needs its raw files. Pass data_dir=FOLDER (--data-dir FOLDER on the command line), "
+            f"{benchmark.title} needs its raw files. Give {either('data_dir=FOLDER', '--data-dir FOLDER')}, "
             f"or set OOCHUB_DATA to a folder that holds {benchmark.name}/. The folder must look like this:\n"
             f"{benchmark.tree()}\n`oochub show benchmark {benchmark.name}` says where to get each file."
         )

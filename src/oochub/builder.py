@@ -17,7 +17,7 @@ from datasets.exceptions import DatasetGenerationError
 
 from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import BuildFacts, BuildRecord
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.files import scratch_folder
 from oochub.picture_file import check_inside, read_picture
 
@@ -98,7 +98,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             shown = ", ".join(allowed[:12]) + (f", ... ({len(allowed)} in all)" if len(allowed) > 12 else "")
             raise OochubError(
                 f"Config name is missing: {benchmark} has several configs. Pick one, for example "
-                f'load_dataset("{benchmark}", "{allowed[0]}"). Allowed: {shown}.'
+                + either(f'load_dataset("{benchmark}", "{allowed[0]}")', f"{benchmark}/{allowed[0]}")
+                + f". Allowed: {shown}."
             )
         if name not in allowed:
             hint = f"`oochub show benchmark {benchmark}` says what they are."
@@ -190,7 +191,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 if isinstance(cause, OSError):
                     raise OochubError(
                         f"{self.BENCHMARK.name} could not be built in {self._output_dir}: {cause}. Nothing is half-"
-                        "written. Make room, or choose another place with cache_dir= or HF_DATASETS_CACHE."
+                        f"written. Make room, or choose another place with {either('cache_dir= or ', '')}"
+                        "HF_DATASETS_CACHE."
                     ) from error
             raise
         self._check_rows()

@@ -1,6 +1,7 @@
 """Errors that the user can fix: what is wrong, what is allowed, what was given, what to do next."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 _LISTED = 48  # names; of more the near ones are shown, and how many there are
@@ -16,6 +17,32 @@ class OochubError(ValueError):
 
 class OochubWarning(UserWarning):
     """What the user should know of a result that is right all the same; the command line says it on stderr."""
+
+
+_speaker = {"shell": False}
+
+
+@contextmanager
+def speaking_shell() -> Iterator[None]:
+    """Errors that are made in the block speak of commands and options, not of Python's functions and arguments."""
+    before = _speaker["shell"]
+    _speaker["shell"] = True
+    try:
+        yield
+    finally:
+        _speaker["shell"] = before
+
+
+def either(python: str, shell: str) -> str:
+    """The words of a message for who reads it: a caller from Python, or somebody at the command line.
+
+    >>> either("splits=", "--split")
+    'splits='
+    >>> with speaking_shell():
+    ...     either("splits=", "--split")
+    '--split'
+    """
+    return shell if _speaker["shell"] else python
 
 
 def unknown_name(kind: str, name: str, allowed: Iterable[str], hint: str = "") -> OochubError:

@@ -113,11 +113,8 @@ def _models(lines: Iterable[tuple[str, str]], file: str = "") -> list[StudiedMod
         model = StudiedModel(_name(line), line)
         if model.name in models:
             other = models[model.name].source
-            fault = (
-                f"{line} is named twice" if other == line else f"{line} and {other} would share one folder: rename one"
-            )
-        if fault is not None:
-            wrong.append(f"{where}{fault}")
+            shared = f"{line} and {other} would share one folder: rename one"
+            wrong.append(f"{where}{f'{line} is named twice' if other == line else shared}")
         models.setdefault(model.name, model)
     _refuse(wrong, file)
     return list(models.values())

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from oochub.builders.imagenet_ood import ImagenetOod
 from oochub.builders.sources.imagenet_sets import SETS, set_of
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.detector_differences import BASELINE, GOALS
 from oochub.evaluation.detector_scores import detector_key, made_detector
 from oochub.evaluation.present_classes import Classes, check_classes
@@ -171,7 +171,8 @@ def make_plan(
             f"got {random} copies and the tables {', '.join(names)}."
         )
     if sets is not None and pairs is not None:
-        raise OochubError("pairs= (--pair) names its sets: leave out sets= (--image-set).")
+        named, left_out = either("pairs=", "--pair"), either("sets=", "--image-set")
+        raise OochubError(f"{named} names its sets: leave out {left_out}.")
     keys = None if detectors is None else list(dict.fromkeys(detector_key(made_detector(each)) for each in detectors))
     set_names = None if sets is None else list(dict.fromkeys(sets))
     own_pairs = None if pairs is None else [(inside, outside) for inside, outside in dict.fromkeys(pairs)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub.artifacts import STUDY
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import made_detector
 from oochub.evaluation.present_classes import Classes
 from oochub.files import check_writable, sole_writer, written_whole
@@ -173,7 +173,7 @@ def _given_reference(
 ) -> Path | None:
     """A file of predictions to fit on; None where it is to be predicted."""
     if rows is not None and rows < 1:
-        raise OochubError(f"reference_rows (--reference-rows) must be 1 or more, got {rows}.")
+        raise OochubError(f"{either('reference_rows', '--reference-rows')} must be 1 or more, got {rows}.")
     if reference is None or Path(reference).suffix != ".parquet":
         return None
     if len(listed) > 1 or plan.random or rows is not None:

@@ -26,6 +26,7 @@ PAIRS = [
     for parameter in command.params
     if parameter.multiple and "key=value" in (parameter.help or "")
 ]
+SUFFIXES = {"evaluate": ".json", "gallery": ".png", "suite": ".csv"}  # of what a command writes
 
 
 def required(name: str, but: str = "") -> list[str]:
@@ -33,7 +34,8 @@ def required(name: str, but: str = "") -> list[str]:
     words = []
     for parameter in COMMANDS[name].params:
         if parameter.required and but not in parameter.opts:
-            given = "nowhere.parquet" if parameter.name != "benchmark" else "spawrious/o2o_easy"
+            file = f"nowhere{SUFFIXES.get(name, '.parquet')}"
+            given = file if parameter.name != "benchmark" else "spawrious/o2o_easy"
             words += [given] if parameter.param_type_name == "argument" else [parameter.opts[0], given]
     return words
 

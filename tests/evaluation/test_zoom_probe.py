@@ -148,7 +148,7 @@ def test_undefined_is_said():
 def test_what_lacks_is_said():
     inside, ood = _by_hand()
     bare = Predictions(inside.table.drop_columns(["zoom_logits"]), inside.metadata)
-    with pytest.raises(oochub.OochubError, match=r"zoom=1\.2 \(--zoom 1\.2\)"):
+    with pytest.raises(oochub.OochubError, match=r"Predict with zoom=1\.2\."):
         oochub.evaluate([bare, ood], detectors=["msp"], probes=["zoom"])
     with pytest.raises(oochub.OochubError, match="No probe named 'zom'"):
         oochub.evaluate([inside, ood], detectors=["msp"], probes=["zom"])

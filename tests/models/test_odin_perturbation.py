@@ -138,9 +138,9 @@ def test_the_detector_reads_only_what_was_made_for_it(tmp_path):
     assert to_json([row.metrics for row in again]) == to_json([report.detection[1].metrics])
     with pytest.raises(oochub.OochubError, match=r"epsilon 0\.002, but .* inside were made with epsilon=0\.0014.*odin"):
         oochub.evaluate(sets, detectors=["odin:epsilon=0.002"])
-    with pytest.raises(oochub.OochubError, match=r"temperature 10, but .* temperature=1000.*--odin-temperature 10"):
+    with pytest.raises(oochub.OochubError, match=r"temperature 10, but .* temperature=1000.*odin_temperature=10"):
         oochub.evaluate(sets, detectors=["odin:epsilon=0.0014,temperature=10"])
-    with pytest.raises(oochub.OochubError, match=r"lack\. Predict with odin=0\.0014 \(--odin 0\.0014\)"):
+    with pytest.raises(oochub.OochubError, match=r"lack\. Predict with odin=0\.0014, or"):
         oochub.evaluate(_sets(None), detectors=["odin:epsilon=0.0014"])
     silent = [Predictions(one.table, replace(one.metadata, odin=None)) for one in sets]
     with pytest.raises(oochub.OochubError, match="settings that they do not say"):

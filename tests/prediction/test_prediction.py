@@ -182,5 +182,5 @@ def test_refused_before_the_work(folder, data, tmp_path):
         oochub.predict(_model(), data)
     with pytest.raises(oochub.OochubError, match=r"no column of a kind of input: .*'image' \(pictures\)"):
         oochub.predict(folder, DatasetDict({"test": data["test"].remove_columns("image")}))
-    with pytest.raises(oochub.OochubError, match="give out="):
+    with pytest.raises(oochub.OochubError, match=r"give out, a \.parquet file"):
         oochub.predict(folder, data, features=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from safetensors import SafetensorError
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.files import check_writable, sole_writer, written_whole
 from oochub.reading import read_json
 
@@ -222,7 +222,7 @@ class RunFolder:
             raise OochubError(
                 f"{self.path} holds a{' finished' if self._has_recipe else 'n unfinished'} run that differs in "
                 f"{_differences(earlier, self._settings)}. Choose another --out, or "
-                "throw it away with --overwrite (overwrite_output_dir=True)."
+                f"throw it away with {either('overwrite_output_dir=True', '--overwrite')}."
             )
 
 

@@ -8,7 +8,7 @@ import datasets
 from numpy.typing import ArrayLike
 
 from oochub import catalog
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.parameters import check_parameters
 
 MADE = ("challenge", "challenge_value")
@@ -91,8 +91,8 @@ def check_columns(arguments: Arguments, features: Mapping[str, Any], *, replace:
     there = [column for column in MADE if column in features]
     if there and not replace:
         raise OochubError(
-            f"The data set has a column {there[0]!r} already{where}. Ask to replace it (replace=True, --replace), "
-            "or rename it first."
+            f"The data set has a column {there[0]!r} already{where}. Ask to replace it with "
+            f"{either('replace=True', '--replace')}, or rename it first."
         )
 
 

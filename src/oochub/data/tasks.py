@@ -11,7 +11,7 @@ import pyarrow as pa
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.data.with_text_columns import with_text_columns
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.prediction.predictions import Predictions
 
 _OF_ALL = ("labels", "areas", "gist_embedding", "gist_similarity")
@@ -141,7 +141,8 @@ def _check(benchmark: str, config: str, columns: Any) -> None:
     if not known or config != "all" or "labels" not in columns:
         raise OochubError(
             f"{benchmark}/{config} is not a config that holds every task at once. "
-            'Take nooch/all: load_dataset("nooch", "all", data_dir=...), or predictions of it.'
+            + either("Load oochub.load('nooch/all', data_dir=...), or take", "Give")
+            + " predictions of nooch/all."
         )
 
 

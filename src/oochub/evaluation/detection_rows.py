@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub import catalog
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.evaluation.detector_differences import detector_differences
 from oochub.evaluation.detector_scores import ScoredSet, detector_scores, ood_rows, read_head
 from oochub.evaluation.present_classes import Classes
@@ -198,7 +198,9 @@ def chosen_pairs(
         named[str(part.metadata.config)] = part
     for name in (config for pair in wanted or () for config in pair):
         if name not in named:
-            raise OochubError(f"pairs= names {name!r}, and the predictions are of {', '.join(named)}.")
+            raise OochubError(
+                f"{either('pairs=', '--pair')} names {name!r}, and the predictions are of {', '.join(named)}."
+            )
     ood = {name: ood_rows(part) for name, part in named.items()}
     every = [(a, b) for a in named for b in named if not ood[a].all() and ood[b].any()]
     pairs = list(wanted) if wanted is not None else every
@@ -211,6 +213,9 @@ def chosen_pairs(
     if not pairs:
         raise OochubError(
             "Detectors need rows in and out of distribution (column is_ood, or label -1). Give predictions of both: "
-            "oochub.evaluate([id_predictions, ood_predictions], detectors=[...])."
+            + either(
+                "oochub.evaluate([id_predictions, ood_predictions], detectors=[...]).",
+                "oochub evaluate ID.parquet OOD.parquet --detector NAME.",
+            )
         )
     return pairs

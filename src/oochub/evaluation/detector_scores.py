@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError, OochubWarning
+from oochub.errors import OochubError, OochubWarning, either
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers
 from oochub.parameters import check_parameters, parse_value
 from oochub.prediction.predictions import Predictions
@@ -163,8 +163,9 @@ def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDA
     lacking = [name for name in needs if name in ("features", "logits", "label") and reference is None]
     if lacking:
         raise OochubError(
-            f"{detector_name(detector)} is fitted on the training split ({', '.join(lacking)}). Give reference= "
-            "(--reference): predictions of it with features, by `oochub predict ... --split train --features`."
+            f"{detector_name(detector)} is fitted on the training split ({', '.join(lacking)}). Give "
+            f"{either('reference=', '--reference')}: predictions of it with features, by `oochub predict ... --split "
+            "train --features`."
         )
     given: dict[str, Any] = {}
     if reference is not None:
@@ -173,8 +174,9 @@ def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDA
     missing = [name for name in needs if given.get(name) is None]
     if missing:
         raise OochubError(
-            f"{detector_name(detector)} needs {', '.join(missing)}. Predict with features=True (--features), which "
-            "stores the features and, in <predictions>.head.safetensors, the head."
+            f"{detector_name(detector)} needs {', '.join(missing)}. Predict with "
+            f"{either('features=True', '--features')}, which stores the features and, in "
+            "<predictions>.head.safetensors, the head."
         )
     return detector.fit(**{name: given[name] for name in needs})
 
@@ -205,13 +207,13 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     missing = [need for need in detector.score_needs if need not in ("logits", *part.table.column_names)]
     if "odin_logits" in missing:
         raise OochubError(
-            f"{key} needs odin_logits, which the predictions of {config} lack. Predict with odin={detector.epsilon} "
-            f"(--odin {detector.epsilon}), or leave epsilon out."
+            f"{key} needs odin_logits, which the predictions of {config} lack. Predict with "
+            f"{either(f'odin={detector.epsilon}', f'--odin {detector.epsilon}')}, or leave epsilon out."
         )
     if missing:
         raise OochubError(
-            f"{key} needs {', '.join(missing)}, which the predictions of {config} lack. Predict with features=True "
-            "(--features)."
+            f"{key} needs {', '.join(missing)}, which the predictions of {config} lack. Predict with "
+            f"{either('features=True', '--features')}."
         )
     if "odin_logits" not in detector.score_needs:
         return
@@ -219,10 +221,11 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     for name, option in (("epsilon", "odin"), ("temperature", "odin_temperature")):
         wanted = getattr(detector, name)
         if used is None or getattr(used, name) != wanted:
+            asked = either(f"{option}={wanted:g}", f"--{option.replace('_', '-')} {wanted:g}")
             stated = f"{name}={getattr(used, name):g}" if used is not None else "settings that they do not say"
             raise OochubError(
                 f"{key} has {name} {wanted:g}, but the odin_logits of {config} were made with {stated}. Predict with "
-                f"{option}={wanted:g} (--{option.replace('_', '-')} {wanted:g}), or name the detector with theirs."
+                f"{asked}, or name the detector with theirs."
             )
 
 

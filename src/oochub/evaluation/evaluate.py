@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
 from oochub.evaluation.declaration import OWN, declaration, evaluated_benchmark
 from oochub.evaluation.detection_rows import chosen_pairs, detect
@@ -83,7 +83,10 @@ def evaluate(
     """
     detectors, probes = list(detectors or ()), list(probes)
     if not detectors and (reference is not None or pairs is not None or probes):
-        raise OochubError("reference=, pairs= and probes= are read by detectors only: name some with detectors=[...].")
+        read = either("reference=, pairs= and probes=", "--reference, --pair and --probe")
+        raise OochubError(
+            f"{read} are read by detectors only: name some with {either('detectors=[...]', '--detector')}."
+        )
     for name in probes:
         if name not in _PROBES:
             raise unknown_name("probe", name, _PROBES)
@@ -102,7 +105,7 @@ def evaluate(
     if "labels" in predictions.table.column_names and benchmark.task is not None:
         raise OochubError(
             f"{benchmark.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
-            "oochub.evaluate(oochub.task(predictions, 'ce_car')), or `oochub evaluate ... --task ce_car` (or every)."
+            + either("oochub.evaluate(oochub.task(predictions, 'ce_car')).", "--task ce_car; or --task every.")
         )
     chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
     allowed = _allowed(predictions, classes, match)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
 from oochub.stats.estimation import estimate
@@ -68,12 +68,12 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: Evaluated) ->
         raise OochubError(
             f"The metric {name} scores {' or '.join(facts.outputs)}, and these predictions are of the kind {kind}, "
             f"for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. Name such "
-            "metrics with metrics=[...] (--metric on the command line)."
+            f"metrics with {either('metrics=[...]', '--metric')}."
         )
     missing = [argument for argument in arguments(metric, required=True) if argument not in columns]
     if missing:
         why = "two classes make a score" if "score" in missing else f"columns: {', '.join(sorted(columns))}"
         raise OochubError(
             f"The metric {name} needs {', '.join(missing)}, which these predictions lack ({why}). "
-            "Name other metrics with metrics=[...] (--metric on the command line)."
+            f"Name other metrics with {either('metrics=[...]', '--metric')}."
         )

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.weighted_metric import weighted_form, weighted_names
 from oochub.report import wording
 from oochub.report.records import MatchedGap, Stratum
@@ -52,7 +52,8 @@ def check_match(column: str, columns: Mapping[str, Array]) -> None:
     able = [n for n, v in columns.items() if n not in _OF_THE_MODEL and v.ndim == 1 and v.dtype.kind in "biuf"]
     if column not in able:
         if not able:
-            raise OochubError(f"match={column!r}: these predictions have no auxiliary column of numbers to match on.")
+            option = either(f"match={column!r}", f"--match {column}")
+            raise OochubError(f"{option}: these predictions have no auxiliary column of numbers to match on.")
         raise unknown_name("numeric auxiliary column to match on", column, able)
 
 

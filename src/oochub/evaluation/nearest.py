@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import inside_part
 from oochub.prediction.predictions import Predictions
@@ -128,7 +128,8 @@ def _features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -> NDA
         if scored.predictions.features is None:
             raise OochubError(
                 f"The predictions of {scored.name} lack features, by which pictures are near. Predict with "
-                "features=True (--features), or give those of another model: embedding= (--embedding)."
+                f"{either('features=True', '--features')}, or give those of another model with "
+                f"{either('embedding=', '--embedding')}."
             )
         return scored.predictions.features
     parts = [part for part in embedding if part.metadata.config == scored.name]

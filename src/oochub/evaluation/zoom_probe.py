@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.evaluation.detector_differences import BASELINE
 from oochub.evaluation.detector_scores import ScoredSet, detector_key
 from oochub.evaluation.present_classes import answers
@@ -58,7 +58,7 @@ def zoom_probe(
     if not probed:
         raise OochubError(
             "The zoom probe needs the logits of zoomed pictures, which none of these predictions of sets in "
-            "distribution have. Predict with zoom=1.2 (--zoom 1.2)."
+            f"distribution have. Predict with {either('zoom=1.2', '--zoom 1.2')}."
         )
     for name in dict.fromkeys(inside for inside, _ in probed):
         _check_stored(named[name])
@@ -163,8 +163,9 @@ def _check_stored(inside: ScoredSet) -> None:
     for detector in inside.detectors.values():
         missing = [f"zoom_{need}" for need in detector.score_needs if f"zoom_{need}" not in columns]
         if missing:
-            ways = {"zoom_features": "features=True (--features)", "zoom_odin_logits": "odin= (--odin)"}
+            zoom, odin = either("zoom=", "--zoom"), either("odin=", "--odin")
+            ways = {"zoom_features": either("features=True", "--features"), "zoom_odin_logits": odin}
             raise OochubError(
                 f"The zoom probe of {detector_key(detector)} needs {', '.join(missing)}, which the predictions of "
-                f"{inside.name} lack. Predict with zoom= and {' and '.join(ways[item] for item in missing)} together."
+                f"{inside.name} lack. Predict with {zoom} and {' and '.join(ways[item] for item in missing)} together."
             )

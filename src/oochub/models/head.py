@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 
 
 class Head(NamedTuple):
@@ -55,7 +55,7 @@ def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
         )
     raise OochubError(
         f"{type(model).__name__} has no linear layer whose output is its logits, so its features are unknown. "
-        "Predict without features=True (--features)."
+        f"Predict without {either('features=True', '--features')}."
     )
 
 

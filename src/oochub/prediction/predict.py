@@ -17,7 +17,7 @@ from tqdm import tqdm
 from oochub import catalog
 from oochub.artifacts import PREDICTIONS
 from oochub.build_record import BuildFacts, BuildRecord
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable, written_whole
 from oochub.input import Input, InputBatch
 from oochub.inputs.pictures.zoom import check_zoom
@@ -95,12 +95,10 @@ def predict(
     if odin is not None:
         check_perturbation(odin, odin_temperature)
     factor = None if zoom is None else check_zoom(zoom)
-    if batch_size is not None and (not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1):
-        raise OochubError(f"batch_size must be a whole number, 1 or larger, got {batch_size!r}.")
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
     if features and out is None:
-        raise OochubError("features=True also stores the head, beside the predictions: give out=FILE.parquet.")
+        raise OochubError("features also stores the head, beside the predictions: give out, a .parquet file.")
     parts = _splits(dataset, splits)
     some = next(iter(parts.values()))
     processor = image_processor if processor is None else processor
@@ -114,7 +112,8 @@ def predict(
         _check_columns(name, part, (*RESERVED, *kind.columns))
     order, class_names = class_order(loaded.model, some, kind)
     if (odin is not None or zoom is not None) and not kind.one_answer:
-        raise OochubError(f"odin= and zoom= are read by models of one class a row, and this one gives {kind.name}.")
+        options = either("odin= and zoom=", "--odin and --zoom")
+        raise OochubError(f"{options} are read by models of one class a row, and this one gives {kind.name}.")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     loaded.model.to(device).eval()
     size = batch_size or (128 if device.type == "cuda" else 32)
@@ -157,7 +156,7 @@ def head_file(predictions: str | Path) -> Path:
 def _splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
     if not isinstance(dataset, Mapping):
         if wanted is not None:
-            raise OochubError("splits= chooses among those of a DatasetDict; this data set is a single split.")
+            raise OochubError("splits chooses among those of a DatasetDict; this data set is a single split.")
         dataset = {str(getattr(dataset, "split", None) or "test"): dataset}
         wanted = list(dataset)
     names = list(wanted) if wanted is not None else [name for name in dataset if name != "train"] or list(dataset)
