@@ -64,6 +64,8 @@ def formula(run: Run, folder: Path) -> RunResult:
     """Stands for a training: numbers that follow from the run, and a line in `calls`; best at learning rate 0.2."""
     with (folder.parents[1] / "calls").open("a") as calls:
         calls.write(f"{run.id}\n")
+    if signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ()):
+        (folder.parents[1] / "hears Ctrl-C").touch()
     for trouble in filter(None, os.environ.get("TROUBLE", "").split(";")):
         part, kind = trouble.split(":")
         if part in run.id:
@@ -167,6 +169,11 @@ def test_a_failed_run_is_a_row_and_stops_no_other(tmp_path, monkeypatch):
     again = pd.read_parquet(sweep(recipe, tmp_path / "out", measure=formula, only=only).table)
     assert again["status"].eq("finished").all() and again["selected"].tolist() == [False] * 3 + [True] * 3 + [False] * 6
     assert len(calls(tmp_path / "out")) == 12 + 3
+
+
+def test_its_processes_leave_ctrl_c_to_the_sweep(done):
+    """Else each would print a traceback of its own. Planted fault: the processes started without the block."""
+    assert calls(done.table.parent) and not (done.table.parent / "hears Ctrl-C").exists()
 
 
 def test_nothing_to_follow_is_said(tuned, tmp_path, monkeypatch):

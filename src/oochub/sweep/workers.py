@@ -1,13 +1,14 @@
 """The processes of a sweep: each does one run after the other, and none outlives the sweep."""
 
 import os
+import signal
 import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,13 @@ class Workers:
     def _started(self) -> Any:
         pipe, theirs = self._context.Pipe()
         self._processes[pipe] = self._context.Process(target=_work, args=(theirs, self._measure, self._folder))
-        self._processes[pipe].start()
+        resource_tracker.ensure_running()  # starting it would lift the block
+        # A child inherits the block: it leaves Ctrl-C to the sweep, which ends it.
+        earlier = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._processes[pipe].start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
         theirs.close()  # else the end of the process would not end the pipe
         return pipe
 
