@@ -74,14 +74,21 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         config_name = self.checked_config(config_name)
         self.config_name = config_name  # `_watched` is asked before there is a config
         self.declaration = self.BENCHMARK.of(config_name)
-        super().__init__(
-            *args,
-            config_name=config_name,
-            data_dir=data_dir,
-            data_files=None,
-            hash=self._with_raw_data(hash or "", data_dir),
-            **kwargs,
-        )
+        key = self._with_raw_data(hash or "", data_dir)
+        try:
+            super().__init__(
+                *args,
+                config_name=config_name,
+                data_dir=data_dir,
+                data_files=None,
+                hash=key,
+                **kwargs,
+            )
+        except OSError as error:
+            raise OochubError(
+                f"The cache of `datasets` cannot be written: {error}. Set HF_DATASETS_CACHE (or HF_HOME) to a folder "
+                f"of yours{either(', or give cache_dir=', '')}."
+            ) from error
 
     @classmethod
     def checked_config(cls, name: str | None) -> str:

@@ -196,7 +196,7 @@ def test_wrong_turns_of_the_choice():
         same = changed(than, logits=first.table.column("logits").to_pylist())
         chosen_examples(first, than=same, kinds=["hard_negative"])
     columns = {"example_id": ["1"], "split": ["test"], "label": [2], "logits": [[0.0, 1.0, 2.0]]}
-    with pytest.raises(OochubError, match=r"3 classes apart \(a, b, c, \.\.\.\).*--task ce_car"):
+    with pytest.raises(OochubError, match=r"3 classes apart \(a, b, c, \.\.\.\).*oochub\.task"):
         chosen_examples(predictions_of(columns, class_names=["a", "b", "c"]))
 
 
