@@ -175,6 +175,23 @@ def test_an_unknown_benchmark_is_said():
         assert not oochub.evaluate(Predictions.from_arrays(**columns, benchmark=own)).notes
 
 
+def test_a_column_with_the_name_of_what_is_computed_is_said():
+    """A `score` of the user's own beside logits of two classes: the AUC is that of the logits."""
+    columns = CLASSES | {"logits": LOGITS * 20, "label": [0, 1] * 20}
+    plain = oochub.evaluate(Predictions.from_arrays(**columns))
+    report = oochub.evaluate(Predictions.from_arrays(**columns, score=[0.0] * 40))
+    assert report["auc"] == plain["auc"] == 1.0 and not plain.notes
+    assert report.notes == ("the column score is not read: it bears the name of what is computed here",)
+
+
+def test_present_classes_are_classes():
+    """Fault planted: no check; the class 99 of 2 was an IndexError in evaluate(classes="present")."""
+    made = Predictions.from_arrays(**CLASSES)
+    content = to_json(made.metadata)
+    with pytest.raises(OochubError, match=r"facts.present_classes must be of 0\.\.1, got 99"):
+        Predictions(made.table, content | {"facts": {"present_classes": [0, 99]}})
+
+
 @pytest.mark.parametrize(
     ("version", "words"),
     [(2, "newer oochub.*Update"), (0, "must be 1, got 0"), ("1", "must be 1, got '1'"), (True, "must be 1, got True")],

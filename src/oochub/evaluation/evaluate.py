@@ -110,10 +110,11 @@ def evaluate(
     chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
     allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    auxiliary, arrays = _auxiliary(predictions), kind.arrays(predictions, allowed)
     evaluated = Evaluated(
         predictions=predictions,
         benchmark=benchmark,
-        columns=_auxiliary(predictions) | kind.arrays(predictions, allowed),
+        columns=auxiliary | arrays,
         known=kind.known(predictions.label),
         sampling=sampling,
     )
@@ -133,7 +134,7 @@ def evaluate(
     return Report(
         benchmark=evaluated_benchmark(predictions, benchmark),
         model=_model(predictions),
-        notes=_notes(evaluated, allowed),
+        notes=_notes(evaluated, allowed, sorted(auxiliary.keys() & arrays.keys())),
         slices=tuple(slices),
         metrics=_descriptions(chosen),
         gap=gap_of(by_role, {part.role: part for part in slices}, evaluated),
@@ -212,7 +213,7 @@ def _model(predictions: Predictions) -> EvaluatedModel:
     )
 
 
-def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None) -> tuple[str, ...]:
+def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Sequence[str]) -> tuple[str, ...]:
     metadata, classes = evaluated.predictions.metadata, evaluated.predictions.class_names
     notes, name = list(metadata.notes), metadata.benchmark
     if name not in (None, OWN, *catalog.names("benchmark")):
@@ -221,6 +222,7 @@ def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None) -> tuple[str
         )
     if allowed is not None and len(allowed) < len(classes):
         notes.append(f"answers are among the {len(allowed)} classes present, not all {len(classes):,}")
+    notes += [f"the column {column} is not read: it bears the name of what is computed here" for column in shadowed]
     outside = int((~evaluated.known).sum())
     if outside:
         where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"

@@ -138,6 +138,9 @@ def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
             f"{', '.join(map(repr, repeated[:5]))} twice" if repeated else "a name without text" if names else "none"
         )
         raise OochubError(f"class_names must be one name a class, each another text; got {found}. Name them anew.")
+    strange = [number for number in metadata.facts.present_classes or () if not 0 <= number < len(names)]
+    if strange:
+        raise OochubError(f"facts.present_classes must be of 0..{len(names) - 1}, got {strange[0]}. Predict again.")
     return metadata
 
 
