@@ -29,7 +29,7 @@ def test_a_comparison_with_a_name_holds(coco: Path):
 
 
 def test_all_but_the_truth_and_nothing_else_changes(coco: Path):
-    """Planted faults seen: the columns in another order; the build record lost; `label` as text too."""
+    """Planted faults seen: the columns in another order; where the data are from lost; `label` as text too."""
     plain = oochub.load("nooch/ce_car", data_dir=str(coco))["test"]
     text = with_text_columns(plain)
     named = {name for name, feature in plain.features.items() if isinstance(feature, ClassLabel)}
@@ -37,7 +37,9 @@ def test_all_but_the_truth_and_nothing_else_changes(coco: Path):
     assert text.column_names == plain.column_names
     for name, feature in plain.features.items():
         assert text.features[name] == (Value("string") if name in named - {"label"} else feature)
-    assert text.info.description == plain.info.description and text.split == plain.split
+    for fact in ("description", "dataset_name", "config_name", "version", "splits"):
+        assert getattr(text.info, fact) == getattr(plain.info, fact), fact
+    assert text.split == plain.split
     assert text.cache_files == plain.cache_files  # the pictures are where they were
     assert text[7]["image"].tobytes() == plain[7]["image"].tobytes()
     assert with_text_columns(plain, False) is plain
