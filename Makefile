@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOWEST := $(VENV)/lowest
 NEWER := $(VENV)/newer
+MAIN_JOB := tests/builders tests/data tests/prediction tests/commands/test_cli.py \
+  tests/commands/test_command_contract.py tests/test_registration.py
 NO_TORCH := tests/builders tests/outputs tests/report tests/stats tests/test_files.py tests/test_parquet_file.py \
   tests/test_picture_file.py tests/test_reading.py tests/test_registration.py --ignore=tests/report/test_showing.py \
   --ignore=tests/builders/test_plugin_benchmark.py --ignore=tests/builders/test_sentence_embeddings.py
@@ -34,7 +36,7 @@ lowest:  ## the builders and the main job with the lowest versions that pyprojec
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
 	$(LOWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints-lowest.txt --editable ".[coco,plots,gist]" hypothesis pytest pytest-xdist
-	$(LOWEST)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile tests/builders tests/commands tests/data tests/prediction tests/test_*.py
+	$(LOWEST)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(MAIN_JOB)
 
 newer:  ## what needs no torch, with another Python: make newer PYTHON=python3.13
 	test -x $(NEWER)/bin/python || $(PYTHON) -m venv $(NEWER)
@@ -42,7 +44,7 @@ newer:  ## what needs no torch, with another Python: make newer PYTHON=python3.1
 	$(NEWER)/bin/python tests/helpers/without_torch.py >$(NEWER)/requirements.txt
 	$(NEWER)/bin/python -m pip install --quiet --constraint constraints.txt --requirement $(NEWER)/requirements.txt
 	$(NEWER)/bin/python -m pip install --quiet --no-deps --editable .
-	$(NEWER)/bin/python -m pytest -m "not slow" -n logical --dist loadfile $(NO_TORCH)
+	$(NEWER)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(NO_TORCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .
