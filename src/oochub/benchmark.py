@@ -207,19 +207,26 @@ def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
     if not folder.is_dir():
         source = "data_dir" if data_dir is not None else f"$OOCHUB_DATA/{benchmark.name}"
         raise OochubError(
-            f"{source} is not a folder: {folder}. It must look like this:\n{benchmark.tree()}\n"
+            f"{source} is not a folder: {folder}.{_meant(benchmark, folder)} It must look like this:\n"
+            f"{benchmark.tree()}\n"
             f"`oochub show benchmark {benchmark.name}` says where to get each file."
         )
     missing = benchmark.missing(folder)
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        near = [
-            place for place in (folder.parent, *folder.iterdir()) if place.is_dir() and not benchmark.missing(place)
-        ]
-        meant = f" Did you mean {near[0]}?" if near else ""
         raise OochubError(
-            f"{folder} is not a {benchmark.title} folder: it lacks {', '.join(missing[:3])}{more}.{meant} "
-            f"Expected, with what was found:\n{benchmark.tree(folder)}\n"
+            f"{folder} is not a {benchmark.title} folder: it lacks {', '.join(missing[:3])}{more}."
+            f"{_meant(benchmark, folder)} Expected, with what was found:\n{benchmark.tree(folder)}\n"
             f"`oochub show benchmark {benchmark.name}` says where to get each file."
         )
     return folder
+
+
+def _meant(benchmark: Benchmark, folder: Path) -> str:
+    """Names the raw folder where `folder` is one level too high, or one or two too low."""
+    try:
+        below = sorted(place for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else []
+        whole = [place for place in (*folder.absolute().parents[:2], *below) if not benchmark.missing(place)]
+    except OSError:  # no permission to look around is no reason to say less
+        return ""
+    return f" Did you mean {whole[0]}? There is a {benchmark.title} folder: give data_dir={whole[0]}." if whole else ""

@@ -117,6 +117,7 @@ FAULTS = {
     "both negative": (_set(IMAGE, width=-10, height=-10), r"image 7 has no size \(-10 x -10 pixels\)"),
     "no height": (_remove(IMAGE, "height"), "an image lacks the field 'height'"),
     "no file name": (_set(IMAGE, file_name=None), "`file_name` of image 7 must be text, got None"),
+    "half a letter in a name": (_set(IMAGE, file_name="\ud800.jpg"), "holds half of a character"),
     "an address that is a number": (_set(IMAGE, coco_url=5), "`coco_url` of image 7 must be text, got 5"),
     "a license that is a list": (_set(IMAGE, license=[1]), r"`license` of image 7 must be a whole number, got \[1\]"),
     "an area above the image": (
