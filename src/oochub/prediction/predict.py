@@ -97,7 +97,7 @@ def predict(
     factor = None if zoom is None else check_zoom(zoom)
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
-    if features and out is None:
+    if features and (out is None or Path(out).suffix.lower() != ".parquet"):  # a stream has no place beside it
         raise OochubError("features also stores the head, beside the predictions: give out, a .parquet file.")
     parts = _splits(dataset, splits)
     some = next(iter(parts.values()))
