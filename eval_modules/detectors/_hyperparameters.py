@@ -31,7 +31,7 @@ def check_number(name: str, value: Any, *, low: float, high: float = np.inf, abo
     65.0
     """
     number = not isinstance(value, bool) and isinstance(value, int | float | np.integer | np.floating)
-    if not number or not np.isfinite(value) or value > high or value < low or (above and value == low):
+    if not number or not abs(value) <= np.finfo(float).max or value > high or value < low or (above and value == low):
         start = f"above {low:g}" if above else f"{low:g} or more"
         end = f" and at most {high:g}" if np.isfinite(high) else ""
         raise OochubError(f"{name} must be a number, {start}{end}, got {value!r}.")

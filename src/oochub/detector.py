@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.parameters import check_parameters
 from oochub.saved_detector import SavedDetector
 from oochub.stats.array_checks import Array, check_label, check_same_length
 from oochub.stats.detector_arrays import check_arrays
@@ -219,18 +218,17 @@ class Detector:
             OochubError: There is no detector, another one than the class that `load` is called on, or files that were
                 changed; a part of its state that is missing, of another type or shape, or not finite.
         """
-        from oochub import catalog
-
         folder = Path(path).expanduser()
         card = SavedDetector.read(folder)
-        kind = catalog.get("detector", card.detector)
-        check_parameters(kind, card.hyperparameters, kind=f"hyperparameter of {card.detector}")
-        detector: Self = kind(**card.hyperparameters)
+        try:
+            detector: Self = card.made()
+            needs = detector.score_needs if detector.fit_needs else ()
+            for name, values in card.state(folder, detector.fitted, needs=needs).items():
+                setattr(detector, name, values)
+        except OochubError as error:
+            raise OochubError(f"The detector saved in {folder} cannot be used. {error}") from error
         if not isinstance(detector, cls):
             raise OochubError(f"{folder} holds {_called(detector)}, not {cls.__name__}. Use Detector.load.")
-        needs = detector.score_needs if detector.fit_needs else ()
-        for name, values in card.state(folder, detector.fitted, needs=needs).items():
-            setattr(detector, name, values)
         detector._columns, detector.is_fitted = dict(card.columns), True
         return detector
 

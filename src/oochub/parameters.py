@@ -1,7 +1,7 @@
 """Parameters by name: reads them from what was typed, and checks names and types by the signature that takes them."""
 
 import inspect
-import math
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
@@ -89,7 +89,7 @@ def parse_value(text: str, *, by: str) -> Any:
             value = kind(text)
         except ValueError:
             continue
-        if not math.isfinite(value):
+        if not _is_finite(value):
             raise OochubError(f"{by} must be a finite number or a text, got {text!r}.")
         return value
     return text
@@ -100,11 +100,15 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if is_union else (annotation,)
 
 
+def _is_finite(number: Any) -> bool:
+    return bool(abs(number) <= sys.float_info.max)  # math.isfinite raises where a whole number is no float
+
+
 def _fits(value: Any, kind: Any) -> bool:
     if get_origin(kind) is Literal:
         return value in get_args(kind)
     if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, Real) and not isinstance(value, bool) and _is_finite(value)
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     return isinstance(value, kind) if kind in _WORDS else True

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from oochub.artifacts import DETECTOR
 from oochub.errors import OochubError
 from oochub.files import folder_written_whole
+from oochub.parameters import check_parameters
 from oochub.reading import read_json
 from oochub.schema import from_json, to_json
 from oochub.stats.array_checks import Array
@@ -41,7 +43,7 @@ class SavedDetector:
             OochubError: It cannot be written.
         """
         with folder_written_whole(folder, kind=DETECTOR) as draft:
-            save_tensors(state, draft / _STATE)
+            save_tensors(state, draft / _STATE, about=to_json(self))
             (draft / _CARD).write_text(json.dumps(to_json(self), indent=2) + "\n", "utf-8")
         return Path(folder)
 
@@ -57,6 +59,21 @@ class SavedDetector:
                 raise OochubError(f"No saved detector in {folder} (no {name}). Detector.save(folder) writes one.")
         return from_json(cls, read_json(folder / _CARD), what=str(folder / _CARD))
 
+    def made(self) -> Any:
+        """The detector, without what its fit found.
+
+        Raises:
+            OochubError: No such detector, or other hyperparameters than it has.
+        """
+        from oochub import catalog
+
+        kind, what = catalog.get("detector", self.detector), f"hyperparameter of {self.detector}"
+        check_parameters(kind, self.hyperparameters, kind=what)
+        unsaid = [name for name in signature(kind).parameters if name not in self.hyperparameters]
+        if unsaid:
+            raise OochubError(f"{_CARD} must say the {what} {unsaid[0]}. Save the detector again.")
+        return kind(**self.hyperparameters)
+
     def state(self, folder: Path, declared: Sequence[str], *, needs: Sequence[str]) -> dict[str, Any]:
         """What the fit found, arrays and numbers by name.
 
@@ -66,10 +83,13 @@ class SavedDetector:
             needs: Of the features and logits what it reads, which `columns` must say.
 
         Raises:
-            OochubError: The state is not what was written, or a part of it is missing, of another type or shape, or
-                not finite.
+            OochubError: The state is not what was written, or not with this `detector.json`; a part of it is missing,
+                of another type or shape, or not finite.
         """
         unsaid = [name for name in needs if self.columns.get(name, 0) < 1]
         if unsaid:
             raise OochubError(f"{folder / _CARD}: columns must say how many {unsaid[0]} has. Fit the detector again.")
-        return check_state(declared, load_tensors(folder / _STATE).arrays, self.columns, file=str(folder / _STATE))
+        tensors = load_tensors(folder / _STATE)
+        if tensors.checked and tensors.about != to_json(self):
+            raise OochubError(f"{folder / _CARD} has changed since it was written. Save the detector again.")
+        return check_state(declared, tensors.arrays, self.columns, file=str(folder / _STATE))

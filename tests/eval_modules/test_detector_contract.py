@@ -200,9 +200,14 @@ def rule_changed_files(kind: type[Detector]) -> None:
             save_file(changed, path / "state.safetensors")  # of before: without a digest
             with pytest.raises(OochubError, match=r"state\.safetensors|largest k allowed"):
                 Detector.load(path)
+        _other_card(path, whole)
         save_file(state, path / "state.safetensors")
         np.testing.assert_array_equal(scores(Detector.load(path)), scores(fitted(kind)))
         card = json.loads((path / "detector.json").read_text())
+        if kind().hyperparameters:
+            (path / "detector.json").write_text(json.dumps({**card, "hyperparameters": {}}))
+            with pytest.raises(OochubError, match="must say the hyperparameter"):  # the default scores in another way
+                Detector.load(path)
         for change in (
             {"columns": {"features": "32"}},
             {"columns": 3},
@@ -210,12 +215,27 @@ def rule_changed_files(kind: type[Detector]) -> None:
             {"detector": 1},
         ):
             (path / "detector.json").write_text(json.dumps({**card, **change}))
-            with pytest.raises(OochubError, match=r"detector\.json|hyperparameter"):
+            with pytest.raises(OochubError, match=r"detector\.json|hyperparameter|cannot be used"):
                 Detector.load(path)
         if kind.fit_needs:
             (path / "detector.json").write_text(json.dumps({**card, "columns": {}}))
             with pytest.raises(OochubError, match=r"detector\.json: columns"):
                 Detector.load(path)
+
+
+def _other_card(path: Path, whole: bytes) -> None:
+    """The card is sealed with the state that it was written with."""
+    (path / "state.safetensors").write_bytes(whole)
+    own = (path / "detector.json").read_text()
+    card = json.loads(own)
+    (path / "detector.json").write_text(json.dumps({**card, "oochub": "another"}))
+    with pytest.raises(OochubError, match=r"detector\.json has changed since it was written"):
+        Detector.load(path)
+    for name in card["hyperparameters"]:
+        (path / "detector.json").write_text(json.dumps({**card, "hyperparameters": {name: 10**400}}))
+        with pytest.raises(OochubError, match="cannot be used"):
+            Detector.load(path)
+    (path / "detector.json").write_text(own)
 
 
 def _changed_states(state: Arrays, kind: type[Detector]) -> Iterator[Arrays]:
@@ -226,6 +246,7 @@ def _changed_states(state: Arrays, kind: type[Detector]) -> Iterator[Arrays]:
         yield {other: array for other, array in state.items() if other != name}
         yield {**state, name: values.astype(np.int8)}
         yield {**state, name: values[..., None]}
+        yield {**state, name: values[:0]}
         length = lengths[name][:1]
         if length in (["d"], ["n"]) or any(letters[letter] > 1 for letter in length):  # known otherwise, n >= k
             yield {**state, name: np.ascontiguousarray(values[: len(values) // 20])}

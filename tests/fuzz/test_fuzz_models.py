@@ -161,7 +161,7 @@ _CHANGED_WEIGHTS: dict[str, tuple[Callable[[dict[str, np.ndarray]], dict[str, np
         frozenset({REFUSED}),
     ),
     "without the head": (lambda s: {n: a for n, a in s.items() if "classifier" not in n}, frozenset({REFUSED})),
-    "without a tensor": (lambda s: dict(list(s.items())[1:]), frozenset({REFUSED})),
+    "without a tensor": (lambda s: {n: a for n, a in s.items() if n != _last(s)}, frozenset({REFUSED})),
     "without any tensor": (lambda s: {}, frozenset({REFUSED})),
     "with a tensor more": (lambda s: s | {"more": np.zeros(3, np.float32)}, frozenset({SAME, SAID})),
     "with a head of two classes": (lambda s: s | {_last(s): s[_last(s)][:2]}, frozenset({REFUSED})),

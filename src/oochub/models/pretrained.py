@@ -13,6 +13,7 @@ from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 
 _SHOWN = 5
+_UNREAD = ".num_batches_tracked"  # of BatchNorm; read in training alone
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
@@ -68,8 +69,12 @@ def pretrained(
             trust_remote_code=False,
             dtype=torch.float32,
         )
-    missing = {key for key in loading["missing_keys"] if not key.endswith(".num_batches_tracked")}  # read in training
-    mismatched = {key: (tuple(given), tuple(wanted)) for key, given, wanted in loading["mismatched_keys"]}
+    missing = {key for key in loading["missing_keys"] if not key.endswith(_UNREAD)}
+    mismatched = {
+        key: (tuple(given), tuple(wanted))
+        for key, given, wanted in loading["mismatched_keys"]
+        if not key.endswith(_UNREAD)
+    }
     if changes is not None and (missing or mismatched):
         shapes = _shapes(auto, model_config(source))
         mismatched = {key: both for key, both in mismatched.items() if shapes.get(key) != both[0]}

@@ -48,7 +48,7 @@ def check_state(
             values = values.reshape(())
         fits = values.dtype.name in (_FLOATS if kind == "float" else (kind,)) and values.ndim == len(letters)
         wanted = [lengths.setdefault(letter, n) for letter, n in zip(letters, values.shape, strict=fits)]
-        if not fits or wanted != list(values.shape):
+        if not fits or not values.size or wanted != list(values.shape):
             shape = ", ".join(str(lengths.get(letter, letter)) for letter in letters)
             got = f"{values.dtype.name} ({', '.join(map(str, values.shape))})"
             raise OochubError(f"{file}: {name} must be {kind} ({shape}), got {got}. Fit the detector again.")

@@ -63,7 +63,7 @@ def check_image_processor(processor: Any) -> None:
             raise _wrong("image_std", "finite numbers above 0", processor.image_std)
     if getattr(processor, "do_rescale", False) and not _numbers(processor.rescale_factor, above=0):
         raise _wrong("rescale_factor", "a finite number above 0", processor.rescale_factor)
-    if getattr(processor, "do_resize", False) and processor.resample not in (None, *Image.Resampling):
+    if getattr(processor, "do_resize", False) and processor.resample not in tuple(Image.Resampling):
         raise _wrong("resample", "a filter of Pillow, 0 to 5", processor.resample)
     for step, name in (("do_resize", "size"), ("do_center_crop", "crop_size")):
         if getattr(processor, step, False):
