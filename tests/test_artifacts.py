@@ -19,6 +19,8 @@ FOREIGN = {  # suffix: what somebody else's file of that suffix holds
     ".html": b"<!doctype html><title>My page</title>",
     ".htm": b"<!doctype html><title>My page</title>",
     ".md": b"\0\0",
+    ".markdown": b"\0\0",
+    ".latex": b"\0",
     ".tex": b"\xff\xfe\0",
     ".csv": b"PK\3\4\0",
     ".txt": b"\0",

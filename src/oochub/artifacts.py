@@ -75,9 +75,9 @@ REPORTS = FileKind("reports", (), _holds("*.json"), is_folder=True)
 """A folder with a report a task."""
 PAGE = FileKind("a page", (".html", ".htm"), _is_page)
 """Of `Report.to_html`, and of a review."""
-MARKDOWN = FileKind("Markdown", (".md",), _is_text)
+MARKDOWN = FileKind("Markdown", (".md", ".markdown"), _is_text)
 """Tables."""
-LATEX = FileKind("LaTeX", (".tex",), _is_text)
+LATEX = FileKind("LaTeX", (".tex", ".latex"), _is_text)
 """Tables."""
 CSV = FileKind("a table", (".csv",), _is_text)
 """Numbers, rankings, decisions."""

@@ -151,7 +151,7 @@ def test_every_figure_says_what_it_is_made_of():
         (("ERM", "--plot", "gapp=OUT.png"), "No figure named 'gapp'. Did you mean 'gap'"),
         (("ALL", "--plot", "tau_curve=OUT.png"), "Did you mean 'tau_curves'"),
         (("ERM", "--plot", "OUT.png"), "A plot is written KIND=FILE.png"),
-        (("ERM", "--plot", "gap=OUT.jpg"), "A figure is a .png, .pdf, .svg file, got out.jpg"),
+        (("ERM", "--plot", "gap=OUT.jpg"), "its name must end in .png or .pdf or .svg"),
         (("ERM", "--plot", "gap=ERM/x.png"), "is a file, not a folder"),
         (("ERM", "--plot", "gap:side=positive=OUT.png"), "gap has no options, got 'side'"),
         (("ALL", "--plot", "alpha_beta_share:sid=negative=OUT.png"), "No option of alpha_beta_share named 'sid'"),
