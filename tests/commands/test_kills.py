@@ -132,7 +132,7 @@ def _outcome(end: End, number: signal.Signals, case: str) -> str:
 
 def _left(folder: Path, scratch: Path) -> list[Path]:
     """Drafts, locks and temporary folders that nobody holds any more."""
-    hidden = [path for path in folder.rglob(".*") if "cache" not in path.parts and "pixels" not in path.parts]
+    hidden = [path for path in folder.rglob(".*") if "cache" not in path.parts or "draft-" in path.name]
     return [path for path in (*hidden, *scratch.iterdir()) if path.name not in (".gitattributes",)]
 
 
