@@ -51,7 +51,7 @@ def check_image_processor(processor: Any) -> None:
     >>> from transformers import ViTImageProcessorPil
     >>> check_image_processor(ViTImageProcessorPil(size={"height": 48, "width": 48}, image_std=[0.5, 0.0, 0.5]))
     Traceback (most recent call last):
-    oochub.errors.OochubError: image_std of the image processor must be finite numbers above 0, got [0.5, 0.0, 0.5]. ...
+    oochub.errors.OochubError: image_std of the image processor must be finite numbers above 0, got (0.5, 0.0, 0.5). ...
     """
     for step in (*_NEEDED, "do_rescale"):
         if getattr(processor, step, None) not in (None, True, False):
