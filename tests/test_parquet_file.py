@@ -76,7 +76,7 @@ def test_pages_carry_checksums(tmp_path):
 def test_flipped_bits_are_an_error_or_the_same_numbers(tmp_path):
     """Of 30 predictions with three flipped bits, each is refused or gives exactly the numbers of before.
 
-    Faults planted: `_check_seal` that compares nothing; a seal over the footer alone.
+    Faults planted: `check_seal` that compares nothing; a seal over the footer alone.
     """
     path = _predictions().save(tmp_path / "p.parquet")
     content, whole = path.read_bytes(), _numbers(evaluate(path, resamples=100))

@@ -65,7 +65,7 @@ def read_parquet(path: str | Path) -> StoredTable:
     if not path.is_file():
         raise OochubError(f"No Parquet file at {path}. Give the path of one.")
     try:
-        integrity = _check_seal(path)
+        integrity = check_seal(path)
         table = pq.read_table(path, page_checksum_verification=True)
         if integrity == "not checked":  # damage may be anywhere: offsets and texts are looked at too
             table.validate(full=True)
@@ -91,13 +91,16 @@ def seal(path: str | Path) -> None:
         file.write(_MARK + digest + footer)
 
 
-def _check_seal(path: Path) -> Integrity:
-    """Compares a file with its seal.
+def check_seal(path: str | Path) -> Integrity:
+    """Compares a Parquet file with its seal.
+
+    Returns:
+        "checked", or "not checked" for a file without a seal.
 
     Raises:
-        OochubError: They differ.
+        OochubError: They differ: the file was damaged after it was written.
     """
-    with path.open("rb") as file:
+    with Path(path).open("rb") as file:
         place = _place(file.fileno())
         if place is None or not _is_mark(seal := _before(file.fileno(), place)):
             return "not checked"

@@ -464,3 +464,21 @@ def test_the_same_command_replaces_its_own_repository_and_nothing_else(run, tmp_
         assert file.read_text() == text
         (out / "README.md").write_text(card)
         (out / "data" / "notes.txt").unlink(missing_ok=True)
+
+
+def test_a_damaged_repository_is_no_source(run, birds, tmp_path):
+    """A bit of its Parquet flipped: plain `datasets` may read other rows, a challenge set of it is refused.
+
+    Fault planted: files that are not sealed, or not checked.
+    """
+    made = tmp_path / "made"
+    assert run(birds, "--criterion", "mismatch", "--context", "background", "--out", made)[0] == 0
+    file = next(made.glob("data/*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    again = ("--criterion", "mismatch", "--context", "background", "--replace", "--out", tmp_path / "again")
+    for source in (made, file):
+        code, _, err = run(source, *again)
+        assert code == 2 and "was damaged after it was" in " ".join(err.split()), err
+    assert not (tmp_path / "again").exists()

@@ -75,6 +75,7 @@ def test_arrays_of_another_type_are_refused(arrays, words):
         ("logits", pa.array([[1.0, 0.0], [1.0]]), r"one length.*got lengths \[1, 2\]"),
         ("logits", pa.array(["a", "b"]).dictionary_encode(), "lists of floats"),
         ("split", pa.array([1, 2]), "split must hold text, got int64"),
+        ("split", pa.array([["test"], ["test"]]), "split must hold text, got list"),
         ("example_id", pa.array([[1], [2]]), "example_id must hold text"),
     ],
 )

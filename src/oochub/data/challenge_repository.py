@@ -22,7 +22,7 @@ from oochub.data.load import builder_class, check_options, split_name
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole, sole_writer
 from oochub.hub.check_source import check_source
-from oochub.parquet_file import seal
+from oochub.parquet_file import check_seal, seal
 from oochub.reading import read_text
 
 _TITLE = "challenge set by"
@@ -123,7 +123,10 @@ def _load(
         known = ", ".join(catalog.names("benchmark"))
         check_source(source, kind="dataset", hint=f"Give benchmark/config ({known}), a folder, a file, or a Hub id.")
         stored = any((place / name).is_file() for name in ("dataset_dict.json", "state.json"))
+    repository = [place] if place.suffix == ".parquet" else [*place.glob("*.parquet"), *place.glob("*/*.parquet")]
     try:
+        for file in repository:  # none where the source is no place on this disk
+            check_seal(file)
         if stored:
             loaded = datasets.load_from_disk(path)
         else:

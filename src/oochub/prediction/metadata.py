@@ -150,8 +150,8 @@ def check_rows(table: pa.Table, metadata: Metadata) -> None:
     Raises:
         OochubError: What is missing, doubled or not allowed; the first bad row is named.
     """
-    kind = output_of(metadata.kind)
-    required = (*_ROW, kind.label_column, *kind.columns)
+    output = output_of(metadata.kind)
+    required = (*_ROW, output.label_column, *output.columns)
     missing = [name for name in required if name not in table.column_names]
     if missing:
         raise OochubError(f"Predictions need the columns {', '.join(required)}; {', '.join(missing)} missing.")
@@ -161,9 +161,10 @@ def check_rows(table: pa.Table, metadata: Metadata) -> None:
     if nulls:
         raise OochubError(f"Every row needs {', '.join(required)}; {', '.join(nulls)} empty in some.")
     for name in _ROW:
-        found = getattr(table.schema.field(name).type, "value_type", table.schema.field(name).type)
-        if not (pa.types.is_string(found) or pa.types.is_large_string(found)) or pa.types.is_nested(found):
-            raise OochubError(f"{name} must hold text, got {table.schema.field(name).type}. Write it as text.")
+        kind = table.schema.field(name).type
+        found = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_string(found) or pa.types.is_large_string(found)):
+            raise OochubError(f"{name} must hold text, got {kind}. Write it as text.")
     keys = pd.DataFrame({name: table.column(name).to_pandas() for name in ("split", "example_id")})
     doubled = keys[keys.duplicated()]
     if len(doubled):
@@ -176,8 +177,8 @@ def check_rows(table: pa.Table, metadata: Metadata) -> None:
     if counts != dict(metadata.rows):
         shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
         raise OochubError(f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's.")
-    kind.check(table, metadata.class_names)
-    for name in {*VECTORS} & {*table.column_names} - {*kind.columns}:
+    output.check(table, metadata.class_names)
+    for name in {*VECTORS} & {*table.column_names} - {*output.columns}:
         check_vectors(table, name)
     if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
         found = table.schema.field("thumbnail").type
