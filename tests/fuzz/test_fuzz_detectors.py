@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzz_case import REFUSED, SAFE, SAME, Case, Format, Used
+from fuzz_case import CHANGED, REFUSED, SAFE, SAME, Case, Format, Used
 from fuzz_predictions import arrays, evaluated, head, numbers_of, predictions
 from mutations import bytes_cases, json_cases, json_text_cases, place_cases
 from safetensors import safe_open
@@ -16,6 +16,7 @@ from oochub.detector import Detector
 from oochub.tensor_file import save_tensors
 
 _NAMES = {"mahalanobis": {}, "knn": {"k": 3}, "react": {}, "energy": {"temperature": 2.0}}
+_OF_NUMBERS = ("huge", "negative", "a fraction")
 _STATE, _CARD, _HEAD = "state.safetensors", "detector.json", "in.head.safetensors"
 
 
@@ -36,7 +37,7 @@ def _use(folder: Path, out: Path) -> Used:
     return Used(numbers=detector.score(**{each: given[each] for each in detector.score_needs}))
 
 
-DETECTORS = {name: Format(name=f"detectors: {name}", make=_make(name), use=_use) for name in _NAMES}
+DETECTORS = {name: Format(name=f"detectors: {name}", make=_make(name), use=_use, names=("k is",)) for name in _NAMES}
 
 
 Change = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
@@ -66,7 +67,7 @@ def _array_cases(file: str, fields: Iterable[str]) -> Iterator[Case]:
             key + "_" * (key == field): array for key, array in state.items()
         }
         for word, change in changes.items():
-            unchanged = frozenset({SAME}) if (file, field, word) == (_HEAD, "bias", "zeros") else frozenset()
+            unchanged = frozenset({SAME}) if (field, word) == ("bias", "zeros") else frozenset()
             yield Case(
                 name=f"{field} {word}",
                 mutate=_rewritten(file, change, sealed=True),
@@ -113,6 +114,8 @@ def _card(name: str, detector: Detector) -> dict[str, object]:
 
 
 def _of_card(place: str, change: str) -> frozenset[str]:
+    if place.startswith("hyperparameters.") and change in _OF_NUMBERS:
+        return SAFE | {CHANGED}  # another detector of that kind, where the number is in its range
     return SAFE if place.startswith("oochub") else frozenset({REFUSED, SAME})
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import fuzz_case
 import pytest
-from fuzz_case import CHANGED, REFUSED, SAFE, SAID, SAME, Campaign, Case, Format, Used
+from fuzz_case import CHANGED, REFUSED, SAFE, SAID, SAME, Campaign, Case, Format, Hang, Used
 
 from oochub.errors import OochubError
 
@@ -77,7 +77,7 @@ def test_a_hang_fails(tmp_path, monkeypatch):
             time.sleep(0.01)
         return Used(numbers=3)
 
-    with pytest.raises(TimeoutError, match="a case: hangs"):
+    with pytest.raises(Hang, match="a case: hangs"):
         _ran(tmp_path, "4", use=use)
 
 

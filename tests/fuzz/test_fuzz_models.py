@@ -77,7 +77,7 @@ def _use(folder: Path, out: Path) -> Used:
 
 _THINGS = ("image processor", "The processor", "ImageProcessor", "config", "LABEL_", "model")
 MODELS = Format(name="model folders", make=_make, use=_use, names=_THINGS)
-PICTURES = Format(name="pictures", make=_make, use=_use)
+PICTURES = Format(name="pictures", make=_make, use=_use, names=("example picture",))
 
 _SHAPE = ("hidden_sizes", "depths", "embedding_size", "num_channels", "layer_type", "id2label", "label2id")
 _LOOKS = ("hidden_act", "downsample_in", "num_labels", "problem_type", "dtype", "torch_dtype")
@@ -137,7 +137,7 @@ def _weights(change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -
 
         state = change(load_file(folder / _WEIGHTS))
         save_file(
-            {name: np.ascontiguousarray(array) for name, array in state.items()},
+            {name: array.copy(order="C") for name, array in state.items()},
             folder / _WEIGHTS,
             metadata={"format": "pt"},
         )

@@ -27,7 +27,7 @@ def _make_unchecked(folder: Path) -> None:
 
 
 CHECKED = Format(name="predictions", make=lambda folder: predictions().save(folder / _FILE), use=_use)
-UNCHECKED = Format(name="predictions of before", make=_make_unchecked, use=_use)
+UNCHECKED = Format(name="predictions of before", make=_make_unchecked, use=_use, names=("group",))
 
 
 def _with_metadata(case: Case) -> Callable[[Path], None]:
@@ -147,7 +147,7 @@ _GROUPS = {
     "lists": (lambda t: [["day"]] * ROWS, SAFE),
     "nan": (lambda t: [float("nan")] * ROWS, SAFE),
     "structs": (lambda t: [{"a": 1}] * ROWS, SAFE),
-    "bytes": (lambda t: [value.encode() for value in _values(t, "group")], SAFE),
+    "bytes": (lambda t: [value.encode() for value in _values(t, "group")], SAFE | {CHANGED}),
     "markup": (lambda t: [f"<b>{value}</b>" for value in _values(t, "group")], SAFE | {CHANGED}),
     "dictionary": (lambda t: t["group"].dictionary_encode(), {SAME}),
 }

@@ -19,7 +19,11 @@ REFUSED, SAME, SAID, CHANGED = "refused", "same", "said", "changed"
 SAFE = frozenset({REFUSED, SAME, SAID})
 """What may come of any change: an error that names the file, the same numbers, or others with a word of it."""
 
-_SECONDS = 60  # a reader of a file of some kilobytes that takes longer hangs
+_SECONDS = 60.0  # a reader of a file of some kilobytes that takes longer hangs
+
+
+class Hang(BaseException):
+    """A case took too long; no `except Exception` or `except OSError` of a reader takes it for an error of a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +86,7 @@ class Campaign:
         Raises:
             AssertionError: Another outcome, a refusal that names nothing, an artifact that reading changed, or a file
                 that is left of what was refused.
-            BaseException: Whatever the reader raises beside `OochubError`; `TimeoutError` where it hangs.
+            BaseException: Whatever the reader raises beside `OochubError`; `Hang` where it takes too long.
         """
         base, usual = self._base(kind)
         artifact, out = self.folder / "case" / base.name, self.folder / "out"
@@ -138,7 +142,7 @@ def _outcome(kind: Format, case: Case, artifact: Path, out: Path, usual: Used) -
 @contextmanager
 def _alarm(what: str) -> Iterator[None]:
     def ring(*_: Any) -> None:
-        raise TimeoutError(f"{what}: hangs, longer than {_SECONDS} s")
+        raise Hang(f"{what}: hangs, longer than {_SECONDS} s")
 
     usual = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, _SECONDS)

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from oochub.reading import read_bytes
 
 _LARGEST = 2**30  # bytes; an archive may promise any number
 _BROKEN = (OSError, ValueError, KeyError, EOFError, MemoryError, NotImplementedError, RuntimeError, SyntaxError,
-           struct.error, zipfile.BadZipFile, zlib.error)  # fmt: skip
+           struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
 def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:

@@ -9,6 +9,8 @@ from oochub.hub.check_source import check_source
 from oochub.models.opening import opening
 from oochub.reading import read_json
 
+_LARGEST = 2**40  # some configs say 1e12 for "no limit"
+
 
 def model_config(
     source: str,
@@ -50,8 +52,17 @@ def model_config(
     if not isinstance(content, Mapping):
         raise OochubError(f"config.json of {source} must be an object, got {str(content)[:60]}. Get the file again.")
     _check_labels(content, source)
+    _check_numbers(content, source)
     with opening(source, words=words, hint=hint):
         return (kind or transformers.AutoConfig).from_pretrained(source, trust_remote_code=False, **(changes or {}))
+
+
+def _check_numbers(content: Mapping[str, Any], source: str) -> None:
+    """Refuses numbers that no model has: one of 10**30 layers would be made without end."""
+    for name, value in content.items():
+        for number in value if isinstance(value, list) else [value]:
+            if isinstance(number, int) and abs(number) > _LARGEST:
+                raise OochubError(f"config.json of {source}: {name} says {number}, more than any model has. Mend it.")
 
 
 def _check_labels(content: Mapping[str, Any], source: str) -> None:

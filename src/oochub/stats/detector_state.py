@@ -52,6 +52,8 @@ def check_state(
             shape = ", ".join(str(lengths.get(letter, letter)) for letter in letters)
             got = f"{values.dtype.name} ({', '.join(map(str, values.shape))})"
             raise OochubError(f"{file}: {name} must be {kind} ({shape}), got {got}. Fit the detector again.")
+        if any(n == 0 and letter != "r" for letter, n in zip(letters, values.shape, strict=True)):  # a rank may be 0
+            raise OochubError(f"{file}: {name} is empty. Fit the detector again.")
         if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
             raise OochubError(f"{file}: {name} must be finite numbers. Fit the detector again.")
         found[name] = values if values.ndim else values.item()

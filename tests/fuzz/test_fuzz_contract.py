@@ -1,0 +1,84 @@
+"""Contract of the campaign: every file that reads what users have is fuzzed, by a thousand cases and more in all."""
+
+import ast
+import importlib
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_CALLS = {
+    *("read_bytes", "read_text", "read_lines", "read_json", "read_picture", "open_picture", "load_tensors"),
+    *("tarfile.open", "tomllib.loads", "csv.reader", "pq.read_table", "pd.read_csv", "np.lib.format.read_array"),
+    *("loadmat", "safe_open"),
+}
+"""How a file of a user becomes content: the package's own readers, and those of libraries that they stand on."""
+
+FUZZED = {
+    "builders/imagenet_ood.py": "lists",
+    "builders/sources/coco_captions.py": "captions",
+    "builders/sources/coco_file.py": "coco",
+    "builders/sources/imagenet.py": "tars",
+    "builders/sources/imagenet_listing.py": "lists",
+    "builders/sources/imagenet_truth.py": "lists",
+    "builders/sources/nooch/id_arrays.py": "ids",
+    "builders/sources/stored.py": "tars",
+    "builders/sources/tar_pictures.py": "tars",
+    "src/oochub/builder.py": "spawrious",
+    "src/oochub/evaluation/detector_scores.py": "detectors",
+    "src/oochub/inputs/pictures/picture_batches.py": "models",
+    "src/oochub/inputs/pictures/preprocessing.py": "models",
+    "src/oochub/models/model_config.py": "models",
+    "src/oochub/models/training_record.py": "models",
+    "src/oochub/parquet_file.py": "predictions",
+    "src/oochub/picture_file.py": "models",
+    "src/oochub/reading.py": "coco",
+    "src/oochub/report/report.py": "reports",
+    "src/oochub/saved_detector.py": "detectors",
+    "src/oochub/sweep/read_recipe.py": "recipes",
+    "src/oochub/tensor_file.py": "detectors",
+    "studies/imagenet_ood/model_list.py": "lists",
+    "studies/imagenet_ood/review_decisions.py": "decisions",
+}
+"""A file that reads, and the fuzz file whose cases go through it."""
+
+ELSEWHERE = {
+    "builders/toy_worlds/_corruptions.py": "decodes what the toy world drew",
+    "builders/toy_worlds/toy_imagenet.py": "packs what the toy world drew",
+    "builders/sources/wordnet.py": "WordNet as its package installs it",
+    "figures/_read_pictures.py": "pictures of a data set that was built",
+    "src/oochub/artifacts.py": "tells what stands in the place of an output",
+    "src/oochub/data/challenge_repository.py": "the README of a repository, tests/data/test_challenge.py",
+    "src/oochub/models/array_processor.py": "typed records, tests/inputs/test_arrays.py",
+    "src/oochub/report/figure_sources.py": "a table of the package",
+    "studies/imagenet_ood/class_audit.py": "a list of classes, tests/studies/test_class_audit.py",
+    "studies/imagenet_ood/review.py": "pictures of a data set that was built",
+    "trainers/fine_tuning/run_folder.py": "a run's own progress, tests/trainers/test_trainer_resume.py",
+}
+"""A file that reads something else, and what that is."""
+
+
+def _readers() -> set[str]:
+    found = set()
+    for folder in ("builders", "eval_modules", "trainers", "figures", "studies", "src/oochub"):
+        for file in (ROOT / folder).rglob("*.py"):
+            called = (node.func for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call))
+            if _CALLS & {ast.unparse(function) for function in called}:
+                found.add(file.resolve().relative_to(ROOT).as_posix())
+    return found
+
+
+def test_every_reader_is_fuzzed():
+    """Fault planted: `read_json` called in src/oochub/sides.py."""
+    readers = _readers()
+    assert len(readers) > 20
+    unknown = sorted(readers - FUZZED.keys() - ELSEWHERE.keys())
+    assert not unknown, f"{unknown} read files: write cases in tests/fuzz and name them in FUZZED"
+    for name in set(FUZZED.values()):
+        assert (Path(__file__).parent / f"test_fuzz_{name}.py").is_file(), name
+
+
+def test_there_are_a_thousand_cases():
+    counts: Counter[str] = Counter()
+    for file in sorted(Path(__file__).parent.glob("test_fuzz_*.py")):
+        counts[file.stem] = len(getattr(importlib.import_module(file.stem), "CASES", ()))
+    assert counts.total() >= 1_000 and all(counts[f"test_fuzz_{name}"] >= 40 for name in set(FUZZED.values())), counts
