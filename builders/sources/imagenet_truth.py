@@ -61,7 +61,8 @@ def _of_devkit(folder: Path) -> dict[str, str]:
     from scipy.io.matlab import MatReadError
 
     # numbers 1 to 1,000 of the devkit's own order, which is not that of the labels
-    numbers = read_text(folder / "ILSVRC2012_validation_ground_truth.txt").split()
+    lines = read_text(folder / "ILSVRC2012_validation_ground_truth.txt").strip().splitlines()
+    numbers = [line.strip() for line in lines]  # one a line: two in one would move the classes of all that follow
     content = read_bytes(folder / "meta.mat")
     try:
         synsets = loadmat(io.BytesIO(content), squeeze_me=True)["synsets"]

@@ -58,7 +58,11 @@ _WRONG = {
 }
 _SAME_TIME = ["2026-01-31T13:00:00+01:00", "2026-01-31 12:00:00Z", "20260131T120000Z", "2026-01-31T12:00:00.000Z"]
 CASES = [
-    *text_cases(_FILE, blank=frozenset({REFUSED}), bom=frozenset({SAME})),
+    *(
+        case
+        for case in text_cases(_FILE, blank=frozenset({REFUSED}), bom=frozenset({SAME}))
+        if "zero byte" not in case.name  # an id of another name, which no prediction has
+    ),
     *place_cases(_FILE),
     *(
         Case(name=f"{_HEADER[column]} {value!r}", mutate=_field(column, value))
