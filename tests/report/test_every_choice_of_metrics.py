@@ -150,7 +150,7 @@ def test_the_command_line_prints_what_there_is(tmp_path, complete, monkeypatch, 
     from oochub.cli import main
 
     path, out = complete["classes"].save(tmp_path / "p.parquet"), tmp_path / "r.json"
-    outputs = [f"--{form}={tmp_path / form}" for form in ("html", "markdown", "latex")]
+    outputs = [f"--{form}={tmp_path / 'out'}.{form}" for form in ("html", "markdown", "latex")]
     for words in (["evaluate", path, "--metric", "nll", "--out", out], ["report", out], ["report", out, *outputs]):
         monkeypatch.setattr("sys.argv", ["oochub", *map(str, words)])
         with pytest.raises(SystemExit) as stopped:
@@ -158,4 +158,4 @@ def test_the_command_line_prints_what_there_is(tmp_path, complete, monkeypatch, 
         shown = capsys.readouterr()
         assert stopped.value.code == 0, shown.err
         assert "NLL nats ↓" in shown.out or outputs[0] in words
-    assert all((tmp_path / form).stat().st_size for form in ("html", "markdown", "latex"))
+    assert all((tmp_path / f"out.{form}").stat().st_size for form in ("html", "markdown", "latex"))
