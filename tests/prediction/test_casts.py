@@ -42,6 +42,7 @@ WRONG = [
     (CLASSES | {"benchmark": 3}, "benchmark must be text, got 3"),
     (CLASSES | {"split": [None, "test"]}, "Every row needs split, and row 0 has none"),
     (CLASSES | {"example_id": ["a"]}, "example_id: 1"),
+    (CLASSES | {"group": [["day"], ["night"]]}, "group must hold one name a row"),
     (CLASSES | {"thumbnail": ["x", "y"]}, "thumbnail must hold the bytes"),
     (CLASSES | {"features": ["x", "y"]}, "features must be lists of floats"),
     ({"value": [1, 2], "label": [0.1, 0.2]}, "value must hold numbers, got int64"),

@@ -180,6 +180,8 @@ def check_rows(table: pa.Table, metadata: Metadata) -> None:
     output.check(table, metadata.class_names)
     for name in {*VECTORS} & {*table.column_names} - {*output.columns}:
         check_vectors(table, name)
+    if "group" in table.column_names and pa.types.is_nested(table.schema.field("group").type):
+        raise OochubError("group must hold one name a row. Several names a row are a column groups.")
     if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
         found = table.schema.field("thumbnail").type
         raise OochubError(f"thumbnail must hold the bytes of small pictures, got {found}. Rename the column.")
