@@ -101,10 +101,16 @@ def _images(content: CocoFile) -> _Images:
     images, year = content.images, content.file.stem.rpartition("_")[2]
     licenses = images.whole_numbers("license", default=_NO_LICENSE).tolist()
     sources = (images.texts(key, default="") for key in ("flickr_url", "coco_url"))
+    names = [name.rpartition("/")[2] for name in images.texts("file_name")]
+    nameless = next((row for row, name in enumerate(names) if name in ("", ".", "..")), None)
+    if nameless is not None:
+        raise OochubError(
+            f"{content.file}: `file_name` of image {content.image_id[nameless]} names no file. Fetch the file again."
+        )
     return _Images(
         content.image_id,
         content.size,
-        [f"{year}/{name.rpartition('/')[2]}" for name in images.texts("file_name")],
+        [f"{year}/{name}" for name in names],
         [content.licenses.get(number, "") for number in licenses],
         [flickr or coco for flickr, coco in zip(*sources, strict=True)],
     )

@@ -116,6 +116,7 @@ FAULTS = {
     "a negative width": (_set(IMAGE, width=-10), r"image 7 has no size \(-10 x 10 pixels\)"),
     "both negative": (_set(IMAGE, width=-10, height=-10), r"image 7 has no size \(-10 x -10 pixels\)"),
     "no height": (_remove(IMAGE, "height"), "an image lacks the field 'height'"),
+    "an empty file name": (_set(IMAGE, file_name="train2017/"), "`file_name` of image 7 names no file"),
     "no file name": (_set(IMAGE, file_name=None), "`file_name` of image 7 must be text, got None"),
     "half a letter in a name": (_set(IMAGE, file_name="\ud800.jpg"), "holds half of a character"),
     "an address that is a number": (_set(IMAGE, coco_url=5), "`coco_url` of image 7 must be text, got 5"),
