@@ -75,9 +75,9 @@ class StopSignals:
         raise SystemExit(self.code)
 
     def _dropped(self, unraisable: Any) -> None:
-        if self.code is None or not isinstance(unraisable.exc_value, SystemExit):
+        if self.code is None:
             self._hook(unraisable)
-        else:
+        elif isinstance(unraisable.exc_value, SystemExit):  # any other follows from the stop
             signal.setitimer(signal.ITIMER_REAL, _AT_ONCE, _PATIENCE)
 
 

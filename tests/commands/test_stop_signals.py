@@ -36,6 +36,10 @@ from pathlib import Path
 import oochub.cli, oochub.stop_signals
 from oochub.files import written_whole
 oochub.stop_signals._PATIENCE = 0.1
+def stubborn():
+    while True:
+        try: yield
+        except GeneratorExit: pass
 class Destroyed:
     def __del__(self):
         signal.raise_signal({number})
@@ -50,6 +54,7 @@ oochub.cli.main()
 _STOPPED = {
     "at once": "signal.raise_signal({number})",
     "in a destructor": "Destroyed(); time.sleep(60)",
+    "with a generator that goes on": "rows = stubborn(); next(rows); signal.raise_signal({number})",
     "swallowed": """
         try: signal.raise_signal({number})
         except BaseException: pass
