@@ -7,8 +7,8 @@ LOWEST := $(VENV)/lowest
 NEWER := $(VENV)/newer
 MAIN_JOB := tests/builders tests/data tests/prediction tests/commands/test_cli.py \
   tests/commands/test_command_contract.py tests/test_registration.py
-NO_TORCH := tests/builders tests/outputs tests/report tests/stats tests/test_files.py tests/test_parquet_file.py \
-  tests/test_picture_file.py tests/test_reading.py tests/test_registration.py --ignore=tests/report/test_showing.py \
+NO_TORCH := tests/builders tests/outputs tests/stats tests/test_parquet_file.py \
+  tests/test_picture_file.py tests/test_reading.py tests/test_registration.py \
   --ignore=tests/builders/test_plugin_benchmark.py --ignore=tests/builders/test_sentence_embeddings.py
 export OMP_NUM_THREADS ?= 2
 
