@@ -55,7 +55,7 @@ class StopSignals:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number in (*_ASKING, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
-        sys.unraisablehook = self._hook
+        sys.unraisablehook = self._hook if self.code is None else _silent
         self._process = 0
 
     def _forked(self) -> None:
