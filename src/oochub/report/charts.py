@@ -123,7 +123,8 @@ def reliability_curves(report: "Report") -> tuple[list[Curve], float]:
         if calibration is not None:
             drawn = tuple(part for part in calibration.bins if part.n >= FEWEST)
             curves.append(Curve(side, wording.side_title(report.benchmark, side), calibration, drawn))
-    ends = [min(part.confidence, part.accuracy_low) for curve in curves for part in curve.drawn]
+    ends = [end for curve in curves for part in curve.drawn for end in (part.confidence, part.accuracy_low)]
+    ends = [end for end in ends if math.isfinite(end)]
     return curves, max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0)
 
 
