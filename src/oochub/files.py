@@ -169,6 +169,8 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
         return path
     try:
         real = path.resolve() if path.is_symlink() else path
+        if real.is_symlink():  # from Python 3.13 on `resolve` says nothing
+            raise OochubError(f"Cannot write {path}: its links lead in a loop. Choose another output path.")
         mode = real.stat().st_mode if real.exists() else None
         if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise OochubError(f"Cannot write {path}: it is a pipe, socket or device. Choose another output path.")

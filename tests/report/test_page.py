@@ -125,7 +125,7 @@ def test_every_number_of_the_slices_and_groups_is_printed_beside_its_interval(re
 def test_undefined_is_n_a_with_its_reason():
     report = reports.nooch_report()
     hard = next(part for part in report["slices"] if part["role"] == "hard_positive")
-    hard["metrics"]["ece"] |= {"value": float("nan"), "low": float("inf"), "high": None, "reason": "only two answers"}
+    hard["metrics"]["ece"] |= {"value": float("nan"), "low": float("nan"), "high": None, "reason": "only two answers"}
     words = ParsedPage(render_page(report)).words
     assert "n/aone class only" in words
     assert "n/aonly two answers" in words

@@ -1,7 +1,8 @@
 """What predictions say of themselves: the benchmark, the model, and how both were made."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -132,16 +133,25 @@ def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
         content = {**content, "kind": "labels" if "labels" in columns and "logits" in columns else "classes"}
     metadata: Metadata = from_json(Metadata, content, what="The predictions' metadata")
     names = metadata.class_names
-    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if not names or repeated or not all(name.strip() for name in names):
-        found = (
-            f"{', '.join(map(repr, repeated[:5]))} twice" if repeated else "a name without text" if names else "none"
-        )
-        raise OochubError(f"class_names must be one name a class, each another text; got {found}. Name them anew.")
+    if not names or not all(name.strip() for name in names):
+        found = "a name without text" if names else "none"
+        raise OochubError(f"class_names must be a text for each class; got {found}. Name them anew.")
     strange = [number for number in metadata.facts.present_classes or () if not 0 <= number < len(names)]
     if strange:
         raise OochubError(f"facts.present_classes must be of 0..{len(names) - 1}, got {strange[0]}. Predict again.")
-    return metadata
+    return replace(metadata, class_names=_distinct(names))
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names; those of several classes get their number, as ImageNet's two cranes do in many models.
+
+    >>> _distinct(["crane", "tench", "crane"])
+    ('crane (0)', 'tench', 'crane (2)')
+    """
+    counts = Counter(names)
+    if max(counts.values()) == 1:
+        return tuple(names)
+    return _distinct([f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)])
 
 
 def check_rows(table: pa.Table, metadata: Metadata) -> None:

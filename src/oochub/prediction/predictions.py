@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -49,9 +49,7 @@ class Predictions:
     integrity: Integrity | None = None
 
     def __post_init__(self) -> None:
-        checked = read_metadata(to_json(self.metadata), self.table.column_names)
-        if isinstance(self.metadata, Mapping):
-            object.__setattr__(self, "metadata", checked)
+        object.__setattr__(self, "metadata", read_metadata(to_json(self.metadata), self.table.column_names))
         check_rows(self.table, self.metadata)
 
     @classmethod
@@ -189,6 +187,9 @@ class Predictions:
             unknown = sorted(set(map(str, label)) - set(names))
             if unknown:
                 raise OochubError(f"Labels must be among the classes {', '.join(names)}; got {', '.join(unknown[:5])}.")
+            doubtful = sorted({name for name in set(map(str, label)) if names.count(name) > 1})
+            if doubtful:
+                raise OochubError(f"Labels are names, and several classes are {doubtful[0]!r}. Give class numbers.")
             columns["label"] = np.array([names.index(str(name)) for name in label])
         return cls.from_arrays(
             example_id=frame["example_id"].tolist() if "example_id" in frame else None,
