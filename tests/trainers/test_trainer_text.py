@@ -158,5 +158,5 @@ def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:
         RobustTrainer(
             bert(), arguments(tmp_path / "run"), train_dataset=train, objective=oochub.get("objective", "erm")()
         )
-    with pytest.raises(OochubError, match="'resnet-tiny' is neither a folder nor a Hub id"):
+    with pytest.raises(OochubError, match="No model at resnet-tiny: there is no such folder"):
         backbone("resnet-tiny", class_names=["a", "b"], kind=Texts)
