@@ -222,3 +222,23 @@ def test_the_interval_of_a_percentile_covers(frame: Evaluated) -> None:
     assert all(number.reason is None for number in numbers)
     covered = np.mean([number.low <= truth <= number.high for number in numbers])
     assert 0.85 <= covered < 1, covered
+
+
+def test_what_is_said_of_the_worst_group_is_of_its_rows():
+    """Number, n, confidence and mistakes of a group with 5 of 20 right beside one with 27 of 30, counted by hand.
+
+    Faults planted: the rows of all groups as those of the worst; the n of all rows.
+    """
+    right = np.array([True] * 27 + [False] * 3 + [True] * 5 + [False] * 15)
+    label = np.arange(50) % 2
+    logits = np.where((np.where(right, label, 1 - label) == 1)[:, None], [[0.0, 1.0]], [[1.0, 0.0]])
+    group = ["day"] * 30 + ["night"] * 20
+    report = oochub.evaluate(oochub.Predictions.from_arrays(logits=logits, label=label, group=group), resamples=100)
+    out = next(part for part in report.slices if part.role == "out")
+    assert (out.n, out.n_positive, report.gap.n_out, report.gap.n_in) == (20, None, 20, 50)
+    assert out.metrics["accuracy"].value == 0.25
+    assert report.calibration["out"].accuracy == 0.25
+    assert report.calibration["in"].accuracy == 32 / 50
+    of_worst = [mistake for mistake in report.mistakes if mistake.role == "out"]
+    assert len(of_worst) == 12
+    assert {mistake.group for mistake in of_worst} == {"night"}

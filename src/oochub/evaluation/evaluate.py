@@ -19,7 +19,7 @@ from oochub.evaluation.limits import check_limits
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import mistakes
 from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
-from oochub.evaluation.row_sets import row_sets, slice_of
+from oochub.evaluation.row_sets import row_sets, rows_behind, slice_of
 from oochub.metric import MetricFacts, facts_of
 from oochub.prediction.concatenate import common_integrity, concatenate
 from oochub.prediction.metadata import Training
@@ -130,6 +130,7 @@ def evaluate(
     slices = [slice_of(rows, chosen, evaluated) for rows in sets]
     by_role = {rows.role: rows for rows in sets}
     sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}
+    behind = {side: rows_behind(by_role[side], evaluated) for side in sides}
     everything = sets[0]
     return Report(
         benchmark=evaluated_benchmark(predictions, benchmark),
@@ -143,8 +144,8 @@ def evaluate(
         worst_group=worst_groups(evaluated, everything.split),
         detection=detection,
         probes=probed,
-        calibration=_calibrations(evaluated, sides, slices) if kind.one_answer else None,
-        mistakes=mistakes(evaluated, sides.get("out", everything.mask), everything.mask),
+        calibration=_calibrations(evaluated, behind, slices) if kind.one_answer else None,
+        mistakes=mistakes(evaluated, behind.get("out", everything.mask), everything.mask),
         provenance=Provenance(
             **provenance(),
             seed=seed,

@@ -27,7 +27,7 @@ def gap_of(sets: Mapping[Role, RowSet], slices: Mapping[Role, Slice], evaluated:
         The Gap; undefined, with the reason, where a side has no rows.
     """
     name = evaluated.benchmark.primary_metric
-    sizes = {role: int(rows.mask.sum()) for role, rows in sets.items()}
+    sizes = {role: part.n for role, part in slices.items()}
     smallest = min((n for role, n in sizes.items() if role in ("hard_positive", "hard_negative")), default=None)
     n = sum(sizes.get(side, 0) for side in _SIDES)
     reason = "the predictions lack rows in context, out of context, or both"

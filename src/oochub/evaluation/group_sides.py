@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.weighted_metric import row_values
 from oochub.metric import facts_of
-from oochub.sides import GroupsOfRows, PercentileOfGroups
+from oochub.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.worst_group_interval import worst_group_interval
@@ -37,15 +37,41 @@ def group_side(
     Returns:
         The Estimate; n is the rows of the worst group, or all rows; nan with a reason where no group has a number.
     """
-    groups = {name: rows[mask[rows]] for name, rows in side.rows_of_groups(evaluated.columns).items()}
-    groups = {name: rows for name, rows in groups.items() if len(rows)}
-    facts = facts_of(metric)
-    higher_is_better = facts is None or facts.direction != "lower"
+    groups, higher_is_better = _groups(side, mask, evaluated), _is_higher_better(metric)
     if not groups:
         return Estimate(np.nan, n=0, method="none", reason=f"no row has a group in {side.column}")
     if isinstance(side, PercentileOfGroups):
         return _percentile(side, metric, groups, evaluated, higher_is_better)
     return _worst(metric, groups, evaluated, higher_is_better)
+
+
+def worst_group_rows(
+    side: WorstOfGroups, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: Evaluated
+) -> NDArray[np.bool_]:
+    """The rows (n,) of the group where a metric is worst, the first of equal ones; none where no group has a number.
+
+    Args:
+        side: See `group_side`.
+        metric: See `group_side`.
+        mask: See `group_side`.
+        evaluated: See `group_side`.
+    """
+    groups = list(_groups(side, mask, evaluated).values())
+    values = np.array([float(metric(**evaluated.arrays(metric, rows))) for rows in groups])
+    of_worst = np.zeros(len(mask), dtype=bool)
+    if groups and not np.isnan(values).all():
+        of_worst[groups[int(np.nanargmin(values if _is_higher_better(metric) else -values))]] = True
+    return of_worst
+
+
+def _groups(side: GroupsOfRows, mask: NDArray[np.bool_], evaluated: Evaluated) -> dict[str, NDArray[np.int64]]:
+    groups = {name: rows[mask[rows]] for name, rows in side.rows_of_groups(evaluated.columns).items()}
+    return {name: rows for name, rows in groups.items() if len(rows)}
+
+
+def _is_higher_better(metric: Callable[..., Any]) -> bool:
+    facts = facts_of(metric)
+    return facts is None or facts.direction != "lower"
 
 
 def _percentile(

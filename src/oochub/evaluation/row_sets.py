@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
-from oochub.evaluation.group_sides import group_side
+from oochub.evaluation.group_sides import group_side, worst_group_rows
 from oochub.prediction.predictions import Predictions
 from oochub.report.records import Role, Slice
-from oochub.sides import GroupsOfRows, Rows
+from oochub.sides import GroupsOfRows, Rows, WorstOfGroups
 from oochub.stats.estimate import Estimate
 
 _ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
@@ -76,8 +76,10 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
     """
     label = evaluated.columns["label"][rows.mask]
     estimates: dict[str, Estimate] = {}
+    n = int(rows.mask.sum())
     if isinstance(_side(rows, evaluated), GroupsOfRows):
-        estimates[evaluated.benchmark.primary_metric] = side_estimate(rows, primary_metric(evaluated), evaluated)
+        statistic = side_estimate(rows, primary_metric(evaluated), evaluated)
+        estimates[evaluated.benchmark.primary_metric], n = statistic, statistic.n
     else:
         for name, metric in metrics.items():
             if name in _ON_ALL_ROWS and rows.role != "all":
@@ -91,8 +93,8 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
         role=rows.role,
         title=rows.title,
         split=rows.split,
-        n=int(rows.mask.sum()),
-        n_positive=int((label == 1).sum()) if binary else None,
+        n=n,
+        n_positive=int((label == 1).sum()) if binary and n == len(label) else None,
         metrics=estimates,
         examples=_examples(evaluated.predictions, rows.mask),
     )
@@ -105,6 +107,14 @@ def side_estimate(rows: RowSet, metric: Callable[..., Any], evaluated: Evaluated
         return group_side(side, metric, rows.mask, evaluated)
     estimate_of_rows: Estimate = evaluated.of(metric, rows.mask)
     return estimate_of_rows
+
+
+def rows_behind(rows: RowSet, evaluated: Evaluated) -> NDArray[np.bool_]:
+    """The rows (n,) that a side's number is of: all of its own, or those of its worst group."""
+    side = _side(rows, evaluated)
+    if isinstance(side, WorstOfGroups):
+        return worst_group_rows(side, primary_metric(evaluated), rows.mask, evaluated)
+    return rows.mask
 
 
 def _side(rows: RowSet, evaluated: Evaluated) -> Rows | None:
