@@ -51,10 +51,14 @@ class StopSignals:
         os.register_at_fork(after_in_child=self._forked)
 
     def leave(self) -> None:
-        """The work is over and nothing is left to clear up: from now on a signal ends the process at once."""
+        """The work is over and nothing is left to clear up: from now on a signal ends the process at once.
+
+        After a stop it ends with the exit code of the stop: terminals and `timeout` send several signals.
+        """
         signal.setitimer(signal.ITIMER_REAL, 0)
-        for number in (*_ASKING, signal.SIGALRM):
-            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for number in _ASKING:
+            signal.signal(number, signal.SIG_DFL if self.code is None else self._end)
         sys.unraisablehook = self._hook if self.code is None else _silent
         self._process = 0
 
@@ -73,6 +77,9 @@ class StopSignals:
         signal.signal(signal.SIGALRM, self._stop)
         signal.setitimer(signal.ITIMER_REAL, _PATIENCE, _PATIENCE)
         raise SystemExit(self.code)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        os._exit(self.code or 128 + number)
 
     def _dropped(self, unraisable: Any) -> None:
         if self.code is None:

@@ -100,6 +100,21 @@ oochub.cli.main()
 
 
 @pytest.mark.parametrize("number", _SIGNALS)
+def test_stopped_again_at_its_end(number):
+    """Two workers of a loader that stop their group found it. Planted fault: the default after a stop too."""
+    code = f"""
+import atexit, signal
+import oochub.cli
+from oochub.stop_signals import StopSignals
+take = StopSignals.take
+StopSignals.take = lambda self: (take(self), signal.raise_signal({int(number)}))
+atexit.register(signal.raise_signal, {int(number)})
+oochub.cli.main()
+"""
+    _check(_ended(code), number)
+
+
+@pytest.mark.parametrize("number", _SIGNALS)
 @pytest.mark.parametrize("how", list(_STOPPED))
 def test_stopped_while_it_writes(how, number, tmp_path):
     """Planted faults: no hook of what destructors drop, no second try, the error of a library shown as a bug."""
