@@ -242,3 +242,11 @@ def test_what_is_said_of_the_worst_group_is_of_its_rows():
     of_worst = [mistake for mistake in report.mistakes if mistake.role == "out"]
     assert len(of_worst) == 12
     assert {mistake.group for mistake in of_worst} == {"night"}
+
+
+def test_without_the_name_of_a_group_there_is_no_worst_one():
+    """A case of the campaign found it. Planted fault: the confidence of no row, which is undefined."""
+    arrays = {"logits": np.eye(2, dtype=np.float32).repeat(5, 0), "label": np.arange(10) % 2, "group": [None] * 10}
+    report = oochub.evaluate(oochub.Predictions.from_arrays(**arrays), resamples=100)
+    assert "out" not in (report.calibration or {})
+    assert np.isnan(report.gap.estimate.value)

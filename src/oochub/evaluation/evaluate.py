@@ -130,7 +130,7 @@ def evaluate(
     slices = [slice_of(rows, chosen, evaluated) for rows in sets]
     by_role = {rows.role: rows for rows in sets}
     sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}
-    behind = {side: rows_behind(by_role[side], evaluated) for side in sides}
+    behind = {side: mask for side in sides if (mask := rows_behind(by_role[side], evaluated)).any()}
     everything = sets[0]
     return Report(
         benchmark=evaluated_benchmark(predictions, benchmark),
