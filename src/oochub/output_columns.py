@@ -154,3 +154,21 @@ def text_column(name: str, values: Iterable[Any]) -> pa.Array:
     if missing:
         raise OochubError(f"Every row needs {name}, and row {missing[0]} has none. Give each one.")
     return pa.array(list(map(str, texts)), pa.string())
+
+
+def class_numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
+    """The classes (n,) that labels of text mean.
+
+    Raises:
+        OochubError: A label that is no class, or that several classes are called.
+
+    >>> class_numbers(["dog", "cat"], ["cat", "dog"]).tolist()
+    [1, 0]
+    """
+    unknown = sorted(set(labels) - set(names))
+    if unknown:
+        raise OochubError(f"Labels must be among the classes {', '.join(names)}; got {', '.join(unknown[:5])}.")
+    doubtful = sorted(name for name in set(labels) if names.count(name) > 1)
+    if doubtful:
+        raise OochubError(f"Labels are names, and several classes are {doubtful[0]!r}. Give class numbers.")
+    return np.array([names.index(name) for name in labels], dtype=np.int64)

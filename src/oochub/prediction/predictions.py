@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
 from oochub.output import Output, output_of, output_of_columns
-from oochub.output_columns import check_vectors, column_of, text_column, vectors
+from oochub.output_columns import check_vectors, class_numbers, column_of, text_column, vectors
 from oochub.parquet_file import Integrity, read_parquet, write_parquet
 from oochub.prediction.metadata import Metadata, PredictedBy, check_rows, read_metadata, row_counts
 from oochub.schema import to_json
@@ -184,13 +184,7 @@ class Predictions:
         names = list(class_names or map(str, several)) or None
         label = columns.get("label")
         if label is not None and label.dtype.kind in "OUT" and names is not None:
-            unknown = sorted(set(map(str, label)) - set(names))
-            if unknown:
-                raise OochubError(f"Labels must be among the classes {', '.join(names)}; got {', '.join(unknown[:5])}.")
-            doubtful = sorted({name for name in set(map(str, label)) if names.count(name) > 1})
-            if doubtful:
-                raise OochubError(f"Labels are names, and several classes are {doubtful[0]!r}. Give class numbers.")
-            columns["label"] = np.array([names.index(str(name)) for name in label])
+            columns["label"] = class_numbers(list(map(str, label)), names)
         return cls.from_arrays(
             example_id=frame["example_id"].tolist() if "example_id" in frame else None,
             split=frame["split"].tolist() if "split" in frame else "test",
