@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from oochub.evaluation.evaluated import Evaluated
 from oochub.report.records import Mistake
-from oochub.stats.worst_rows import worst_of_each
+from oochub.stats.worst_rows import PER_KIND, worst_of_each
 
 _SHOWN = 12
-_PER_KIND = 6  # of two kinds, so that one kind of mistake never hides the other
 
 
 def mistakes(evaluated: Evaluated, out: NDArray[np.bool_], shown: NDArray[np.bool_]) -> tuple[Mistake, ...]:
@@ -34,7 +33,7 @@ def mistakes(evaluated: Evaluated, out: NDArray[np.bool_], shown: NDArray[np.boo
     rows: list[int] = []
     for mask in (out, shown & ~out):
         wrong = np.flatnonzero(mask & is_wrong)
-        worst = wrong[worst_of_each(loss[wrong], keys[wrong], most=_PER_KIND)]
+        worst = wrong[worst_of_each(loss[wrong], keys[wrong], most=PER_KIND)]
         rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
     records = []
     for row in rows[:_SHOWN]:

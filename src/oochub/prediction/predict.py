@@ -30,7 +30,7 @@ from oochub.output_columns import vector_array
 from oochub.prediction.metadata import RESERVED, VECTORS, Metadata, ZoomSettings, row_counts
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
-from oochub.stats.worst_rows import worst_of_each
+from oochub.stats.worst_rows import kept_rows
 from oochub.tensor_file import save_tensors
 
 _MODES = ("auto", "head")
@@ -260,9 +260,10 @@ def _thumbnails(predictions: Predictions, parts: Mapping[str, Any], inputs: Inpu
     if is_wrong.any():
         wrong = predictions.select(is_wrong)
         arrays = kind.arrays(wrong)
-        group = wrong.column("group") if "group" in wrong.table.column_names else kind.mistake_keys(arrays)
+        mistake = kind.mistake_keys(arrays)
+        group = wrong.column("group") if "group" in wrong.table.column_names else mistake
         first = {name: int(np.argmax(split == name)) for name in parts}
-        worst = worst_of_each(arrays["loss"], wrong.split, group)
+        worst = kept_rows(arrays["loss"], mistake, wrong.split, group)
         for row in np.flatnonzero(is_wrong)[worst].tolist():
             part = parts[split[row]]
             if isinstance(part, datasets.Dataset):

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEPT_PER_GROUP = 12
-"""How many rows of each split and group keep a small picture: enough for any choice of a report's twelve among them."""
+"""How many rows of each split and group keep a small picture, as many as a report shows."""
+PER_KIND = 6
+"""Of one kind of mistake, so that it never hides another; what a report shows of some groups is then kept in each."""
 
 
 def worst_of_each(loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_GROUP) -> NDArray[np.int64]:
@@ -25,3 +27,15 @@ def worst_of_each(loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_
         if taken[key] <= most:
             rows.append(row)
     return np.sort(np.array(rows, dtype=np.int64))
+
+
+def kept_rows(loss: NDArray[Any], mistake: NDArray[Any], *groups: NDArray[Any]) -> NDArray[np.int64]:
+    """Row numbers of what a report may show of any of the groups together: in each the worst, a few of a kind.
+
+    >>> import numpy as np
+    >>> loss, late = np.arange(20.0), np.arange(20) < 1
+    >>> kept_rows(loss, late, np.zeros(20)).tolist()
+    [0, 14, 15, 16, 17, 18, 19]
+    """
+    some = worst_of_each(loss, mistake, *groups, most=PER_KIND)
+    return some[worst_of_each(loss[some], *(column[some] for column in groups))]
