@@ -123,7 +123,9 @@ def _load(
         known = ", ".join(catalog.names("benchmark"))
         check_source(source, kind="dataset", hint=f"Give benchmark/config ({known}), a folder, a file, or a Hub id.")
         stored = any((place / name).is_file() for name in ("dataset_dict.json", "state.json"))
-    repository = [place] if place.suffix == ".parquet" else [*place.glob("*.parquet"), *place.glob("*/*.parquet")]
+    repository = (
+        [place] if place.suffix == ".parquet" else [*place.glob("[!.]*.parquet"), *place.glob("*/[!.]*.parquet")]
+    )
     try:
         for file in repository:  # none where the source is no place on this disk
             check_seal(file)

@@ -28,7 +28,7 @@ class FeatureCache:
         self._folder = folder
         self._row: dict[str, int] = {}
         self._parts: list[NDArray[np.float32]] = []
-        for file in sorted(folder.glob("*.parquet"), key=lambda file: int(file.stem)):
+        for file in sorted(folder.glob("[!.]*.parquet"), key=lambda file: int(file.stem)):
             self._take(Predictions.load(file))
 
     def features(self, model: Any, image_processor: Any, data: Mapping[str, Any]) -> dict[str, Tensor]:
