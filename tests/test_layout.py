@@ -129,9 +129,9 @@ def test_plugins_are_found_by_name():
 
 
 def _serves(module: str) -> bool:
-    """Whether a module may bear the name of another: a command, study, loading script or source, or like its folder."""
+    """Whether a module may bear the name of another: a command, study, loading script, source, mode, or its folder."""
     parts = module.split(".")
-    served = {"commands", "loading_scripts", "sources"} & set(parts[:-1]) or parts[-1] == "commands"
+    served = {"commands", "loading_scripts", "sources", "modes"} & set(parts[:-1]) or parts[-1] == "commands"
     is_study = parts[1:2] == ["studies"] and len(parts) == 3
     return bool(served) or is_study or parts[-1] == parts[-2]
 

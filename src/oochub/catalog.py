@@ -23,6 +23,7 @@ _PACKAGES = {
     "criterion": "builders.criteria",
     "input": "inputs",
     "output": "outputs",
+    "mode": "models.modes",
     "figure": "figures",
     "command": "commands",
 }
@@ -35,7 +36,7 @@ def kinds() -> list[str]:
     """The kinds of things in the catalog.
 
     >>> kinds()
-    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'figure', 'command']
+    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -44,7 +45,8 @@ def names(kind: str) -> list[str]:
     """The names of one kind, sorted; nothing is imported to find them.
 
     Args:
-        kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "figure" or "command".
+        kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "figure" or
+            "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -87,8 +89,8 @@ def get(kind: str, name: str) -> Any:
         name: One of `names(kind)`.
 
     Returns:
-        metric, criterion, figure, command: the function named like the file. detector, objective, input, output: the
-        class. benchmark: its `Benchmark` declaration.
+        metric, criterion, figure, command: the function named like the file. detector, objective, input, output,
+        mode: the class. benchmark: its `Benchmark` declaration.
 
     Raises:
         OochubError: An unknown kind or name; near names are given.
@@ -202,7 +204,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
         candidates: list[Any] = [
             value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
         ]
-    elif kind in ("detector", "objective", "input", "output"):
+    elif kind in ("detector", "objective", "input", "output", "mode"):
         candidates = [
             value
             for key, value in vars(module).items()

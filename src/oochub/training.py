@@ -71,7 +71,7 @@ def train(
     column = environments or declared.environments
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
-    from oochub.models.loaded_model import input_of
+    from oochub.models.model_source import input_of
     from oochub.trainers.backbone import TINY, backbone
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.trainers.rows.targets import task_of

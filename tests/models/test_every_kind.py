@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score
 from trainings import arguments
 
 import oochub
-from oochub.models.loaded_model import input_of
+from oochub.models.model_source import input_of
 from oochub.trainers.backbone import backbone
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.rows.targets import task_of

@@ -19,7 +19,7 @@ from transformers import (
 )
 
 import oochub
-from oochub.models.head import find_head
+from oochub.models.linear_head import find_head
 from oochub.prediction.predict import head_file
 
 _TINY = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}

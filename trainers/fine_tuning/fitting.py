@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from oochub.errors import OochubError
-from oochub.models.head import find_head
+from oochub.models.linear_head import find_head
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.stages import stage_epochs
 from oochub.trainers.objective import Objective

@@ -1,0 +1,137 @@
+"""The form of a mode: how a model answers with a logit for each class of a data set."""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import nn
+
+from oochub import catalog
+from oochub.errors import unknown_name
+from oochub.input import Input
+from oochub.models.linear_head import Head, find_head
+from oochub.models.model_source import ModelSource
+from oochub.output import Output
+from oochub.parameters import check_parameters
+from oochub.prediction.metadata import PredictedBy, Training
+
+
+class PredictedData(NamedTuple):
+    """What a mode sees of a data set.
+
+    Attributes:
+        part: The first of the splits that are predicted; its features name the classes.
+        splits: Every split of the data set by name, those of training and validation too, where it has them.
+        device: Where the network is to run.
+        batch_size: Rows a forward pass.
+    """
+
+    part: Any
+    splits: Mapping[str, Any]
+    device: torch.device
+    batch_size: int
+
+
+class Mode(ABC):
+    """How a model answers; a subclass is a file of `models/modes/`, and its name is the file's.
+
+    Its constructor `(source, inputs, data, **settings)` opens the model; its keyword-only parameters are the settings
+    of the mode, which `oochub.predict` takes by name. What the network gives is the same for every mode, so that
+    extraction, ODIN and detectors know none of them.
+
+    Attributes:
+        auto_models: The classes of transformers whose models it serves: their architectures are those of "auto".
+        rank: "auto" takes the lowest of those that serve an architecture.
+        network: `network(**inputs).logits` is float (b, c), one for each of `class_names`; in evaluation mode, on the
+            device of the data.
+        kind: Of output.
+        class_names: Names of the c classes or labels; of a number, of its column.
+        about: What predictions say of the model, the mode included.
+        training: How it was trained; None if unknown.
+        details: What else predictions say of how the answers are made: JSON types by name.
+        notes: Caveats that the report repeats.
+    """
+
+    auto_models: ClassVar[tuple[str, ...]]
+    rank: ClassVar[int]
+
+    network: nn.Module
+    kind: Output
+    class_names: tuple[str, ...]
+    about: PredictedBy
+    training: Training | None = None
+    details: Mapping[str, Any] = {}
+    notes: tuple[str, ...] = ()
+
+    @abstractmethod
+    def __init__(self, source: ModelSource, inputs: Input, data: PredictedData, **settings: Any) -> None:
+        """Opens the model; the settings are keyword-only parameters with names, types and defaults.
+
+        Args:
+            source: The model.
+            inputs: How the rows of the data set become what it is called with.
+            data: What it is to answer.
+            settings: Of the mode.
+
+        Raises:
+            OochubError: The model cannot answer for the classes of the data set.
+        """
+
+    @classmethod
+    def architectures(cls) -> frozenset[str]:
+        """The names of the classes of transformers whose models it serves."""
+        import transformers
+
+        names: set[str] = set()
+        for auto in cls.auto_models:
+            for classes in getattr(transformers, auto)._model_mapping._model_mapping.values():
+                names.update([classes] if isinstance(classes, str) else filter(None, classes))
+        return frozenset(names)
+
+    def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
+        """The last layer of the network, whose input are the features and whose rows are the classes.
+
+        Args:
+            probe: Inputs of two rows or more that differ.
+
+        Raises:
+            OochubError: The network has none.
+        """
+        return find_head(self.network, probe)
+
+
+def mode_of(source: ModelSource, name: str, settings: Mapping[str, Any]) -> type[Mode]:
+    """The mode of that name; of "auto" the one that serves the model's architecture, else its own head.
+
+    Args:
+        source: The model.
+        name: One of `oochub.names("mode")`, or "auto".
+        settings: Those of the mode, checked by its signature.
+
+    Raises:
+        OochubError: An unknown mode, or a setting that it does not have.
+
+    >>> from transformers import ResNetConfig, ResNetForImageClassification
+    >>> model = ResNetForImageClassification(ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1]))
+    >>> mode_of(ModelSource(model), "auto", {}).__name__
+    'HeadMode'
+    """
+    names = catalog.names("mode")
+    if name not in ("auto", *names):
+        raise unknown_name("mode", name, ("auto", *names))
+    mode: type[Mode]
+    if name == "auto":
+        modes: list[type[Mode]] = [catalog.get("mode", each) for each in names]
+        serving = [mode for mode in modes if source.architecture in mode.architectures()]
+        mode = min(serving or [catalog.get("mode", "head")], key=lambda each: each.rank)
+    else:
+        mode = catalog.get("mode", name)
+    words = f"setting of the mode {mode.__module__.rpartition('.')[2]}"
+    own = [key for key, each in inspect.signature(mode).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    for key in settings:
+        if key not in own:
+            raise unknown_name(words, key, own)
+    check_parameters(mode, settings, kind=words)
+    return mode

@@ -1,0 +1,173 @@
+"""A model as the user gave it: a folder, a Hub id or an object; what is known of it before its weights are read."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from oochub.errors import OochubError
+from oochub.input import Input, check_changes, check_config, kind_of_processor, kinds_of
+from oochub.models.model_config import model_config
+from oochub.models.opening import opening
+from oochub.models.pretrained import Pretrained, pretrained
+from oochub.models.training_record import training_record
+from oochub.prediction.metadata import PredictedBy, Training
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model, not opened yet.
+
+    Args:
+        given: Folder, Hub id, or a model of transformers.
+
+    >>> source = ModelSource("runs/erm")
+    >>> source.path, source.about("head").id
+    ('runs/erm', 'runs/erm')
+    """
+
+    given: Any
+
+    @cached_property
+    def path(self) -> str | None:
+        """The folder or Hub id; None for a model that is an object."""
+        return str(Path(self.given).expanduser()) if isinstance(self.given, str | Path) else None
+
+    @cached_property
+    def config(self) -> Any:
+        """The config of transformers.
+
+        Raises:
+            OochubError: There is none, or it is broken.
+        """
+        return self.given.config if self.path is None else model_config(self.path)
+
+    @cached_property
+    def architecture(self) -> str:
+        """The name of the class that made the weights, "" where nobody says."""
+        if self.path is None:
+            return type(self.given).__name__
+        names = getattr(self.config, "architectures", None)
+        return str(names[0]) if names else ""
+
+    @cached_property
+    def training(self) -> Training | None:
+        """How it was trained, where `oochub train` made it.
+
+        Raises:
+            OochubError: A recipe that is none.
+        """
+        return None if self.path is None else training_record(Path(self.path) / "recipe.json")
+
+    @cached_property
+    def revision(self) -> str | None:
+        """A digest of the weights of a folder or object, or the commit of a copy of the Hub's; None if not known."""
+        if self.path is None:
+            return _digest(self.given.state_dict())
+        folder = Path(self.path)
+        if not folder.is_dir():
+            commit = getattr(self.config, "_commit_hash", None)
+            return None if commit is None else str(commit)
+        files = sorted(folder.glob("*.safetensors"))
+        if not files:
+            return None
+        digest = hashlib.sha256()
+        for file in files:
+            with file.open("rb") as content:
+                while block := content.read(2**20):
+                    digest.update(block)
+        return digest.hexdigest()[:40]
+
+    def about(self, mode: str) -> PredictedBy:
+        """What predictions say of the model; an absolute path by its last part, for a report holds no path.
+
+        Args:
+            mode: Its name.
+        """
+        if self.path is None:
+            return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
+        folder = Path(self.path)
+        name = folder.name if folder.is_absolute() else str(self.given)
+        return PredictedBy(id=name, revision=self.revision, mode=mode)
+
+    def inputs(self, dataset: Any, *, processor: Any = None, preprocessing: str = "fused", **changes: Any) -> Input:
+        """How the rows of a data set become what the model is called with.
+
+        The kind of input is that of the processor, where one is given; else the data set has a column of it, and
+        where it has columns of several, the model's architecture tells which.
+
+        Args:
+            dataset: A split that the model is to read.
+            processor: Its image processor, tokenizer or ArrayProcessor; None takes the one beside the model.
+            preprocessing: See `Input.of`.
+            changes: Settings that not every kind of input knows, see `oochub.input.check_changes`.
+
+        Raises:
+            OochubError: A model object without its processor, one that does not fit, or a change that is for inputs of
+                another kind.
+        """
+        kind = kind_of_processor(processor) if processor is not None else input_of(dataset, self.path)
+        check_changes(kind, **changes)
+        words = f"a model of {kind.words()}"
+        if self.path is None:
+            processor = kind.load_processor(None, dataset) if processor is None else processor
+        else:
+            model_config(self.path, words=words)  # said with these words
+            if processor is None:
+                with opening(self.path, words=words):
+                    processor = kind.load_processor(self.path, dataset)
+        inputs = kind.of(processor, preprocessing=preprocessing)
+        check_config(inputs, self.config)
+        return inputs
+
+    def opened(self, auto_model: str, inputs: Input) -> Pretrained:
+        """The model with its weights, float32 and in evaluation mode; an object as it is.
+
+        Args:
+            auto_model: The class of transformers that opens it, such as "AutoModelForImageClassification".
+            inputs: Makes what the model is called with.
+
+        Raises:
+            OochubError: Weights that do not fit.
+        """
+        import transformers
+
+        if self.path is None:
+            return Pretrained(self.given.eval(), ())
+        words = f"a model of {inputs.words()}"
+        return pretrained(getattr(transformers, auto_model), self.path, probe=inputs.probe, words=words)
+
+
+def input_of(dataset: Any, model: str | None) -> type[Input]:
+    """The kind of input of a data set; where it has columns of several, the first that a model reads.
+
+    Args:
+        dataset: A split.
+        model: Its folder or Hub id; None for a model that is still to be made.
+
+    Raises:
+        OochubError: A data set without a column of any kind.
+    """
+    import transformers
+
+    kinds = kinds_of(dataset)
+    if len(kinds) == 1 or model is None:
+        return kinds[0]
+    try:
+        config = type(model_config(model))
+    except OochubError:  # said with more words when the model is loaded
+        return kinds[0]
+    suitable = [kind for kind in kinds if config in getattr(transformers, kind.auto_model)._model_mapping]
+    return suitable[0] if suitable else kinds[0]
+
+
+def _digest(state: Mapping[str, torch.Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(state.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.ndim else b"")
+    return digest.hexdigest()[:40]
