@@ -1,10 +1,15 @@
 """The benchmark that predictions are of, and what a report says of it."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.metric import facts_of
+from oochub.metric import MetricFacts, facts_of
+from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions
-from oochub.report.origin_records import EvaluatedBenchmark, License, SideRows
+from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, License, SideRows
+from oochub.report.records import MetricDescription
 from oochub.sides import Rows, WorstOfGroups
 from oochub.vocabulary import Vocabulary
 
@@ -97,6 +102,29 @@ def evaluated_benchmark(predictions: Predictions, benchmark: Benchmark) -> Evalu
         out_of_context=_side(benchmark.out_of_context),
         words=benchmark.words,
     )
+
+
+def evaluated_model(predictions: Predictions) -> EvaluatedModel:
+    """What a report says of the model."""
+    model, training = predictions.metadata.model, predictions.metadata.training or Training()
+    return EvaluatedModel(
+        id=model.id,
+        revision=model.revision,
+        mode=model.mode,
+        class_names=tuple(predictions.class_names),
+        objective=training.objective,
+        seeds=() if training.seed is None else (training.seed,),
+    )
+
+
+def metric_descriptions(metrics: Mapping[str, Callable[..., Any]]) -> dict[str, MetricDescription]:
+    """What a report says of the metrics, by the keys of their numbers."""
+    descriptions: dict[str, MetricDescription] = {}
+    for name, metric in metrics.items():
+        facts = facts_of(metric) or MetricFacts(title=name, direction="none", maximum=None)
+        parts = {f"{name}.{key}": each for key, each in facts.keys.items()} if facts.keys else {name: facts}
+        descriptions |= {key: MetricDescription.of(each) for key, each in parts.items()}
+    return descriptions
 
 
 def _side(rows: Rows) -> SideRows:

@@ -1,6 +1,6 @@
 """Scores predictions: every metric on every slice with its interval, the gap, the groups, the worst mistakes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +10,31 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
-from oochub.evaluation.declaration import OWN, declaration, evaluated_benchmark
+from oochub.evaluation.declaration import (
+    OWN,
+    declaration,
+    evaluated_benchmark,
+    evaluated_model,
+    metric_descriptions,
+)
 from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
-from oochub.evaluation.evaluated import Evaluated, check_metric
+from oochub.evaluation.evaluated import Evaluated, auxiliary_columns, check_metric, holds_many_tasks
 from oochub.evaluation.gaps import gap_at_equal, gap_of
 from oochub.evaluation.limits import check_limits
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import mistakes
 from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
 from oochub.evaluation.row_sets import row_sets, rows_behind, slice_of
-from oochub.metric import MetricFacts, facts_of
 from oochub.prediction.concatenate import common_integrity, concatenate
-from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
-from oochub.report.origin_records import EvaluatedModel, PredictionsSource, Provenance
-from oochub.report.records import Calibration, MetricDescription, Side, Slice
+from oochub.report.origin_records import PredictionsSource, Provenance
+from oochub.report.records import Calibration, Side, Slice
 from oochub.report.report import Report
 
 _SIDES: tuple[Side, ...] = ("in", "out")
 _PROBES = ("zoom",)
-_NOT_ASKED_FOR = {"thumbnail", "example_id", "features"} | {
-    f"{before}{name}" for before in ("zoom_", "odin_", "zoom_odin_") for name in ("features", "logits")
-}
 
 
 def evaluate(
@@ -102,7 +103,7 @@ def evaluate(
     first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]
     predictions = concatenate(first)
     benchmark, kind = declaration(predictions), predictions.output
-    if "labels" in predictions.table.column_names and benchmark.task is not None:
+    if holds_many_tasks(predictions, benchmark):
         raise OochubError(
             f"{benchmark.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
             + either("oochub.evaluate(oochub.task(predictions, 'ce_car')).", "--task ce_car; or --task every.")
@@ -110,7 +111,7 @@ def evaluate(
     chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
     allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    auxiliary, arrays = _auxiliary(predictions), kind.arrays(predictions, allowed)
+    auxiliary, arrays = auxiliary_columns(predictions), kind.arrays(predictions, allowed)
     evaluated = Evaluated(
         predictions=predictions,
         benchmark=benchmark,
@@ -134,10 +135,10 @@ def evaluate(
     everything = sets[0]
     return Report(
         benchmark=evaluated_benchmark(predictions, benchmark),
-        model=_model(predictions),
+        model=evaluated_model(predictions),
         notes=_notes(evaluated, allowed, sorted(auxiliary.keys() & arrays.keys())),
         slices=tuple(slices),
-        metrics=_descriptions(chosen),
+        metrics=metric_descriptions(chosen),
         gap=gap_of(by_role, {part.role: part for part in slices}, evaluated),
         matched_gap=gap_at_equal(match, by_role, evaluated) if match else None,
         groups=groups(evaluated, sides, everything.split),
@@ -189,29 +190,11 @@ def _allowed(predictions: Predictions, classes: Classes, match: str | None) -> N
     return None
 
 
-def _auxiliary(predictions: Predictions) -> dict[str, NDArray[Any]]:
-    """The auxiliary columns, by name."""
-    left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, predictions.output.label_column}
-    return {name: predictions.column(name) for name in predictions.table.column_names if name not in left_out}
-
-
 def _command(files: Sequence[str], **options: Sequence[str]) -> str:
     if not files:
         return "oochub.evaluate(predictions)"
     given = "".join(f" --{name} {value}" for name, values in options.items() for value in values)
     return f"oochub evaluate {' '.join(files)} --out report.json{given}"
-
-
-def _model(predictions: Predictions) -> EvaluatedModel:
-    model, training = predictions.metadata.model, predictions.metadata.training or Training()
-    return EvaluatedModel(
-        id=model.id,
-        revision=model.revision,
-        mode=model.mode,
-        class_names=tuple(predictions.class_names),
-        objective=training.objective,
-        seeds=() if training.seed is None else (training.seed,),
-    )
 
 
 def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Sequence[str]) -> tuple[str, ...]:
@@ -232,12 +215,3 @@ def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Se
         where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"
         notes.append(f"{outside:,} rows {where} are left out")
     return tuple(notes)
-
-
-def _descriptions(metrics: Mapping[str, Callable[..., Any]]) -> dict[str, MetricDescription]:
-    descriptions: dict[str, MetricDescription] = {}
-    for name, metric in metrics.items():
-        facts = facts_of(metric) or MetricFacts(title=name, direction="none", maximum=None)
-        parts = {f"{name}.{key}": each for key, each in facts.keys.items()} if facts.keys else {name: facts}
-        descriptions |= {key: MetricDescription.of(each) for key, each in parts.items()}
-    return descriptions

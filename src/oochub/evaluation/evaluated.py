@@ -15,6 +15,10 @@ from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
 from oochub.stats.estimation import estimate
 
+_NOT_ASKED_FOR = {"thumbnail", "example_id", "features"} | {
+    f"{before}{name}" for before in ("zoom_", "odin_", "zoom_odin_") for name in ("features", "logits")
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluated:
@@ -42,6 +46,17 @@ class Evaluated:
         """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
         cluster = self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
         return estimate(metric, self.arrays(metric, rows), cluster=cluster, **{**self.sampling, **sampling})
+
+
+def auxiliary_columns(predictions: Predictions) -> dict[str, NDArray[Any]]:
+    """The auxiliary columns, by name."""
+    left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, predictions.output.label_column}
+    return {name: predictions.column(name) for name in predictions.table.column_names if name not in left_out}
+
+
+def holds_many_tasks(predictions: Predictions, benchmark: Benchmark) -> bool:
+    """Whether the rows are of a config such as nooch/all, of which one task is evaluated at a time."""
+    return "labels" in predictions.table.column_names and benchmark.task is not None
 
 
 def arguments(metric: Callable[..., Any], *, required: bool = False) -> list[str]:

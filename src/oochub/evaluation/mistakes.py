@@ -27,37 +27,43 @@ def mistakes(evaluated: Evaluated, out: NDArray[np.bool_], shown: NDArray[np.boo
     Returns:
         Worst first within each side.
     """
-    predictions, columns = evaluated.predictions, evaluated.columns
-    output, names, loss = predictions.output, predictions.class_names, columns["loss"]
+    columns, output, loss = evaluated.columns, evaluated.predictions.output, evaluated.columns["loss"]
     is_wrong, keys = output.wrong(columns), output.mistake_keys(columns)
     rows: list[int] = []
     for mask in (out, shown & ~out):
         wrong = np.flatnonzero(mask & is_wrong)
         worst = wrong[worst_of_each(loss[wrong], keys[wrong], most=PER_KIND)]
         rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
-    records = []
-    for row in rows[:_SHOWN]:
-        record = predictions.table.slice(row, 1).to_pylist()[0]
-        answer = output.answer(columns, row, names)
-        records.append(
-            Mistake(
-                example_id=record["example_id"],
-                split=record["split"],
-                role="out" if out[row] else "in",
-                label=answer.label,
-                predicted=answer.predicted,
-                probability=answer.probability,
-                loss=float(loss[row]),
-                kind=answer.mistake,
-                context=evaluated.benchmark.describe_context(record, predictions.metadata.facts),
-                group=_text(record.get("group")),
-                challenge=_text(record.get("challenge")),
-                image=_base64(record.get("thumbnail")),
-                attribution=_attribution(record),
-                text=_text(record.get("text")),
-            )
-        )
-    return tuple(records)
+    return tuple(mistake_of(row, evaluated, is_out=bool(out[row])) for row in rows[:_SHOWN])
+
+
+def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool) -> Mistake:
+    """One row as a reader sees it.
+
+    Args:
+        row: Its number.
+        evaluated: See `mistakes`.
+        is_out: Whether it is out of context.
+    """
+    predictions, columns = evaluated.predictions, evaluated.columns
+    record = predictions.table.slice(row, 1).to_pylist()[0]
+    answer = predictions.output.answer(columns, row, predictions.class_names)
+    return Mistake(
+        example_id=record["example_id"],
+        split=record["split"],
+        role="out" if is_out else "in",
+        label=answer.label,
+        predicted=answer.predicted,
+        probability=answer.probability,
+        loss=float(columns["loss"][row]),
+        kind=answer.mistake,
+        context=evaluated.benchmark.describe_context(record, predictions.metadata.facts),
+        group=_text(record.get("group")),
+        challenge=_text(record.get("challenge")),
+        image=_base64(record.get("thumbnail")),
+        attribution=_attribution(record),
+        text=_text(record.get("text")),
+    )
 
 
 def _text(value: Any) -> str | None:
