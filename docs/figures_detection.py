@@ -14,7 +14,6 @@ import pandas as pd
 import pyarrow as pa
 import torch
 from matplotlib import pyplot
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 import oochub
@@ -22,6 +21,7 @@ from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
 from oochub.evaluation.detector_scores import ScoredSet, detector_scores
 from oochub.prediction.predictions import Predictions, row_counts
+from oochub.prediction.stored_head import StoredHead
 from oochub.studies.imagenet_ood.measures import SetScores, random_measures
 
 _FIGURES = Path(__file__).parent / "figures"
@@ -115,9 +115,9 @@ def predictions(
     return Predictions(pa.table({name: columns[name] for name in kept}), metadata)
 
 
-def head_of(network: _Network) -> dict[str, NDArray[np.float32]]:
-    """Weight and bias of the last layer."""
-    return {"weight": network.head.weight.detach().numpy(), "bias": network.head.bias.detach().numpy()}
+def head_of(network: _Network) -> StoredHead:
+    """The last layer."""
+    return StoredHead(weight=network.head.weight.detach().numpy(), bias=network.head.bias.detach().numpy())
 
 
 def draw_panels(name: str, scored: list[ScoredSet]) -> None:

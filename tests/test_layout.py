@@ -18,7 +18,7 @@ GRAPH = import_graph()
 ORDER = (
     "errors",
     "files reading vocabulary metric provenance stop_signals",
-    "picture_file hub program",
+    "picture_file hub program notebook_table",
     "stats parquet_file tensor_file output_columns",
     "schema parameters artifacts",
     "sides build_record",
@@ -28,7 +28,7 @@ ORDER = (
     "registration builder detector input output",
     "oochub",
     "builders eval_modules outputs prediction.metadata",
-    "models prediction.predictions prediction.concatenate",
+    "models prediction.predictions prediction.concatenate prediction.own_rows prediction.stored_head",
     "inputs",
     "prediction data",
     "report",

@@ -10,8 +10,7 @@ from safetensors import safe_open
 from safetensors import torch as safetensors_of_torch
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.evaluation.detector_scores import read_head
-from oochub.prediction.predict import head_file
+from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.tensor_file import load_tensors, save_tensors
 
 ARRAYS = {
@@ -78,12 +77,13 @@ def test_a_damaged_head_is_not_read(tmp_path: Path) -> None:
     """The head beside predictions: another bit in it would move the scores of vim, react and others without a word."""
     file = head_file(tmp_path / "p.parquet")
     save_tensors({"weight": np.ones((3, 2), np.float32), "bias": np.zeros(3, np.float32)}, file)
-    assert sorted(read_head(tmp_path / "p.parquet") or {}) == ["bias", "weight"]
+    assert StoredHead.load(file).weight.tolist() == np.ones((3, 2)).tolist()
     damaged = bytearray(file.read_bytes())
     damaged[-9] ^= 64
     file.write_bytes(damaged)
-    safetensors_of_torch.save_file({"weight": torch.ones(3, 2)}, tmp_path / "old.head.safetensors")
+    old = {"weight": torch.ones(3, 2), "bias": torch.ones(3)}
+    safetensors_of_torch.save_file(old, tmp_path / "old.head.safetensors")
     with pytest.warns(OochubWarning, match=r"old\.head\.safetensors was not checked for damage"):
-        read_head(tmp_path / "old.parquet")
+        StoredHead.load(tmp_path / "old.head.safetensors")
     with pytest.raises(OochubError, match=r"p\.head\.safetensors has changed since it was written"):
-        read_head(tmp_path / "p.parquet")
+        StoredHead.load(file)

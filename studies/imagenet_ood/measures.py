@@ -12,7 +12,7 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.evaluation.detection_rows import detection_rows, pair_columns
 from oochub.evaluation.detector_differences import BASELINE, GOALS
-from oochub.evaluation.detector_scores import ScoredSet, detector_scores, read_head
+from oochub.evaluation.detector_scores import ScoredSet, detector_scores
 from oochub.evaluation.present_classes import Classes
 from oochub.figures._detector_comparison import auroc_differences, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
@@ -80,7 +80,6 @@ def scores_of(
     Raises:
         OochubError: No detector can score, or a set cannot be read.
     """
-    head = read_head(files[sets[0]])
     training = None if reference is None else Predictions.load(reference)
     part = Predictions.load(files[sets[0]])
     fitted: dict[str, Any] = {}
@@ -88,7 +87,7 @@ def scores_of(
     unfit: dict[str, str] = {}
     for key in tqdm(detectors, desc="Fitting", unit="detector", leave=False, disable=None, delay=2):
         try:
-            (scored,) = detector_scores([part], [key], reference=training, head=head, classes=classes)
+            (scored,) = detector_scores([part], [key], reference=training, classes=classes)
         except OochubError as error:
             unfit[key] = str(error)
             continue

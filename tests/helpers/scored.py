@@ -5,10 +5,11 @@ import pyarrow as pa
 
 from oochub.evaluation.detector_scores import detector_scores
 from oochub.prediction.predictions import Predictions, row_counts
+from oochub.prediction.stored_head import StoredHead
 
 CLASSES = ["lemon, a fruit", "ox", "barn"]
 SETS = {"known": ("none", 90), "redrawn": ("covariate", 70), "new": ("semantic", 60)}
-HEAD = {"weight": np.eye(3, 4, dtype=np.float32), "bias": np.zeros(3, np.float32)}
+HEAD = StoredHead(weight=np.eye(3, 4, dtype=np.float32), bias=np.zeros(3, np.float32))
 
 
 def predictions(config, *, shift, n, seed, model="runs/net", features=True, **columns):

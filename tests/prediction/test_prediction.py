@@ -20,7 +20,7 @@ from transformers import (
 
 import oochub
 from oochub.models.linear_head import find_head
-from oochub.prediction.predict import head_file
+from oochub.prediction.stored_head import head_file
 
 _TINY = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 _CONFIGS = {

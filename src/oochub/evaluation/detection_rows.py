@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from inspect import signature
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from tqdm import tqdm
 from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.evaluation.detector_differences import detector_differences
-from oochub.evaluation.detector_scores import ScoredSet, detector_scores, ood_rows, read_head
+from oochub.evaluation.detector_scores import ScoredSet, detector_scores, ood_rows
 from oochub.evaluation.present_classes import Classes
 from oochub.evaluation.zoom_probe import zoom_probe
 from oochub.prediction.predictions import Predictions
@@ -35,7 +34,7 @@ _METRICS: Mapping[str, tuple[str, dict[str, Any]]] = {
 def detect(
     parts: Sequence[Predictions],
     detectors: Iterable[str | Any],
-    sources: Sequence[Any],
+    reference: Predictions | None,
     pairs: Sequence[tuple[str, str]],
     probes: Sequence[str],
     classes: Classes,
@@ -49,8 +48,7 @@ def detect(
         parts: Predictions of one model, one config each. Rows are out of distribution where the column `is_ood` says
             so, or where their label is -1.
         detectors: Names of the catalog ("msp", or "odin:epsilon=0.0014"), or detectors, fitted or not.
-        sources: The reference or None, then `parts`, as given to `evaluate`: Predictions or paths. The head lies
-            beside the first path that has one.
+        reference: Predictions of the training split; None where nothing is fitted on it.
         pairs: Of `chosen_pairs`; sets are never pooled.
         probes: Names of probes: "zoom".
         classes: What is "correct": the largest logit of "all" classes, or of those "present" in the set in
@@ -66,9 +64,7 @@ def detect(
 
     Source: ImageNet-OOD, Sections 2 and 4: new-class detection and failure detection.
     """
-    head = next(filter(None, (read_head(each) for each in sources if isinstance(each, str | Path))), None)
-    reference = Predictions.load(sources[0]) if isinstance(sources[0], str | Path) else sources[0]
-    sets = detector_scores(parts, detectors, reference=reference, head=head, classes=classes)
+    sets = detector_scores(parts, detectors, reference=reference, classes=classes)
     rows = detection_rows(sets, pairs, classes=classes, **sampling)
     return rows, zoom_probe(sets, pairs, **sampling) if probes else None
 

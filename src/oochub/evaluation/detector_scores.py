@@ -1,21 +1,21 @@
 """Scores every detector gives to every set of pictures: what tables, metrics and figures of detection are made of."""
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError, OochubWarning, either
+from oochub.errors import OochubError, either
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers
 from oochub.parameters import check_parameters, parse_value
 from oochub.prediction.predictions import Predictions
-from oochub.tensor_file import load_tensors
+from oochub.prediction.stored_head import StoredHead
+
+_HEAD = {"weight", "bias"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ def detector_scores(
     detectors: Iterable[str | Any],
     *,
     reference: Predictions | None = None,
-    head: Mapping[str, NDArray[Any]] | None = None,
+    head: StoredHead | None = None,
     classes: Classes = "all",
 ) -> list[ScoredSet]:
     """Fits what has to be fitted and scores every set.
@@ -57,7 +57,8 @@ def detector_scores(
         parts: Predictions of one model, one config each.
         detectors: Names of the catalog (with their defaults, or "odin:epsilon=0.0014"), or detectors, fitted or not.
         reference: Predictions of the training split, to fit detectors on.
-        head: "weight" (c, d) and "bias" (c,) of the model's last layer, for detectors that need them.
+        head: The model's last layer, for detectors that need it; None takes that of the reference, else of the first
+            part that has one.
         classes: Which classes an answer may be, to be correct: "all", or those "present" in each set. Scores are of
             all classes either way.
 
@@ -73,6 +74,9 @@ def detector_scores(
     for detector in fitted_or_not:
         for part in parts:
             _check_stored(detector, part)
+    if head is None and any(_HEAD & {*each.fit_needs} for each in fitted_or_not if not each.is_fitted):
+        known = (part.head for part in (reference, *parts) if part is not None)
+        head = next((each for each in known if each is not None), None)
     fitted = {detector_key(detector): _fitted(detector, reference, head) for detector in fitted_or_not}
     return [_scored(part, fitted, classes) for part in parts]
 
@@ -131,32 +135,7 @@ def ood_rows(part: Predictions) -> NDArray[np.bool_]:
     return outside
 
 
-def read_head(predictions: str | Path) -> dict[str, NDArray[Any]] | None:
-    """The head beside a file of predictions; None where there is none.
-
-    Raises:
-        OochubError: It has changed since it was written.
-
-    Warns:
-        OochubWarning: It is of an earlier version, without a digest, and was not checked.
-
-    >>> read_head("nowhere.parquet") is None
-    True
-    """
-    file = Path(predictions).with_suffix(".head.safetensors")
-    if not file.is_file():
-        return None
-    head = load_tensors(file)
-    if not head.checked:
-        warnings.warn(
-            f"{file} was not checked for damage: it has no digest. Predict again to give it one.",
-            OochubWarning,
-            stacklevel=2,
-        )
-    return head.arrays
-
-
-def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDArray[Any]] | None) -> Any:
+def _fitted(detector: Any, reference: Predictions | None, head: StoredHead | None) -> Any:
     needs = [name for name in detector.fit_needs if not detector.is_fitted]
     if not needs:
         return detector
@@ -170,13 +149,14 @@ def _fitted(detector: Any, reference: Predictions | None, head: Mapping[str, NDA
     given: dict[str, Any] = {}
     if reference is not None:
         given = {"features": reference.features, "logits": reference.logits, "label": reference.label}
-    given |= dict(head or {})
+    if head is not None:
+        given |= {"weight": head.weight, "bias": head.bias}
     missing = [name for name in needs if given.get(name) is None]
     if missing:
         raise OochubError(
             f"{detector_name(detector)} needs {', '.join(missing)}. Predict with "
-            f"{either('features=True', '--features')}, which stores the features and, in "
-            "<predictions>.head.safetensors, the head."
+            f"{either('features=True', '--features')}, which keeps the features and the head; of a file, the head lies "
+            "in <predictions>.head.safetensors."
         )
     return detector.fit(**{name: given[name] for name in needs})
 

@@ -127,7 +127,8 @@ def evaluate(
     sets = row_sets(evaluated)
     detection, probed = None, None
     if detectors:
-        detection, probed = detect(opened, detectors, (reference, *parts), compared, probes, classes, **sampling)
+        fitted_on = Predictions.load(reference) if isinstance(reference, str | Path) else reference
+        detection, probed = detect(opened, detectors, fitted_on, compared, probes, classes, **sampling)
     slices = [slice_of(rows, chosen, evaluated) for rows in sets]
     by_role = {rows.role: rows for rows in sets}
     sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}

@@ -36,7 +36,8 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions:
     table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
     digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
     rows = row_counts(table.column("split").to_pylist())
-    return Predictions(table, replace(first.metadata, fingerprint=digest, rows=rows), common_integrity(parts))
+    metadata = replace(first.metadata, fingerprint=digest, rows=rows)
+    return Predictions(table, metadata, common_integrity(parts), first.stored_head)
 
 
 def common_integrity(parts: Iterable[Predictions]) -> Integrity | None:

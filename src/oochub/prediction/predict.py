@@ -16,7 +16,7 @@ from oochub import catalog
 from oochub.artifacts import PREDICTIONS
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, either, unknown_name
-from oochub.files import check_writable, written_whole
+from oochub.files import check_writable
 from oochub.input import Input
 from oochub.inputs.pictures.zoom import check_zoom
 from oochub.models.extraction import Extraction
@@ -27,8 +27,8 @@ from oochub.prediction.chosen_splits import checked_splits, chosen_splits
 from oochub.prediction.extracted_table import extracted_table, thumbnails
 from oochub.prediction.metadata import RESERVED, VECTORS, Metadata, ZoomSettings, row_counts
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.stored_head import StoredHead
 from oochub.provenance import provenance
-from oochub.tensor_file import save_tensors
 
 _PREPROCESSING = ("fused", "processor")
 
@@ -59,7 +59,8 @@ def predict(
             `example_id` and any other columns are carried into the predictions, texts too.
         mode: How the model answers, one of `oochub.names("mode")`: "head", its own head; ... "auto" takes the one that
             its architecture is made for.
-        features: Store what the head sees (`features`), and the head itself in `<out>.head.safetensors`.
+        features: Keep what the head sees (`features`), and the head itself (`Predictions.head`, in a file
+            `<out>.head.safetensors`).
         batch_size: Rows a forward pass; None takes 32 on the CPU, 128 on a GPU.
         out: Parquet file to write, whole or not at all.
         splits: Splits of a DatasetDict; None takes all but "train".
@@ -94,8 +95,8 @@ def predict(
     factor = None if zoom is None else check_zoom(zoom)
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
-    if features and (out is None or Path(out).suffix.lower() != ".parquet"):  # a stream has no place beside it
-        raise OochubError("features also stores the head, beside the predictions: give out, a .parquet file.")
+    if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
+        raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
     parts = chosen_splits(dataset, splits)
     some = next(iter(parts.values()))
     source = ModelSource(model)
@@ -123,25 +124,14 @@ def predict(
         odin=None if perturbation is None else perturbation.settings,
         zoom=None if factor is None else ZoomSettings(factor=factor),
     )
-    predictions = Predictions(table, metadata)
+    stored = None if head is None else StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
+    predictions = Predictions(table, metadata, stored_head=stored)
     if images:
         pictures = thumbnails(predictions, parts, inputs)
         predictions = predictions.with_table(table.append_column("thumbnail", pictures))
-    if out is not None and head is not None:
-        with written_whole(head_file(out)) as draft:
-            save_tensors({"weight": head.weight.cpu().numpy(), "bias": head.bias.cpu().numpy()}, draft)
     if out is not None:
         predictions.save(out)
     return predictions
-
-
-def head_file(predictions: str | Path) -> Path:
-    """Where the head of these predictions lies.
-
-    >>> head_file("runs/preds.parquet").as_posix()
-    'runs/preds.head.safetensors'
-    """
-    return Path(predictions).with_suffix(".head.safetensors")
 
 
 def _few(part: Any) -> Any:

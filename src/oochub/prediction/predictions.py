@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,14 @@ from numpy.typing import NDArray
 
 from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
-from oochub.output import Output, output_of, output_of_columns
-from oochub.output_columns import check_vectors, class_numbers, column_of, text_column, vectors
+from oochub.files import check_writable
+from oochub.notebook_table import notebook_table
+from oochub.output import Output, output_of
+from oochub.output_columns import vectors
 from oochub.parquet_file import Integrity, read_parquet, write_parquet
-from oochub.prediction.metadata import Metadata, PredictedBy, check_rows, read_metadata, row_counts
+from oochub.prediction.metadata import Metadata, check_rows, read_metadata, row_counts
+from oochub.prediction.own_rows import rows_of_arrays, rows_of_frame
+from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.schema import to_json
 
 _KEY = b"oochub"
@@ -38,6 +43,7 @@ class Predictions:
             rows.
         metadata: What the predictions say of themselves; JSON types are read into a `Metadata`.
         integrity: Of a file that was read, whether its bytes were compared with its seal; None for rows in memory.
+        stored_head: The model's last layer, or the file that has it; read `head`.
 
     Raises:
         OochubError: A required column is missing, an example occurs twice in a split or is missing, logits are not
@@ -47,6 +53,7 @@ class Predictions:
     table: pa.Table
     metadata: Metadata
     integrity: Integrity | None = None
+    stored_head: StoredHead | Path | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", read_metadata(to_json(self.metadata), self.table.column_names))
@@ -68,7 +75,8 @@ class Predictions:
                 "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
             )
         try:
-            return cls(table.replace_schema_metadata(None), read_metadata(metadata, table.column_names), integrity)
+            known = read_metadata(metadata, table.column_names)
+            return cls(table.replace_schema_metadata(None), known, integrity, head_file(path))
         except OochubError as error:
             raise OochubError(f"{path}: {error}") from None
 
@@ -112,29 +120,8 @@ class Predictions:
         'number'
         """
         given = {"label": label, "logits": logits, **columns}
-        given = {name: values for name, values in given.items() if values is not None}
-        arrays = {name: column_of(name, values) for name, values in given.items()}
-        n = len(next(iter(arrays.values()))) if arrays else 0
-        ids = text_column("example_id", range(n) if example_id is None else example_id)
-        rows = {"example_id": ids, "split": text_column("split", [split] * n if isinstance(split, str) else split)}
-        rows |= arrays
-        lengths = {name: len(values) for name, values in rows.items()}
-        if not arrays or len(set(lengths.values())) != 1:
-            shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) if arrays else "no array"
-            raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.")
-        kind, table = kind or output_of_columns(list(given)), pa.table(rows)
-        if class_names is None:
-            width = check_vectors(table, "logits") if "logits" in given and n else 1
-            class_names = [str(k) for k in range(width)] if "logits" in given else [output_of(kind).label_column]
-        metadata = Metadata(
-            kind=kind,
-            benchmark=benchmark,
-            config=config or "default",
-            model=PredictedBy(id=model),
-            class_names=class_names if isinstance(class_names, str) else tuple(class_names),  # type: ignore[arg-type]
-            rows=row_counts(table.column("split").to_pylist()),
-        )
-        return cls(table, metadata)
+        names: dict[str, Any] = {"class_names": class_names, "example_id": example_id, "split": split, "kind": kind}
+        return cls(*rows_of_arrays(given, **names, benchmark=benchmark, config=config, model=model))
 
     @classmethod
     def from_pandas(
@@ -168,41 +155,37 @@ class Predictions:
         >>> Predictions.from_pandas(frame, logits=["cat", "dog"]).label.tolist()
         [0, 0]
         """
-        several = [] if isinstance(logits, str) else list(logits)
-        twice = [str(name) for name in frame.columns[frame.columns.duplicated()]]
-        if twice or (several and "logits" in frame and "logits" not in several):
-            found = f"the column {twice[0]} twice" if twice else "a column logits beside those named by logits=[...]"
-            raise OochubError(f"The frame has {found}. Rename or drop one.")
-        missing = [name for name in several if name not in frame]
-        if missing:
-            raise OochubError(f"The frame has no column {', '.join(missing)}, only {', '.join(map(str, frame))}.")
-        columns: dict[str, Any] = {str(name): frame[name].to_numpy() for name in frame if name not in (*several, *_ROW)}
-        if several:
-            columns["logits"] = frame[several].to_numpy()
-        elif logits in columns:
-            columns["logits"] = list(columns.pop(logits))
-        names = list(class_names or map(str, several)) or None
-        label = columns.get("label")
-        if label is not None and label.dtype.kind in "OUT" and names is not None:
-            columns["label"] = class_numbers(list(map(str, label)), names)
-        return cls.from_arrays(
-            example_id=frame["example_id"].tolist() if "example_id" in frame else None,
-            split=frame["split"].tolist() if "split" in frame else "test",
-            class_names=names,
-            benchmark=benchmark,
-            config=config,
-            model=model,
-            kind=kind,
-            **columns,
-        )
+        origin: dict[str, Any] = {"benchmark": benchmark, "config": config, "model": model, "kind": kind}
+        return cls(*rows_of_frame(frame, logits=logits, class_names=class_names, **origin))
 
     def save(self, path: str | Path) -> Path:
-        """Writes the table as Parquet with the metadata in its schema, sealed; whole or not at all."""
+        """Writes the table as Parquet with the metadata in its schema, sealed; whole or not at all.
+
+        A head lies beside it, in `<stem>.head.safetensors`.
+        """
+        if self.head is not None and Path(path).suffix.lower() == ".parquet":  # a stream has no place beside it
+            check_writable(path, kind=PREDICTIONS)
+            self.head.save(head_file(path))
         metadata = {_KEY: json.dumps(to_json(self.metadata), sort_keys=True).encode()}
         return write_parquet(self.table.replace_schema_metadata(metadata), path, kind=PREDICTIONS)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(["<Predictions>", *map(": ".join, self._facts())])
+
+    def _repr_html_(self) -> str:
+        return notebook_table(self._facts(), title="Predictions")
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What the predictions are of, as words and values."""
+        known = self.metadata
+        data = "/".join(filter(None, (known.benchmark or "own data", known.config)))
+        kind = f"{known.kind} ({len(known.class_names)})" if "logits" in self.output.columns else known.kind
+        rows = ", ".join(f"{split} {n:,}" for split, n in known.rows.items())
+        facts = {"model": known.model.id or "a model", "data": data, "kind": kind, "rows": rows}
+        return [*facts.items(), ("columns", textwrap.shorten(", ".join(self.table.column_names), 200))]
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a DataFrame."""
@@ -245,6 +228,17 @@ class Predictions:
     def features(self) -> NDArray[np.float32] | None:
         """(n, d) float32, None where they were not stored."""
         return self.vectors("features") if "features" in self.table.column_names else None
+
+    @cached_property
+    def head(self) -> StoredHead | None:
+        """The model's last layer, None where it was not stored; read from beside the file when it is asked for.
+
+        Raises:
+            OochubError: It has changed since it was written.
+        """
+        if not isinstance(self.stored_head, Path):
+            return self.stored_head
+        return StoredHead.load(self.stored_head) if self.stored_head.is_file() else None
 
     @cached_property
     def label(self) -> NDArray[Any]:

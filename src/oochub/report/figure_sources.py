@@ -120,13 +120,11 @@ class Sources:
     @cached_property
     def scored_sets(self) -> "list[ScoredSet]":
         """What the detectors say of each file of predictions."""
-        from oochub.evaluation.detector_scores import detector_scores, read_head
+        from oochub.evaluation.detector_scores import detector_scores
         from oochub.prediction.predictions import Predictions
 
-        heads = map(read_head, filter(None, (self.reference, *self.names)))
-        head = next((weights for weights in heads if weights is not None), None)
         fitted_on = Predictions.load(self.reference) if self.reference else None
-        return detector_scores(self._every, self.detectors, reference=fitted_on, head=head)
+        return detector_scores(self._every, self.detectors, reference=fitted_on)
 
     @property
     def nearest(self) -> "Mapping[str, Nearest]":

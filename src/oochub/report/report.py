@@ -126,6 +126,16 @@ class Report:
     def __iter__(self) -> Iterator[str]:
         return iter(self._estimates())
 
+    def __repr__(self) -> str:
+        from oochub.report.short_forms import short_text
+
+        return short_text(self)
+
+    def _repr_html_(self) -> str:
+        from oochub.report.short_forms import notebook_html
+
+        return notebook_html(self)
+
     def slice(self, name: str) -> Slice:
         """The slice of that name, or of that title where it is a side of the comparison: "hard" is "out_of_context".
 

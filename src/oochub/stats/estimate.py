@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,11 @@ class Estimate(float):
     def __repr__(self) -> str:
         interval = "" if math.isnan(self.low) or math.isnan(self.high) else f" [{self.low:.3f}, {self.high:.3f}]"
         return f"{self.value:.3f}{interval} n={self.n}"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: value, interval and n, then how they were found, or what limits them."""
+        why = self.method if self.reason is None else self.reason
+        return f'<code>{self!r}</code> <span style="opacity:.7">{escape(why)}</span>'
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,44 @@
+"""A small table for a notebook: plain HTML in the colors of its surroundings, light or dark."""
+
+from collections.abc import Sequence
+from html import escape
+
+_TABLE = "border-collapse:collapse;margin:.4em 0;font-size:inherit;color:inherit;font-variant-numeric:tabular-nums"
+_SMALL, _WHOLE, _SHORT = "font-size:85%;opacity:.7;", "white-space:nowrap", 24
+_CELL = "padding:.2em 1em .2em 0;vertical-align:top;text-align:{}"
+_HEAD = "padding:.2em 1em .2em 0;vertical-align:bottom;font-weight:600;border-bottom:1px solid;text-align:{}"
+
+
+def notebook_table(
+    rows: Sequence[Sequence[str]], *, heads: Sequence[str] = (), title: str = "", sentences: Sequence[str] = ()
+) -> str:
+    r"""A table as HTML; all text is escaped, nothing is fetched, no color is set.
+
+    Args:
+        rows: Their cells; what follows a line feed stands below the value, smaller.
+        heads: Of the columns, which stand to the right but for the first; without heads all stand to the left.
+        title: What is said first, bold.
+        sentences: What follows it.
+
+    >>> notebook_table([["<b>", "1"]]).count("&lt;b&gt;")
+    1
+    """
+    lines = [f'<div style="font-weight:600">{escape(title)}</div>'] if title else []
+    lines += [f"<div>{escape(sentence)}</div>" for sentence in sentences]
+    lines.append(f'<table style="{_TABLE}">')
+    sides = ["left", *["right" if heads else "left"] * max(map(len, [heads, *rows]))]
+    if heads:
+        cells = (
+            f'<th style="{_HEAD.format(side)}">{escape(head)}</th>' for head, side in zip(heads, sides, strict=False)
+        )
+        lines.append(f"<thead><tr>{''.join(cells)}</tr></thead>")
+    lines.append("<tbody>")
+    for row in rows:
+        lines.append(f"<tr>{''.join(_cell(text, side) for text, side in zip(row, sides, strict=False))}</tr>")
+    return "\n".join([*lines, "</tbody></table>"])
+
+
+def _cell(text: str, side: str) -> str:
+    value, _, below = text.partition("\n")
+    small = f'<div style="{_SMALL}{_WHOLE if len(below) < _SHORT else ""}">{escape(below)}</div>' if below else ""
+    return f'<td style="{_CELL.format(side)}">{escape(value)}{small}</td>'

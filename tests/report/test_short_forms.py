@@ -1,0 +1,86 @@
+"""Reports, predictions and estimates at the prompt and in a notebook: short, escaped, and nothing fetched."""
+
+import re
+
+import numpy as np
+import pytest
+import reports
+
+from oochub.notebook_table import notebook_table
+from oochub.prediction.predictions import Predictions
+from oochub.stats.estimate import Estimate
+
+
+@pytest.mark.parametrize("factory", [reports.nooch_report, reports.spawrious_report], ids=["nooch", "spawrious"])
+def test_a_report_is_a_few_lines_with_headline_sides_and_gap(factory):
+    """Fault planted: the dataclass's own repr, which is 39,146 characters of a report of `oochub demo`."""
+    content = factory()
+    lines, metric = repr(reports.read(content)).splitlines(), content["benchmark"]["primary_metric"]
+    assert len(lines) == 5 and max(map(len, lines)) < 120
+    for line, role in zip(lines[2:4], ("in", "out"), strict=True):
+        part = next(part for part in content["slices"] if part["role"] == role)
+        value, low, high = (part["metrics"][metric][key] for key in ("value", "low", "high"))
+        assert line.endswith(f"{value:.3f} [{low:.3f}, {high:.3f}] n={part['n']}"), line
+    assert lines[4].startswith(f"gap: {content['gap']['value']:.3f} [")
+
+
+def test_a_report_in_a_notebook_has_the_gap_and_every_slice_with_its_interval():
+    """Fault planted: a row of the gap without its interval."""
+    content = reports.spawrious_report()
+    page = reports.read(content)._repr_html_()
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", page)
+    assert cells[0] == "Gap, points" and "to" in cells[1] and "\u2212" in cells[1]
+    for part in content["slices"]:
+        value = part["metrics"]["accuracy"]
+        assert f">{100 * value['value']:.1f}<div" in page
+        assert f"{100 * value['low']:.1f} to {100 * value['high']:.1f}" in page
+
+
+def test_nothing_in_a_notebook_is_run_fetched_or_colored():
+    """Fault planted: a cell, a head and a sentence that are not escaped."""
+    evil = "<script>alert(1)</script>"
+    content = reports.nooch_report()
+    content["model"]["id"], content["notes"] = evil, [evil]
+    pages = [
+        reports.read(content)._repr_html_(),
+        Predictions.from_arrays(logits=[[0.0, 1.0]], label=[1], model=evil, **{evil: [1]})._repr_html_(),
+        Estimate(0.5, n=1, method="none", reason=evil)._repr_html_(),
+        notebook_table([[f"{evil}\n{evil}"]], heads=[evil], title=evil, sentences=[evil]),
+    ]
+    for page in pages:
+        assert "<script" not in page and "&lt;script&gt;" in page
+        assert not re.search(r"src=|href=|url\(|color:(?!inherit)|background", page)
+
+
+def test_a_report_without_sides_or_primary_metric_is_shown():
+    """Of detectors, of a metric that is not the primary one, of a number: what there is, and no gap."""
+    rng = np.random.default_rng(0)
+    import oochub
+
+    value = rng.normal(size=60)
+    number = Predictions.from_arrays(value=value, label=value + rng.normal(size=60))
+    other = Predictions.from_arrays(logits=rng.normal(size=(60, 3)), label=rng.integers(0, 3, 60))
+    for predictions, metrics in ((number, None), (other, ["nll"])):
+        report = oochub.evaluate(predictions, metrics=metrics, resamples=100)
+        assert repr(report).startswith("<Report on a model on ") and "60 rows" in repr(report)
+        assert "<table" in report._repr_html_()
+
+
+def test_predictions_say_what_they_are():
+    """By hand. Fault planted: Arrow's own repr of the table, thousands of characters."""
+    predictions = Predictions.from_arrays(
+        logits=np.zeros((1200, 2)),
+        label=np.zeros(1200, int),
+        split=["validation"] * 200 + ["test"] * 1000,
+        model="mine",
+    )
+    assert repr(predictions) == (
+        "<Predictions>\nmodel: mine\ndata: own data/default\nkind: classes (2)\n"
+        "rows: validation 200, test 1,000\ncolumns: example_id, split, label, logits"
+    )
+
+
+def test_an_estimate_in_a_notebook_says_how_its_interval_was_found():
+    estimate = Estimate(0.912, low=0.885, high=0.934, n=1234, method="wilson")
+    assert estimate._repr_html_().startswith("<code>0.912 [0.885, 0.934] n=1234</code>")
+    assert "wilson" in estimate._repr_html_()
