@@ -86,14 +86,19 @@ def test_every_column_is_carried(folder, data):
 
 @pytest.mark.parametrize("kind", list(_CONFIGS))
 def test_features_times_head_are_the_logits(kind, tmp_path):
-    """The head is found by what it computes: logits = features @ W.T + b on every example."""
+    """The head is found by what it computes: logits = features @ W.T + b on every example, with and without a file.
+
+    Planted fault: `predict` hands no head on without `out`.
+    """
     rng = np.random.default_rng(0)
     part = _dataset([rng.integers(0, 255, (40, 40, 3), dtype=np.uint8) for _ in range(9)])
     size = 28 if kind == "dinov2" else 32
     out = tmp_path / "p.parquet"
-    made = oochub.predict(_model(kind, 5), part, features=True, out=out, image_processor=_processor(size), batch_size=4)
+    model, options = _model(kind, 5), {"features": True, "image_processor": _processor(size), "batch_size": 4}
+    made, kept = oochub.predict(model, part, out=out, **options), oochub.predict(model, part, **options)
     head = load_file(head_file(out))
     np.testing.assert_allclose(made.features @ head["weight"].T + head["bias"], made.logits, atol=1e-5)
+    np.testing.assert_allclose(kept.features @ kept.head.weight.T + kept.head.bias, made.logits, atol=1e-5)
 
 
 def test_a_model_without_linear_head_is_said():
@@ -182,5 +187,5 @@ def test_refused_before_the_work(folder, data, tmp_path):
         oochub.predict(_model(), data)
     with pytest.raises(oochub.OochubError, match=r"no column of a kind of input: .*'image' \(pictures\)"):
         oochub.predict(folder, DatasetDict({"test": data["test"].remove_columns("image")}))
-    with pytest.raises(oochub.OochubError, match=r"give out, a \.parquet file"):
-        oochub.predict(folder, data, features=True)
+    with pytest.raises(oochub.OochubError, match=r"out is a \.parquet file"):
+        oochub.predict(folder, data, features=True, out="/dev/stdout")
