@@ -28,7 +28,7 @@ ORDER = (
     "registration builder detector input output",
     "oochub",
     "builders eval_modules outputs prediction.metadata",
-    "models prediction.predictions prediction.concatenate prediction.own_rows prediction.stored_head",
+    "models prediction.predictions prediction.concatenate prediction.array_rows prediction.stored_head",
     "inputs",
     "prediction data",
     "report",
