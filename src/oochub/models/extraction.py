@@ -39,7 +39,7 @@ class Extraction:
             if self._head:
                 columns["features"] = features_of(self._head, calls).float().cpu()
         if self._perturbation is not None:
-            perturbed = self._perturbation(self._network, inputs["pixel_values"])
+            perturbed = self._perturbation(self._network, inputs.get("pixel_values"))
             with torch.inference_mode():
                 columns["odin_logits"] = self._logits({**inputs, "pixel_values": perturbed})
         return columns

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.prediction.metadata import OdinSettings
 
 TEMPERATURE = 1000.0
@@ -48,13 +48,21 @@ class Perturbation:
         """
         return OdinSettings(epsilon=self.epsilon, temperature=self.temperature, std=tuple(self.std))
 
-    def __call__(self, model: Any, pixel_values: torch.Tensor) -> torch.Tensor:
+    def __call__(self, model: Any, pixel_values: torch.Tensor | None) -> torch.Tensor:
         """The perturbed x' (b, 3, h, w) of x; the model's parameters get no gradient.
 
         Args:
             model: In evaluation mode; its output has `logits` (b, c).
-            pixel_values: x, on the model's device.
+            pixel_values: x, on the model's device; None for a model that is called with something else.
+
+        Raises:
+            OochubError: The model does not read pixels of such channels, but patches of a picture or color numbers.
         """
+        if pixel_values is None or pixel_values.ndim != 4 or pixel_values.shape[1] != len(self.std):
+            raise OochubError(
+                f"ODIN perturbs the pixels of a picture, and {type(model).__name__} is called with something else. "
+                f"Leave out {either('odin=', '--odin')}."
+            )
         with torch.enable_grad():
             x = pixel_values.detach().clone().requires_grad_(True)
             logits = model(pixel_values=x).logits

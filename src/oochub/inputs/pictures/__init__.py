@@ -4,6 +4,7 @@ import copy
 import io
 import json
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -119,7 +120,7 @@ class Pictures(Input):
         if self._fused is not None:
             return {"pixel_values": torch.randn(2, 3, *self._fused.size, generator=generator)}
         noise = torch.randint(256, (2, _THUMBNAIL, _THUMBNAIL, 3), dtype=torch.uint8, generator=generator).numpy()
-        return self._processed([Image.fromarray(pixels) for pixels in noise], torch.device("cpu"))
+        return _stacked([self._processed(Image.fromarray(pixels)) for pixels in noise])
 
     def settings(self) -> dict[str, Any]:
         """See `Input.settings`: the image processor's own record."""
@@ -167,11 +168,32 @@ class Pictures(Input):
             names = columns.get("example_id", range(first, first + len(stored)))
             places, first = [f"{of}example {name}" for name in names], first + len(stored)
             pictures = [decode(picture_bytes(each, where), where) for each, where in zip(stored, places, strict=True)]
-            large = None if zoom is None else self._processed([zoomed(each, zoom) for each in pictures], device)
-            yield InputBatch(self._processed(pictures, device), columns, large)
+            plain = [self._processed(each) for each in pictures]
+            large = None if zoom is None else [self._processed(zoomed(each, zoom)) for each in pictures]
+            for rows in _alike(plain, *([] if large is None else [large])):
+                inputs = _stacked(plain[rows], device)
+                own = {name: values[rows] for name, values in columns.items()}
+                yield InputBatch(inputs, own, None if large is None else _stacked(large[rows], device))
 
-    def _processed(self, pictures: list[Any], device: "torch.device") -> dict[str, "torch.Tensor"]:
-        return {"pixel_values": self.processor(pictures, return_tensors="pt")["pixel_values"].to(device)}
+    def _processed(self, picture: Any) -> Mapping[str, "torch.Tensor"]:
+        """All that the model is called with for one picture; in a batch, processors pad pictures to the largest."""
+        values: Mapping[str, torch.Tensor] = self.processor(picture, return_tensors="pt")
+        return values
+
+
+def _alike(*inputs: list[Mapping[str, "torch.Tensor"]]) -> list[slice]:
+    """The rows in order, cut where a shape changes: some processors keep the shape of a picture."""
+    shapes = [[value.shape for each in row for value in each.values()] for row in zip(*inputs, strict=True)]
+    cuts = [row for row in range(1, len(shapes)) if shapes[row] != shapes[row - 1]]
+    return [slice(start, end) for start, end in pairwise([0, *cuts, len(shapes)])]
+
+
+def _stacked(
+    inputs: list[Mapping[str, "torch.Tensor"]], device: "torch.device | str" = "cpu"
+) -> dict[str, "torch.Tensor"]:
+    import torch
+
+    return {name: torch.cat([each[name] for each in inputs]).to(device) for name in inputs[0]}
 
 
 class _Cached:

@@ -8,7 +8,11 @@ from PIL import Image
 from oochub.errors import OochubError
 
 _LARGEST = 16_384  # pixels of a side
-_NEEDED = {"do_normalize": ("image_mean", "image_std"), "do_resize": ("size",), "do_center_crop": ("crop_size",)}
+_NEEDED = {
+    "do_normalize": ("image_mean", "image_std"),
+    "do_resize": ("size", "patch_size", "max_num_patches"),  # in patches where a picture keeps its shape
+    "do_center_crop": ("crop_size",),
+}
 _NEXT = "Take the file of the model, or write it with save_pretrained of its image processor."
 
 
@@ -31,7 +35,7 @@ def image_processor(source: str) -> Any:
     processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
     stated, _ = processor.get_image_processor_dict(source)
     needed = [name for step, names in _NEEDED.items() if getattr(processor, step, False) for name in names]
-    missing = [name for name in needed if stated.get(name) is None]
+    missing = [name for name in needed if _known(processor, name) and stated.get(name) is None]
     if missing:
         raise OochubError(
             f"The image processor of {source} does not say {', '.join(missing)}, and {type(processor).__name__} would "
@@ -66,13 +70,23 @@ def check_image_processor(processor: Any) -> None:
     if getattr(processor, "do_resize", False) and processor.resample not in tuple(Image.Resampling):
         raise _wrong("resample", "a filter of Pillow, 0 to 5", processor.resample)
     for step, name in (("do_resize", "size"), ("do_center_crop", "crop_size")):
-        if getattr(processor, step, False):
+        if getattr(processor, step, False) and _known(processor, name):
             size = getattr(processor, name)
             sides = (
                 [size] if isinstance(size, int) else [side for side in dict(size or {}).values() if side is not None]
             )
             if not sides or not all(type(side) is int and 1 <= side <= _LARGEST for side in sides):
                 raise _wrong(name, f"whole numbers of pixels from 1 to {_LARGEST}", size)
+    for name in ("patch_size", "max_num_patches"):
+        if isinstance(getattr(type(processor), name, None), int):
+            number = getattr(processor, name)
+            if type(number) is not int or not 1 <= number <= _LARGEST:
+                raise _wrong(name, f"a whole number from 1 to {_LARGEST}", number)
+
+
+def _known(processor: Any, name: str) -> bool:
+    """Whether processors of this class have such a number at all."""
+    return getattr(type(processor), name, None) is not None
 
 
 def _numbers(value: Any, *, above: float = -math.inf) -> bool:
