@@ -66,7 +66,8 @@ def _kind(model: Any, part: Any) -> Output:
 
 def _class_order(model: Any, part: Any, kind: Output) -> tuple[list[int], list[str]]:
     """(order, names): class k of the data set is output `order[k]` of the model. Of a number, its column's name."""
-    own = [str(model.config.id2label[k]) for k in range(model.config.num_labels)]
+    named = model.config.id2label or {}  # some configs name none
+    own = [str(named.get(k, f"LABEL_{k}")) for k in range(model.config.num_labels)]
     if kind.problem_type == "regression":
         if len(own) != 1:
             raise OochubError(
