@@ -21,8 +21,8 @@ from oochub.notebook_table import notebook_table
 from oochub.output import Output, output_of
 from oochub.output_columns import vectors
 from oochub.parquet_file import Integrity, read_parquet, write_parquet
-from oochub.prediction.metadata import Metadata, check_rows, read_metadata, row_counts
 from oochub.prediction.array_rows import rows_of_arrays, rows_of_frame
+from oochub.prediction.metadata import Metadata, check_rows, read_metadata, row_counts
 from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.schema import to_json
 
