@@ -7,6 +7,9 @@ from typing import Any
 
 from oochub.schema import from_json, optional, remainder, to_json
 
+OWN = "custom"
+"""What a record, predictions and a report call the benchmark of a user's own data."""
+
 _MARKER = "Build record: "
 
 
@@ -28,6 +31,7 @@ class BuildFacts:
         encoder_sha256: A digest of its weights.
         context_surplus: Of `nooch/all`: class to other classes, and how much more of the image each takes on average.
         published_contexts: Of `nooch/all`: the contexts of the paper's tasks, where these were asked for.
+        usual_contexts: Of own data: class to its usual contexts, none or more.
         other: What else the builder notes, for readers; JSON types.
 
     >>> content = {"object": "car", "contexts": ["road"], "membership": "published ids"}
@@ -48,6 +52,7 @@ class BuildFacts:
     encoder_sha256: str | None = optional()
     context_surplus: Mapping[str, Mapping[str, float]] | None = optional()
     published_contexts: Mapping[str, tuple[str, ...]] | None = optional()
+    usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     other: Mapping[str, Any] = remainder()
 
 

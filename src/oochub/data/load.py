@@ -1,7 +1,9 @@
-"""Loads a benchmark by the command line's short name, `benchmark/config`."""
+"""Loads a benchmark by its short name, `benchmark/config`, and any other data in the same form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -9,38 +11,153 @@ from datasets.load import import_main_class
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
+from oochub.build_record import BuildRecord
 from oochub.builder import BenchmarkBuilder
+from oochub.data.columns import Columns
+from oochub.data.open_source import open_source
+from oochub.data.own_rows import own_rows
 from oochub.data.with_text_columns import with_text_columns
-from oochub.errors import unknown_name
+from oochub.errors import OochubError, either, unknown_name
 
 
 def load(
-    name: str,
+    source: str | PathLike[str],
     *,
+    config: str | None = None,
+    image: str | None = None,
+    label: str | None = None,
+    context: str | None = None,
+    group: str | None = None,
+    split: str | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
     text_columns: bool | str | Sequence[str] = False,
+    usual: Mapping[str, Sequence[str]] | None = None,
 ) -> datasets.DatasetDict:
-    """The splits of `benchmark/config`, as `datasets.load_dataset(benchmark, config, data_dir=...)` gives them.
+    r"""The splits of a benchmark, or of your own data in the form of one.
+
+    Your own data are what `datasets` reads: a folder of pictures (class folders, or a metadata.csv or .jsonl with
+    `file_name`; folders train and test are splits), Parquet, CSV or JSON files or a folder of them, WebDataset shards,
+    a folder of `save_to_disk`, an id on the Hub; also what `oochub build` and `oochub challenge` wrote. Their rows get
+    `example_id`, `label` (text becomes classes, sorted by name over all splits), and of a label and a context `group`
+    (label/context) and `challenge`: easy where the context is usual for the class, by the criterion `mismatch`. See
+    `oochub.data.own_rows`.
+
+    The usual contexts of a class are those that are strictly more frequent with it than without it in the training
+    split, or over all rows where there is no other split; a note and the facts of the build record say which.
 
     Args:
-        name: "nooch/ce_car", or the benchmark alone where it has one config.
-        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        source: "nooch/ce_car", or the benchmark alone where it has one config; a folder or file; an id on the Hub. A
+            benchmark comes before a folder of the same name.
+        config: The configuration, where it does not stand in the source.
+        image: Your column of pictures, or of paths of their files; None takes `image`, else the only one of pictures.
+        label: Your column of labels; None takes `label`. A field of a WebDataset's JSON is `json.species`.
+        context: Your column of contexts; None takes `context`. Of a benchmark a column that is to be its context.
+        group: Your column of groups; None takes `group`, else label/context.
+        split: The one split to keep.
+        data_dir: The raw folder of a benchmark; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder, as `load_dataset` takes them.
         num_proc: Processes to build with.
         text_columns: True gives the columns of class numbers, all but `label`, as the names that the numbers stand
             for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `with_text_columns`.
+        usual: Class to its usual contexts, {"dog": ["grass", "beach"]}; those of other classes are counted.
 
     Raises:
-        OochubError: An unknown benchmark, config, option or text column; raw data that are missing or broken.
+        OochubError: Nothing is there; an unknown config, option, column or split; data that are missing or broken; a
+            column that does not hold what it should.
+
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "birds.csv"
+    >>> _ = file.write_text("bird,place\ngull,sea\ngull,sea\nwren,land\nwren,sea\n")
+    >>> data = load(file, label="bird", context="place", text_columns=True)
+    >>> data["train"]["challenge"][:]
+    ['easy', 'easy', 'easy', 'hard_positive']
     """
-    benchmark, config = split_name(name)
-    check_options(benchmark, options or {})
-    config = builder_class(benchmark).checked_config(config or None)  # a name alone might mean a folder of that name
-    loaded = datasets.load_dataset(benchmark, config, data_dir=data_dir, num_proc=num_proc, **(options or {}))
-    assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
+    columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
+    loaded = load_columns(str(source), columns, config=config, data_dir=data_dir, options=options, num_proc=num_proc)
+    if split is not None:
+        if split not in loaded:
+            raise unknown_name("split", split, loaded)
+        loaded = datasets.DatasetDict({split: loaded[split]})
     return with_text_columns(loaded, text_columns)
+
+
+def load_columns(
+    source: str,
+    columns: Columns,
+    *,
+    config: str | None = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+) -> datasets.DatasetDict:
+    """What `load` gives, all splits, with the columns as one record.
+
+    Raises:
+        OochubError: See `load`.
+    """
+    if not is_benchmark(source):
+        opened = open_source(
+            source,
+            config=config,
+            data_dir=data_dir,
+            options=options,
+            num_proc=num_proc,
+            check=lambda features: columns.check([*features, *datasets.Features(features).flatten()]),
+        )
+        info = next(iter(opened.values())).info
+        record = BuildRecord.of(info.description)
+        known = (record.benchmark if record else info.dataset_name) in catalog.names("benchmark")
+        if known and not columns.named and not columns.usual:
+            return opened
+        place = Path(source).expanduser().absolute()
+        name = source.rpartition("/")[2] if not place.exists() else place.stem if place.is_file() else place.name
+        folder = (place if place.is_dir() else place.parent) if place.exists() else None
+        return own_rows(opened, columns, name=name if config is None else f"{name}-{config}", folder=folder)
+    taken = [role for role in columns.named if role != "context"]
+    if taken:
+        words = either(f"{taken[0]}=", f"--{taken[0]}-column")
+        raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for data of your own.")
+    loaded = load_benchmark(source, config=config, data_dir=data_dir, options=options, num_proc=num_proc)
+    return own_rows(loaded, columns, name=source) if columns.context or columns.usual else loaded
+
+
+def load_benchmark(
+    source: str,
+    *,
+    config: str | None = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+    check: Callable[[Mapping[str, Any]], None] | None = None,
+) -> datasets.DatasetDict:
+    """The splits of a benchmark as its builder makes them.
+
+    Raises:
+        OochubError: An unknown config or option; raw data that are missing or broken.
+    """
+    benchmark, named = split_name(source)
+    if config is not None and named and config != named:
+        raise OochubError(f"{source} names the config {named}, and config is {config!r}. Give one of them.")
+    check_options(benchmark, options or {})
+    chosen = builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
+    builder = datasets.load_dataset_builder(benchmark, chosen, data_dir=data_dir, **(options or {}))
+    if check is not None and builder.info.features:
+        check(builder.info.features)
+    builder.download_and_prepare(num_proc=num_proc)
+    loaded = builder.as_dataset()
+    assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
+    return loaded
+
+
+def is_benchmark(source: str) -> bool:
+    """Whether a source names a benchmark, which comes before a folder of its name.
+
+    >>> is_benchmark("nooch/ce_car"), is_benchmark("./nooch")
+    (True, False)
+    """
+    return source.partition("/")[0] in catalog.names("benchmark")
 
 
 def split_name(name: str) -> tuple[str, str]:

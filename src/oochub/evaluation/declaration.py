@@ -5,6 +5,7 @@ from typing import Any
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
+from oochub.build_record import OWN
 from oochub.metric import MetricFacts, facts_of
 from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions
@@ -12,9 +13,6 @@ from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Lic
 from oochub.report.records import MetricDescription
 from oochub.sides import Rows, WorstOfGroups
 from oochub.vocabulary import Vocabulary
-
-OWN = "custom"
-"""What a report calls the benchmark of a user's own data."""
 
 
 def declaration(predictions: Predictions) -> Benchmark:

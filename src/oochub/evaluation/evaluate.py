@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
+from oochub.build_record import OWN
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
 from oochub.evaluation.declaration import (
-    OWN,
     declaration,
     evaluated_benchmark,
     evaluated_model,

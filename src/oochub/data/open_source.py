@@ -1,0 +1,88 @@
+"""Reads a data set from where it is: a folder of pictures, Parquet, CSV, JSON, WebDataset, `save_to_disk`, the Hub."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+from datasets.exceptions import DatasetGenerationError
+
+from oochub import catalog
+from oochub.errors import OochubError, either
+from oochub.hub.check_source import check_source
+from oochub.parquet_file import check_seal
+
+
+def open_source(
+    source: str,
+    *,
+    config: str | None = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+    check: Callable[[Mapping[str, Any]], None] | None = None,
+) -> datasets.DatasetDict:
+    """The splits of data that are no benchmark, with the columns that they have.
+
+    Args:
+        source: A file or folder here, else an id on the Hub.
+        config: The configuration, where a repository has several.
+        data_dir: As `load_dataset` takes it: a folder inside the source.
+        options: What else `load_dataset` takes.
+        num_proc: Processes to read with.
+        check: Is given the features where they are known before the data are read.
+
+    Raises:
+        OochubError: Nothing is there, or it cannot be read; what `check` raises.
+    """
+    known = ", ".join(catalog.names("benchmark"))
+    hint = f"Give benchmark/config ({known}), a folder of pictures, a Parquet, CSV, JSON or .tar file, or a Hub id."
+    also = [f"{name}{source[source.find('/') :] if '/' in source else ''}" for name in catalog.names("benchmark")]
+    check_source(source, kind="dataset", hint=hint, also=also)
+    place = Path(source).expanduser().absolute()
+    path, given = str(place) if place.is_dir() else source, dict(options or {})
+    if config is not None:
+        given["name"] = config
+    if place.is_file():
+        path, given = str(place.parent), {"data_files": place.name} | given
+    try:
+        for file in _parquet_files(place):
+            check_seal(file)
+        if any((place / name).is_file() for name in ("dataset_dict.json", "state.json")):
+            loaded = datasets.load_from_disk(path)
+        else:
+            loaded = _built(path, data_dir, given, num_proc, check)
+    except OochubError:
+        raise
+    except (ValueError, TypeError, KeyError, OSError, DatasetGenerationError) as error:
+        cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
+        passes = either("options= passes", "--option passes")
+        raise OochubError(
+            f"Could not load {source}: {str(cause).rstrip('.')}. {hint} {passes} on what datasets.load_dataset takes."
+        ) from error
+    if isinstance(loaded, datasets.Dataset):
+        loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
+    if not sum(loaded.num_rows.values()):
+        raise OochubError(f"{source} holds no row. {hint}")
+    return loaded
+
+
+def _built(
+    path: str,
+    data_dir: str | None,
+    options: Mapping[str, Any],
+    num_proc: int | None,
+    check: Callable[[Mapping[str, Any]], None] | None,
+) -> Any:
+    builder = datasets.load_dataset_builder(path, data_dir=data_dir, **options)
+    if check is not None and builder.info.features:
+        check(builder.info.features)
+    builder.download_and_prepare(num_proc=num_proc)
+    return builder.as_dataset()
+
+
+def _parquet_files(place: Path) -> list[Path]:
+    """The Parquet files of a source, none where it is no place on this disk."""
+    if place.suffix == ".parquet" and place.is_file():
+        return [place]
+    return [*place.glob("[!.]*.parquet"), *place.glob("*/[!.]*.parquet")]
