@@ -1,4 +1,4 @@
-"""What WordNet 3.0 says of ImageNet-21K-P's classes, as shipped facts: names, hypernyms, and which classes they are."""
+"""What WordNet 3.0 says of ImageNet's classes, as shipped facts: words, hypernyms, and which classes they are."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,7 +13,8 @@ _FILE = "wordnet_facts.tsv"
 _LISTS = {"winter21": "w", "fall11": "f"}
 _HEAD = """\
 # Facts of WordNet 3.0: the classes of ImageNet-1K and of ImageNet-21K-P, and every concept above them.
-# Columns: wnid without its n; lists of ImageNet-21K-P that have the class (f fall11, w winter21); hypernyms; name.
+# Columns: wnid without its n; lists of ImageNet-21K-P that have the class (f fall11, w winter21); hypernyms; name; of
+# the classes of ImageNet-1K and the concepts above them the other words, with a semicolon between.
 #
 # This software and database is being provided to you, the LICENSEE, by Princeton University under the following
 # license. By obtaining, using and/or copying this software and database, you agree that you have read, understood,
@@ -47,8 +48,8 @@ def _rows() -> list[list[str]]:
 def wordnet_facts() -> WordNet:
     """WordNet 3.0 as far as ImageNet's classes need it: 13,043 concepts, their names and their hypernyms.
 
-    It holds the classes of ImageNet-1K and of both lists of ImageNet-21K-P, and all above them; a concept's words are
-    its name alone. `read_wordnet` reads all of WordNet.
+    It holds the classes of ImageNet-1K and of both lists of ImageNet-21K-P, and all above them. Classes of ImageNet-1K
+    and concepts above them have all their words, the others their name alone. `read_wordnet` reads all of WordNet.
 
     >>> tree = wordnet_facts()
     >>> " < ".join(tree.name(wnid) for wnid in tree.path("n04186051", {"n09229709"}))
@@ -56,8 +57,8 @@ def wordnet_facts() -> WordNet:
     """
     rows = _rows()
     return WordNet(
-        {f"n{offset}": (name,) for offset, _, _, name in rows},
-        {f"n{offset}": tuple(f"n{number}" for number in above.split()) for offset, _, above, _ in rows},
+        {f"n{offset}": (name, *filter(None, words.split(";"))) for offset, _, _, name, words in rows},
+        {f"n{offset}": tuple(f"n{number}" for number in above.split()) for offset, _, above, _, _ in rows},
     )
 
 
@@ -81,7 +82,7 @@ def imagenet_21k_p(version: str = "winter21") -> tuple[str, ...]:
     """
     if version not in _LISTS:
         raise unknown_name("version of ImageNet-21K-P", version, _LISTS)
-    return tuple(f"n{offset}" for offset, lists, _, _ in _rows() if _LISTS[version] in lists)
+    return tuple(f"n{offset}" for offset, lists, *_ in _rows() if _LISTS[version] in lists)
 
 
 def write_wordnet_facts(
@@ -93,14 +94,16 @@ def write_wordnet_facts(
         path: The file to write.
         tree: All of WordNet.
         lists: "winter21" and "fall11" to their wnids.
-        others: Wnids to have besides: those of ImageNet-1K.
+        others: Wnids to have besides, with all their words and those of the concepts above them: ImageNet-1K's.
     """
     classes = {*others, *(wnid for several in lists.values() for wnid in several)}
     everything = classes.union(*(tree.ancestors(wnid) for wnid in classes))
+    worded = {*others}.union(*(tree.ancestors(wnid) for wnid in others))
     members = {_LISTS[version]: set(several) for version, several in lists.items()}
     with written_whole(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
         file.write(_HEAD)
         for wnid in sorted(everything):
             of = "".join(letter for letter in sorted(members) if wnid in members[letter])
             above = " ".join(parent[1:] for parent in tree.hypernyms[wnid])
-            file.write(f"{wnid[1:]}\t{of}\t{above}\t{tree.name(wnid)}\n")
+            words = ";".join(tree.lemmas[wnid][1:]) if wnid in worded else ""
+            file.write(f"{wnid[1:]}\t{of}\t{above}\t{tree.name(wnid)}\t{words}\n")
