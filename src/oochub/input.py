@@ -45,6 +45,7 @@ class Input(ABC):
         rank: Which kind is meant where a data set has columns of several and the model does not say: the lowest.
         column: The column that it reads; of the class, its usual name.
         processor: What is saved beside the model by `save_pretrained`: an image processor, a tokenizer, ...
+        tokenizer: Of a processor of pictures and texts that was given; None without.
     """
 
     auto_model: ClassVar[str] = "AutoModelForImageClassification"
@@ -53,6 +54,7 @@ class Input(ABC):
     rank: ClassVar[int] = 9
     column: str
     processor: Any
+    tokenizer: Any = None
 
     @classmethod
     def words(cls) -> str:

@@ -124,12 +124,23 @@ class ModelSource:
         check_config(inputs, self.config)
         return inputs
 
-    def opened(self, auto_model: str, inputs: Input) -> Pretrained:
+    def opened(
+        self,
+        auto_model: str,
+        inputs: Input,
+        *,
+        beside: Mapping[str, torch.Tensor] | None = None,
+        logits: str = "logits",
+        whole: bool = False,
+    ) -> Pretrained:
         """The model with its weights, float32 and in evaluation mode; an object as it is.
 
         Args:
             auto_model: The class of transformers that opens it, such as "AutoModelForImageClassification".
             inputs: Makes what the model is called with.
+            beside: What else it must be called with, such as the tokens of a text.
+            logits: The field of its output that is read.
+            whole: Whether no weight may miss, see `pretrained`.
 
         Raises:
             OochubError: Weights that do not fit.
@@ -139,7 +150,10 @@ class ModelSource:
         if self.path is None:
             return Pretrained(self.given.eval(), ())
         words = f"a model of {inputs.words()}"
-        return pretrained(getattr(transformers, auto_model), self.path, probe=inputs.probe, words=words)
+        auto, others = getattr(transformers, auto_model), beside or {}
+        return pretrained(
+            auto, self.path, probe=lambda: {**inputs.probe(), **others}, words=words, logits=logits, whole=whole
+        )
 
 
 def input_of(dataset: Any, model: str | None) -> type[Input]:

@@ -32,6 +32,8 @@ def pretrained(
     words: str = "a model",
     hint: str = "",
     changes: Mapping[str, Any] | None = None,
+    logits: str = "logits",
+    whole: bool = False,
 ) -> Pretrained:
     """A model with its weights.
 
@@ -47,6 +49,8 @@ def pretrained(
         hint: What to do where it cannot be loaded.
         changes: What its config is to say instead, for training. Its head may then be new, and every weight whose
             shape the changes set.
+        logits: The field of its output that is read.
+        whole: Whether every weight must be there: where the logits depend on some in ways that have no gradient.
 
     Raises:
         OochubError: No such model, or weights that do not fit; they are named. Its outputs are not finite.
@@ -81,11 +85,11 @@ def pretrained(
         head = _head(auto, model, {*missing, *mismatched})
         missing, mismatched = missing - head, {key: both for key, both in mismatched.items() if key not in head}
     with torch.enable_grad(), opening(source, words=words, hint=hint):
-        logits = model(**probe()).logits
-    unused = _unused(model, logits, {*missing, *mismatched})
+        answers: torch.Tensor = getattr(model(**probe()), logits)
+    unused = set() if whole else _unused(model, answers, {*missing, *mismatched})
     unexpected = tuple(sorted(loading["unexpected_keys"]))
     _refuse(sorted(missing - unused), {k: v for k, v in mismatched.items() if k not in unused}, unexpected, source)
-    if not logits.isfinite().all():
+    if not answers.isfinite().all():
         raise OochubError(f"{source} gives outputs that are not finite: its weights are damaged. Get the file again.")
     if unexpected:
         warnings.warn(
@@ -133,12 +137,12 @@ def _listed(names: Collection[str], noun: str) -> str:
     return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown}{', ...' if len(names) > _SHOWN else ''})"
 
 
-def _unused(model: Any, logits: torch.Tensor, keys: Collection[str]) -> set[str]:
+def _unused(model: Any, answers: torch.Tensor, keys: Collection[str]) -> set[str]:
     """Those of the parameters that the logits do not depend on."""
     parameters = {key: parameter for key, parameter in model.named_parameters() if key in keys}
     if not parameters:
         return set()
-    gradients = torch.autograd.grad(logits.sum(), list(parameters.values()), allow_unused=True)
+    gradients = torch.autograd.grad(answers.sum(), list(parameters.values()), allow_unused=True)
     return {key for key, gradient in zip(parameters, gradients, strict=True) if gradient is None}
 
 

@@ -28,7 +28,7 @@ class Pictures(Input):
     """Pictures as `pixel_values` float32 (n, 3, height, width); in training they are augmented as uint8 before.
 
     Args:
-        processor: The image processor of the model.
+        processor: The image processor of the model, or its processor of pictures and texts.
         preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is
             the processor itself, which is for prediction alone.
 
@@ -46,6 +46,10 @@ class Pictures(Input):
     column = "image"
 
     def __init__(self, processor: Any, *, preprocessing: str = "fused") -> None:
+        from transformers import ProcessorMixin
+
+        if isinstance(processor, ProcessorMixin):
+            processor, self.tokenizer = processor.image_processor, processor.tokenizer
         check_image_processor(processor)
         self.processor = processor
         self._fused = Preprocessing.from_processor(processor) if preprocessing == "fused" else None
@@ -58,10 +62,12 @@ class Pictures(Input):
 
     @classmethod
     def takes(cls, processor: Any) -> bool:
-        """See `Input.takes`: an image processor of transformers."""
+        """See `Input.takes`: an image processor of transformers, or a processor of pictures and texts."""
+        from transformers import ProcessorMixin
         from transformers.image_processing_base import ImageProcessingMixin
 
-        return isinstance(processor, ImageProcessingMixin)
+        parts = processor.get_attributes() if isinstance(processor, ProcessorMixin) else ()
+        return {"image_processor", "tokenizer"} <= {*parts} or isinstance(processor, ImageProcessingMixin)
 
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> Any:
