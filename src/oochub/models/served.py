@@ -1,0 +1,76 @@
+"""Which models of pictures are served by which mode, from what transformers itself says that it has."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from oochub import catalog
+
+_AUTO_MODELS = (
+    "AutoModelForImageClassification",
+    "AutoModelForZeroShotImageClassification",
+    "AutoModelForObjectDetection",
+    "AutoModelForSemanticSegmentation",
+    "AutoModelForUniversalSegmentation",
+    "AutoModelForInstanceSegmentation",
+)
+_ENCODERS = "AutoModel"
+
+_NOT_SERVED = {
+    ("head", "dinat"): "it needs the package natten",
+    ("head", "pp_lcnet"): "its output has no logits",
+    ("head", "shieldgemma2"): "it answers yes or no to a policy in words beside the picture",
+    ("head", "timm_wrapper"): "it needs the package timm",
+}
+"""Why a mode does not serve a type although transformers has the class; a test holds each against what happens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedModel:
+    """A type of model.
+
+    Attributes:
+        model_type: As its config.json says.
+        modes: The modes that serve it, by name; none where nothing serves it.
+        reason: Why a mode that is made for such models does not serve it; "" where all do.
+    """
+
+    model_type: str
+    modes: tuple[str, ...]
+    reason: str = ""
+
+
+def served_models() -> list[ServedModel]:
+    """Every type of picture model of the installed transformers, by name.
+
+    >>> {each.model_type: each.modes for each in served_models()}["resnet"][0]
+    'head'
+    >>> [each.reason for each in served_models() if each.model_type == "pp_lcnet"]
+    ['head: its output has no logits']
+    """
+    modes = {name: _types(catalog.get("mode", name).auto_models) for name in catalog.names("mode")}
+    every = _types((*_AUTO_MODELS, _ENCODERS))
+    return [_served(model_type, [name for name, types in modes.items() if model_type in types]) for model_type in every]
+
+
+def _served(model_type: str, modes: list[str]) -> ServedModel:
+    reasons = {mode: _NOT_SERVED[mode, model_type] for mode in modes if (mode, model_type) in _NOT_SERVED}
+    reason = (
+        "; ".join(f"{mode}: {why}" for mode, why in reasons.items()) if modes else "no mode answers with its output"
+    )
+    return ServedModel(model_type=model_type, modes=tuple(mode for mode in modes if mode not in reasons), reason=reason)
+
+
+def _types(auto_models: Iterable[str]) -> list[str]:
+    """The types of pictures that these classes of transformers open."""
+    import transformers
+    from transformers.models.auto import modeling_auto
+
+    types: set[str] = set()
+    for name in auto_models:
+        if name in _AUTO_MODELS:
+            types.update(getattr(transformers, name)._model_mapping._model_mapping)
+        elif name == _ENCODERS:
+            types.update(modeling_auto.MODEL_FOR_IMAGE_MAPPING_NAMES)
+            classifiers = {*modeling_auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES}
+            types.update(classifiers & {*modeling_auto.MODEL_MAPPING_NAMES})
+    return sorted(types)
