@@ -1,5 +1,6 @@
 """What tests share: a cache of their own, toy worlds rendered once, the real data where they are."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -21,12 +22,20 @@ os.environ.pop("OOCHUB_DATA", None)
 _CACHES = Path(tempfile.mkdtemp(prefix="oochub-caches-"))
 os.environ["HF_DATASETS_CACHE"] = str(_CACHES / "datasets")
 os.environ["HF_MODULES_CACHE"] = str(_CACHES / "modules")
+os.environ.pop("OOCHUB_CACHE", None)  # ours lie in that of `datasets`, those of each test in a folder of its own
 os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
 
 
 def pytest_unconfigure() -> None:
     """Removes the caches."""
     shutil.rmtree(_CACHES, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """No test meets what another predicted; one that predicts the same twice to compare them says cache=False."""
+    digest = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:16]
+    monkeypatch.setenv("OOCHUB_CACHE", str(_CACHES / digest))
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ ORDER = (
     "sides build_record",
     "benchmark",
     "catalog",
-    "saved_detector",
+    "saved_detector caches",
     "registration builder detector input output",
     "oochub",
     "builders eval_modules outputs prediction.metadata",

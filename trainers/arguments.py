@@ -97,7 +97,7 @@ class RobustTrainingArguments:
         full_determinism: Ask torch for deterministic algorithms; those that have none give a warning.
         mixed_precision: "no", "bf16" or "fp16".
         cache: "uint8" decodes every picture once into a memory-mapped file, "none" decodes in every epoch.
-        cache_dir: Where that file goes; None is `oochub/pixels` in the cache folder of `datasets`.
+        cache_dir: Where that file goes; None is `pixels` in the folder of our caches, see docs/cache.md.
         dataloader_num_workers: Processes that decode when cache="none".
 
     Raises:

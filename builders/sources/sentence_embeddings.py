@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import config as datasets_config
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from oochub.caches import cache_folder
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
 
@@ -57,8 +57,8 @@ def image_embeddings(
         captions: Image id to its sentences, at least one (`read_captions`).
         encoder: A sentence-transformers model: its folder, an installed package that holds one, or its id on the Hub.
             The default is the paper's. Its weights must be safetensors; code that comes with it is not run.
-        cache_dir: Where embeddings are kept, in a folder for each encoder; None is `oochub/embeddings` in the cache
-            folder of `datasets`.
+        cache_dir: Where embeddings are kept, in a folder for each encoder; None is `embeddings` in the
+            folder of our caches, see `oochub.caches.cache_folder`.
 
     Returns:
         The embeddings, rows in the order of `captions`. Numbers may differ in the last digits where sentences were
@@ -82,7 +82,7 @@ def image_embeddings(
         raise OochubError('Embedding captions needs sentence-transformers: pip install "oochub[gist]"')
     folder, name = _encoder(encoder)
     digest = _digest(folder)
-    root = Path(datasets_config.HF_DATASETS_CACHE) / "oochub" / "embeddings" if cache_dir is None else Path(cache_dir)
+    root = cache_folder("embeddings") if cache_dir is None else Path(cache_dir)
     cache = root.expanduser() / digest[:32]
     sentences = list(dict.fromkeys(sentence for several in captions.values() for sentence in several))
     keys = np.array([_key(sentence) for sentence in sentences], dtype="S16")

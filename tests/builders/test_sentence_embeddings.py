@@ -162,6 +162,7 @@ def test_the_default_is_the_papers_encoder_from_the_hub(encoder, tmp_path, monke
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(revision)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.delenv("OOCHUB_CACHE")
     monkeypatch.setattr(datasets_config, "HF_DATASETS_CACHE", str(tmp_path / "datasets"))
     embeddings = image_embeddings(_CAPTIONS)
     assert embeddings.encoder == "stsb-distilroberta-base-v2"

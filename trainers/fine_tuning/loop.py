@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from accelerate import skip_first_batches
-from datasets import config as datasets_config
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
+from oochub.caches import cache_folder
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.batch import Batch
@@ -127,7 +127,7 @@ class Loop:
     def _cache_dir(self) -> Path | None:
         if self._args.cache == "none":
             return None
-        return Path(self._args.cache_dir or Path(datasets_config.HF_DATASETS_CACHE) / "oochub" / "pixels")
+        return Path(self._args.cache_dir or cache_folder("pixels"))
 
     def _loader(self, examples: Examples, batch_size: int, sampler: EpochSampler | None = None) -> Any:
         workers = 0 if self._args.cache == "uint8" else self._args.dataloader_num_workers

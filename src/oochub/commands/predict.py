@@ -29,6 +29,7 @@ def predict(
         float | None,
         typer.Option(help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.", min=0),
     ] = None,
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")] = True,
     data_dir: DataDir = None,
     option: Options = None,
     as_json: AsJson = False,
@@ -55,5 +56,9 @@ def predict(
         odin_temperature=odin_temperature,
         zoom=zoom,
         out=out,
+        cache=cache,
     )
-    done({"predictions": str(out), "rows": len(predictions)}, as_json)
+    cached = predictions.metadata.provenance["when"].get("cached")
+    if cached is not None:
+        typer.echo(f"No model was run: the same was predicted at {cached}. --no-cache predicts again.", err=True)
+    done({"predictions": str(out), "rows": len(predictions), "cached": cached is not None}, as_json)

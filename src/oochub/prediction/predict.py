@@ -19,6 +19,7 @@ from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable
 from oochub.input import Input
 from oochub.inputs.pictures.zoom import check_zoom
+from oochub.models.cache_key import cache_key
 from oochub.models.extraction import Extraction
 from oochub.models.mode import Mode, PredictedData, mode_of
 from oochub.models.model_source import ModelSource
@@ -26,6 +27,7 @@ from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturba
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
 from oochub.prediction.extracted_table import extracted_table, thumbnails
 from oochub.prediction.metadata import RESERVED, VECTORS, Metadata, ZoomSettings, row_counts
+from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
 from oochub.provenance import provenance
@@ -49,6 +51,7 @@ def predict(
     odin: float | None = None,
     odin_temperature: float = TEMPERATURE,
     zoom: float | None = None,
+    cache: bool = True,
     **settings: Any,
 ) -> Predictions:
     """Predicts every example of the splits.
@@ -76,6 +79,9 @@ def predict(
         zoom: Factor above 1, such as 1.2: store `zoom_logits` too (and with `features` `zoom_features`, with `odin`
             `zoom_odin_logits`), of the center of each picture, 1 / zoom of each side; for `oochub evaluate --probe
             zoom`.
+        cache: Keep the predictions of a folder or Hub id, and take those of before where model, data, settings and
+            versions are the same: no model runs, and `provenance["when"]["cached"]` says when it did. A model object
+            and a stream always run. See docs/cache.md.
         **settings: Of the mode; see its class, `oochub.get("mode", "head")`.
 
     Returns:
@@ -107,6 +113,14 @@ def predict(
     size = batch_size or (128 if device.type == "cuda" else 32)
     every = dataset if isinstance(dataset, Mapping) else parts
     parts = checked_splits(parts, read=inputs.column, reserved=RESERVED)
+    asked = {
+        **{"features": features, "batch_size": size, "preprocessing": preprocessing, "images": images, "odin": odin},
+        **{"odin_temperature": odin_temperature, "zoom": zoom, "device": device.type, "splits": list(parts), **settings},
+    }
+    key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=asked) if cache else None
+    stored_before = PredictionCache(key)
+    if (found := stored_before.found(out)) is not None:
+        return found
     opened = chosen(source, inputs, PredictedData(some, every, device, size), **settings)
     parts = checked_splits(parts, read=inputs.column, reserved=opened.kind.columns)
     if (odin is not None or zoom is not None) and not opened.kind.one_answer:
@@ -120,7 +134,7 @@ def predict(
         [extracted_table(name, part, read, extraction, opened, unit=inputs.unit) for name, part in parts.items()]
     )
     metadata = replace(
-        _metadata(table, opened, inputs, some, size),
+        _metadata(table, opened, inputs, some, batch_size=size, **({} if key is None else {"key": key})),
         odin=None if perturbation is None else perturbation.settings,
         zoom=None if factor is None else ZoomSettings(factor=factor),
     )
@@ -131,6 +145,7 @@ def predict(
         predictions = predictions.with_table(table.append_column("thumbnail", pictures))
     if out is not None:
         predictions.save(out)
+    stored_before.keep(predictions)
     return predictions
 
 
@@ -138,7 +153,7 @@ def _few(part: Any) -> Any:
     return part.select(range(min(3, len(part)))) if isinstance(part, datasets.Dataset) else part.take(3)
 
 
-def _metadata(table: pa.Table, mode: Mode, inputs: Input, part: Any, batch_size: int) -> Metadata:
+def _metadata(table: pa.Table, mode: Mode, inputs: Input, part: Any, **facts: Any) -> Metadata:
     info = part.info
     record = BuildRecord.of(info.description)
     rows = table.drop_columns([name for name in {*VECTORS, *mode.kind.columns} if name in table.column_names])
@@ -155,7 +170,7 @@ def _metadata(table: pa.Table, mode: Mode, inputs: Input, part: Any, batch_size:
         training=mode.training,
         class_names=mode.class_names,
         rows=row_counts(table.column("split").to_pylist()),
-        provenance=provenance(**inputs.provenance(), batch_size=batch_size, **mode.details),
+        provenance=provenance(**inputs.provenance(), **facts, **mode.details),
     )
 
 

@@ -1,0 +1,117 @@
+"""What the answers of a model depend on, as one short text: equal exactly where they would come out the same."""
+
+import functools
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+
+import oochub
+from oochub.input import Input
+from oochub.models.model_source import ModelSource
+from oochub.provenance import provenance, without_when_and_where
+
+_ROOMS = ("inputs", "models", "outputs", "prediction")  # the code of ours that answers depend on
+_READ = ("*.json", "*.txt", "*.model", "*.jinja")  # what transformers reads of a model's folder beside the weights
+
+
+def cache_key(
+    source: ModelSource, inputs: Input, splits: Mapping[str, Any], *, mode: type, settings: Mapping[str, Any]
+) -> str | None:
+    """A digest of the model, the data, all settings, and the versions of the code; None where one is not known.
+
+    Of the model: name, weights and files beside them. Of each split: its name, the fingerprint of `datasets`, what its
+    features and description say, and where pictures lie in files of their own their paths, sizes and times of change.
+    A time of change also moves where a program that wrote a file put its time of writing back, which the fingerprint
+    of `datasets` does not see. A setting that is a path to a file counts by what the file holds.
+
+    Args:
+        source: The model; an object is never known by a digest.
+        inputs: How rows are read.
+        splits: Those of the data set that are predicted or learned from, by name; a stream is not known.
+        mode: The class that answers.
+        settings: All else that the answers depend on, JSON types, paths, and texts.
+
+    >>> from oochub import catalog
+    >>> from oochub.models.array_processor import ArrayProcessor
+    >>> arrays = catalog.get("input", "arrays")(ArrayProcessor(column="array", shape=(3, 4, 4)))
+    >>> cache_key(ModelSource(object()), arrays, {}, mode=object, settings={}) is None
+    True
+    """
+    if source.path is None or source.revision is None:
+        return None
+    if not all(isinstance(part, datasets.Dataset) for part in splits.values()):
+        return None
+    content = {
+        "model": [source.about("").id, source.revision, _files(Path(source.path))],
+        "inputs": [inputs.words(), inputs.settings(), inputs.provenance()],
+        "splits": [[name, *_split(part, inputs.column)] for name, part in splits.items()],
+        "settings": {name: _setting(value) for name, value in settings.items()},
+        "code": [mode.__module__, _bytes(Path(inspect.getfile(mode))), _own_code()],
+        "versions": without_when_and_where(provenance()),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:40]
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """Digests of the small files of a model's folder; of a model of the Hub its commit says all."""
+    return {file.name: _bytes(file) for pattern in _READ for file in folder.glob(pattern) if file.is_file()}
+
+
+def _split(part: datasets.Dataset, column: str) -> list[Any]:
+    info = part.info
+    about = [info.description, info.dataset_name, info.config_name, str(info.version)]
+    return [part._fingerprint, len(part), str(part.features), about, _pictures(part, column)]
+
+
+def _pictures(part: datasets.Dataset, column: str) -> str:
+    """A digest of the state of the files that the pictures of a split lie in; "" where the rows hold their bytes."""
+    if not isinstance(part.features.get(column), datasets.Image):
+        return ""
+    stored = part.cast_column(column, datasets.Image(decode=False)).select_columns([column]).flatten()
+    paths: pa.Table = stored.select_columns([f"{column}.path"]).with_format("arrow")[:]
+    digest = hashlib.sha256()
+    for path in paths.column(0).to_pylist():
+        state = _state(path) if path else ""
+        digest.update(f"{path} {state}\n".encode())
+    return digest.hexdigest()
+
+
+def _state(path: str) -> str:
+    try:
+        state = Path(path).stat()
+    except (OSError, ValueError):  # an archive's member, an address, or gone: whoever opens it says so
+        return ""
+    return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
+
+
+def _setting(value: Any) -> Any:
+    if isinstance(value, str | Path):
+        return [str(value), _bytes(Path(value))] if _is_file(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(name): _setting(each) for name, each in value.items()}
+    return [_setting(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _is_file(value: str | Path) -> bool:
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # a text that is no name of a file: too long, with a null
+        return False
+
+
+@functools.cache
+def _own_code() -> str:
+    """A digest of the code of ours that answers depend on, which changes more often than its version."""
+    folder = Path(oochub.__file__).parent
+    files = sorted(file for room in _ROOMS for file in (folder / room).rglob("*.py"))
+    return hashlib.sha256("".join(map(_bytes, files)).encode()).hexdigest()
+
+
+def _bytes(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,0 +1,236 @@
+"""The cache of predictions: the second time no model runs, and whatever they depend on makes them anew."""
+
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import DatasetDict, load_dataset
+from model_folders import HEAD, SIZE, changed, edited, pictures, resnet
+from PIL import Image
+from transformers import ResNetForImageClassification, ViTImageProcessorPil
+
+import oochub
+from oochub.errors import OochubWarning
+from oochub.models import model_source
+from oochub.prediction.stored_head import head_file
+
+
+@pytest.fixture
+def model(tmp_path):
+    return resnet(tmp_path / "model")
+
+
+@pytest.fixture
+def closed(monkeypatch):
+    """Weights that cannot be opened from now on."""
+
+    def close():
+        def fails(*given, **more):
+            raise AssertionError("the weights were opened")
+
+        monkeypatch.setattr(model_source, "pretrained", fails)
+
+    return close
+
+
+def _folder(root: Path) -> Path:
+    """Twelve pictures of two classes, in files."""
+    rng = np.random.default_rng(0)
+    for split in ("train", "test"):
+        for number in range(6):
+            file = root / split / "ab"[number % 2] / f"{number}.bmp"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 255, (20, 20, 3), dtype=np.uint8)).save(file)
+    return root
+
+
+def _when(predictions):
+    return predictions.metadata.provenance["when"]
+
+
+def test_the_second_time_no_weight_is_opened(model, closed, tmp_path):
+    """Fault planted: a key that holds the time, so that the weights are opened again."""
+    first = oochub.predict(model, pictures(), features=True, out=tmp_path / "first.parquet")
+    closed()
+    second = oochub.predict(model, pictures(), features=True, out=tmp_path / "second.parquet")
+    assert second.table.equals(first.table)
+    assert "cached" not in _when(first) and _when(second)["cached"] == _when(first)["created"]
+    stored = oochub.Predictions.load(tmp_path / "second.parquet")
+    assert stored.table.equals(first.table) and head_file(tmp_path / "second.parquet").is_file()
+    np.testing.assert_array_equal(stored.head.weight, first.head.weight)
+    assert _when(stored)["cached"] == _when(first)["created"]
+    with pytest.raises(AssertionError, match="weights were opened"):
+        oochub.predict(model, pictures(), features=True, cache=False)
+
+
+def test_a_file_that_holds_them_already_stays(model, closed, tmp_path):
+    """Also with the cache gone. Fault planted: the file written again."""
+    out = tmp_path / "p.parquet"
+    oochub.predict(model, pictures(), out=out)
+    shutil.rmtree(os.environ["OOCHUB_CACHE"])
+    before, state = out.read_bytes(), out.stat()
+    closed()
+    again = oochub.predict(model, pictures(), out=out)
+    assert len(again) == 3 and out.read_bytes() == before and out.stat().st_mtime_ns == state.st_mtime_ns
+
+
+_CHANGES = {
+    "mode": "head",
+    "features": True,
+    "batch_size": 2,
+    "splits": ["train", "test"],
+    "preprocessing": "processor",
+    "processor": ViTImageProcessorPil(size={"height": 24, "width": 24}),
+    "image_processor": ViTImageProcessorPil(size={"height": 24, "width": 24}),
+    "images": False,
+    "odin": 0.01,
+    "odin_temperature": 10.0,
+    "zoom": 1.2,
+}
+"""Another value of each setting of `predict`."""
+_NONE = {"model", "dataset", "out", "cache", "settings", "mode"}
+"""Those whose value changes no prediction, or that have a test of their own."""
+
+
+def _key(*given, **settings):
+    return oochub.predict(*given, **settings).metadata.provenance["key"]
+
+
+def test_every_setting_counts(model, tmp_path):
+    """Faults planted, each alone: a setting left out of the key; a new keyword of predict that _CHANGES lacks."""
+    data = load_dataset("imagefolder", data_dir=str(_folder(tmp_path / "pictures")))
+    data = data.cast_column("label", pictures().features["label"])
+    keywords = set(inspect.signature(oochub.predict).parameters)
+    assert keywords - _NONE == set(_CHANGES) - _NONE, "say in _CHANGES what another value of the new keyword is"
+    plain = {"splits": ["test"], "odin": 0.02}
+    first = _key(model, data, **plain)
+    assert _key(model, data, **plain) == first
+    for name, value in _CHANGES.items():
+        same = name == "mode"  # "auto" takes "head"
+        assert (_key(model, data, **{**plain, name: value}) == first) == same, name
+
+
+def test_every_change_of_the_model_counts(model, tmp_path):
+    """Faults planted, each alone: the weights, the small files, and the name left out of the key."""
+    keys = [_key(model, pictures())]
+    keys.append(_key(edited(model, "config.json", id2label={"0": "LABEL_1", "1": "LABEL_0"}), pictures()))
+    keys.append(_key(edited(model, "preprocessor_config.json", image_mean=[0.1, 0.1, 0.1]), pictures()))
+    keys.append(_key(changed(model, lambda weights: weights.update({HEAD: weights[HEAD] + 1})), pictures()))
+    keys.append(_key(model.rename(tmp_path / "renamed"), pictures()))
+    assert len(set(keys)) == len(keys)
+
+
+def _loaded(root):
+    data = load_dataset("imagefolder", data_dir=str(root))
+    return data.cast_column("label", pictures().features["label"])
+
+
+def test_every_change_of_the_data_counts(model, tmp_path):
+    """A picture of the same name, size and time of writing, which `datasets` does not notice, included.
+
+    Fault planted: the time of change left out.
+    """
+    root = _folder(tmp_path / "pictures")
+    keys = [_key(model, _loaded(root))]
+    assert _key(model, _loaded(root)) == keys[0]
+    file = root / "test" / "a" / "0.bmp"
+    written = file.stat()
+    Image.new("RGB", (20, 20), (0, 200, 0)).save(file)
+    os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
+    assert file.stat().st_size == written.st_size
+    keys.append(_key(model, data := _loaded(root)))
+    keys.append(_key(model, data["test"].select([1, 0])))
+    keys.append(_key(model, data["test"].rename_column("label", "kind")))
+    keys.append(_key(model, data["test"].cast_column("label", pictures().features["label"])))
+    keys.append(_key(model, DatasetDict(validation=data["test"])))
+    (root / "test" / "b" / "1.bmp").unlink()
+    keys.append(_key(model, _loaded(root)))
+    assert len(set(keys)) == len(keys)
+
+
+def test_what_is_not_known_is_not_kept(model):
+    """Model objects, streams, and whoever says so. Fault planted: the digest of an object's weights as its revision."""
+    opened = ResNetForImageClassification.from_pretrained(model)
+    processor = ViTImageProcessorPil(size={"height": SIZE, "width": SIZE})
+    made = [
+        oochub.predict(opened, pictures(), image_processor=processor),
+        oochub.predict(model, pictures().to_iterable_dataset()),
+        oochub.predict(model, pictures(), cache=False),
+    ]
+    assert all("key" not in predictions.metadata.provenance for predictions in made)
+    assert not Path(os.environ["OOCHUB_CACHE"]).exists()
+
+
+@pytest.mark.parametrize("what", ["predictions", "head", "no head", "another's"])
+def test_damage_is_made_again(what, model):
+    """A bit of the file or of its head, a head that is gone, predictions of another key under this name.
+
+    Faults planted, one each: a file without a check of its seal, its head not opened, not missed, its key not read.
+    """
+    first = oochub.predict(model, pictures(), features=True)
+    (file,) = Path(os.environ["OOCHUB_CACHE"], "predictions").glob("*.parquet")
+    target = head_file(file) if "head" in what else file
+    whole = bytearray(target.read_bytes())
+    if what == "no head":
+        target.unlink()
+    elif what == "another's":
+        other = oochub.predict(model, pictures(5), features=True)
+        other.save(file)
+    else:
+        whole[len(whole) // 2] ^= 1
+        target.write_bytes(whole)
+    again = oochub.predict(model, pictures(), features=True)
+    assert again.table.equals(first.table) and "cached" not in _when(again)
+    assert "cached" in _when(oochub.predict(model, pictures(), features=True))
+
+
+def test_a_cache_that_cannot_be_written_only_warns(model, tmp_path, monkeypatch):
+    """A folder that is a file; a disk that is full. Fault planted: the error let through."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "file"))
+    with pytest.warns(OochubWarning, match=r"not kept for the next time\. .*file is a file.*\$OOCHUB_CACHE"):
+        made = oochub.predict(model, pictures(), out=tmp_path / "p.parquet")
+    assert len(made) == 3 and len(oochub.Predictions.load(tmp_path / "p.parquet")) == 3
+    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
+    save = oochub.Predictions.save
+
+    def full(predictions, path):
+        if "cache" in str(path):
+            raise oochub.OochubError(f"Could not write {path}: No space left on device. It is as it was before.")
+        return save(predictions, path)
+
+    monkeypatch.setattr(oochub.Predictions, "save", full)
+    with pytest.warns(OochubWarning, match="No space left"):
+        assert len(oochub.predict(model, pictures(), out=tmp_path / "q.parquet")) == 3
+
+
+_ONE = """
+import sys
+from pathlib import Path
+import oochub
+from model_folders import pictures
+made = oochub.predict(Path(sys.argv[1]), pictures(), features=True)
+print(made.digest)
+"""
+
+
+def test_two_processes_share_a_cache(model):
+    """Both begin on an empty cache; what lies there afterwards is whole, and a third takes it."""
+    helpers = str(Path(__file__).parents[1] / "helpers")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([helpers, *sys.path])}
+    runs = [
+        subprocess.Popen([sys.executable, "-c", _ONE, str(model)], stdout=subprocess.PIPE, env=environment, text=True)
+        for _ in range(2)
+    ]
+    digests = [run.communicate(timeout=120)[0].strip() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0]
+    third = oochub.predict(model, pictures(), features=True)
+    assert digests == [third.digest] * 2 and "cached" in _when(third)
+    names = sorted(path.name for path in Path(os.environ["OOCHUB_CACHE"], "predictions").iterdir())
+    assert len(names) == 2 and all(re.fullmatch(r"[0-9a-f]{40}\.(parquet|head\.safetensors)", name) for name in names)
