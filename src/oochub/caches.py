@@ -93,7 +93,9 @@ def caches(kind: str | None = None) -> list[Cache]:
         raise unknown_name("cache", kind, _WHAT)
     found = []
     for each in _WHAT if kind is None else (kind,):
-        folders = [_datasets_folder()] if each == "builds" else [cache_folder(each), _datasets_folder() / "oochub" / each]
+        folders = (
+            [_datasets_folder()] if each == "builds" else [cache_folder(each), _datasets_folder() / "oochub" / each]
+        )
         for number, folder in enumerate(dict.fromkeys(folders)):
             paths = _builds(folder) if each == "builds" else _files(folder, _PATTERNS[each])
             entries = sorted((_entry(path) for path in paths), key=lambda entry: -entry.age)

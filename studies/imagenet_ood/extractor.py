@@ -149,6 +149,7 @@ class Extractor:
             features=True,
             batch_size=self._batch_size,
             images=False,
+            cache=False,  # the study keeps them
             out=file,
             **dict(item.odin),  # type: ignore[arg-type]  # their names are those of numbers
         )

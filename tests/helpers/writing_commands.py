@@ -139,7 +139,8 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("--num-train-epochs", "3", "--argument", "save_steps=2", "--argument", f"cache_dir={o}/pixels"),
     ],
     "predict": lambda i, o: [
-        *("predict", i("run"), _TASK, *_data(i, "spawrious", f"{o}/preds.parquet"), "--features", "--batch-size", "4")
+        *("predict", i("run"), _TASK, *_data(i, "spawrious", f"{o}/preds.parquet"), "--features", "--batch-size", "4"),
+        "--no-cache",
     ],
     "evaluate": lambda i, o: ["evaluate", i("preds.parquet"), "--out", f"{o}/report.json"],
     "evaluate tasks": lambda i, o: [

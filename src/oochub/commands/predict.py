@@ -29,7 +29,9 @@ def predict(
         float | None,
         typer.Option(help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.", min=0),
     ] = None,
-    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")] = True,
+    cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
+    ] = True,
     data_dir: DataDir = None,
     option: Options = None,
     as_json: AsJson = False,

@@ -115,7 +115,13 @@ def predict(
     parts = checked_splits(parts, read=inputs.column, reserved=RESERVED)
     asked = {
         **{"features": features, "batch_size": size, "preprocessing": preprocessing, "images": images, "odin": odin},
-        **{"odin_temperature": odin_temperature, "zoom": zoom, "device": device.type, "splits": list(parts), **settings},
+        **{
+            "odin_temperature": odin_temperature,
+            "zoom": zoom,
+            "device": device.type,
+            "splits": list(parts),
+            **settings,
+        },
     }
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=asked) if cache else None
     stored_before = PredictionCache(key)

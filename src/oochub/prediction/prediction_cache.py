@@ -79,7 +79,9 @@ def _read(file: Path, key: str | None) -> Predictions | None:
         head = predictions.head
     except (OSError, KeyError, TypeError, ValueError):  # what is not there, not whole, or not ours
         return None
-    whole = predictions.integrity == "checked" and (head is not None or "features" not in predictions.table.column_names)
+    whole = predictions.integrity == "checked" and (
+        head is not None or "features" not in predictions.table.column_names
+    )
     return replace(predictions, integrity=None, stored_head=head) if whole else None
 
 

@@ -57,7 +57,7 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
         leave_out=run.left_out or None,
     )
     data = load(run.task, data_dir=data_dir, options=run.options)
-    predictions = predict(folder, data, out=folder / "predictions.parquet", images=False)
+    predictions = predict(folder, data, out=folder / "predictions.parquet", images=False, cache=False)
     benchmark = declaration(predictions)
     if run.left_out:
         column, split = run.environments or benchmark.environments, benchmark.validation_split
