@@ -95,7 +95,7 @@ class Input(ABC):
         Args:
             processor: See `takes`.
             normalize: Subtract the processor's mean and divide by its deviation, where it has them.
-            preprocessing: "fused" or "processor", see `oochub.predict`; the same for a kind with one way only.
+            preprocessing: "auto", "fused" or "processor", see `oochub.predict`; the same for a kind with one way only.
 
         Raises:
             OochubError: A processor that cannot be used.
@@ -131,6 +131,20 @@ class Input(ABC):
         Raises:
             OochubError: A row that cannot be read; its split and example are named.
         """
+
+    def settle(self, part: Any, network: Any, *, batch_size: int, device: "torch.device") -> bool:
+        """Chooses between two ways to the same inputs, where "auto" left that open: by what a network says of either.
+
+        Args:
+            part: A split, of which the first rows are looked at.
+            network: Of a mode, on the device.
+            batch_size: Rows a forward pass.
+            device: Where the network runs.
+
+        Returns:
+            Whether the inputs are others than before: what was made with those is to be made again.
+        """
+        return False
 
     @abstractmethod
     def probe(self) -> dict[str, "torch.Tensor"]:

@@ -37,6 +37,10 @@ Options = Annotated[
     list[str] | None,
     typer.Option("--option", callback=check_pairs, help="An option of the benchmark, key=value; repeatable."),
 ]
+Preprocessing = Annotated[
+    str,
+    typer.Option(help="auto: fused (fast) where it gives what the model's own processor does, else processor."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 

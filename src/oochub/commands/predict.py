@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from oochub.artifacts import PREDICTIONS
-from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, without_weight_bars, writes
+from oochub.commands._options import (
+    AsJson,
+    BenchmarkName,
+    DataDir,
+    Options,
+    Preprocessing,
+    done,
+    without_weight_bars,
+    writes,
+)
 
 
 def predict(
@@ -19,7 +28,7 @@ def predict(
         int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
     ] = None,
     images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
-    preprocessing: Annotated[str, typer.Option(help="fused (fast) or processor (the model's own).")] = "fused",
+    preprocessing: Preprocessing = "auto",
     odin: Annotated[
         float | None,
         typer.Option(help="Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014.", min=0),

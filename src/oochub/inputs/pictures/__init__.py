@@ -12,6 +12,7 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.input import CHANGES, Fetch, Input, InputBatch
+from oochub.inputs.pictures.fused_check import FusedCheck, fused_check
 from oochub.inputs.pictures.image_processor import check_image_processor, image_processor
 from oochub.inputs.pictures.picture_batches import PictureRows, batches, picture_bytes, uint8_cache
 from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
@@ -30,7 +31,8 @@ class Pictures(Input):
     Args:
         processor: The image processor of the model, or its processor of pictures and texts.
         preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is
-            the processor itself, which is for prediction alone.
+            the processor itself, which is for prediction alone; "auto" is the fused path where there is one, until
+            `settle` has compared it.
 
     Raises:
         OochubError: "fused" with a processor that does more than resize, center crop, scale and normalize.
@@ -52,7 +54,15 @@ class Pictures(Input):
             processor, self.tokenizer = processor.image_processor, processor.tokenizer
         check_image_processor(processor)
         self.processor = processor
-        self._fused = Preprocessing.from_processor(processor) if preprocessing == "fused" else None
+        self._fused: Preprocessing | None = None
+        self._is_settled = preprocessing != "auto"
+        self._check: FusedCheck | None = None
+        if preprocessing != "processor":
+            try:
+                self._fused = Preprocessing.from_processor(processor)
+            except OochubError:
+                if self._is_settled:
+                    raise
         self._normalize = None if self._fused is None else Normalizer(self._fused)
 
     @classmethod
@@ -118,6 +128,16 @@ class Pictures(Input):
             plain, *large = ({"pixel_values": normalize(pixels.to(device), fused)} for pixels in kinds)
             yield InputBatch(plain, batch.columns, large[0] if large else None)
 
+    def settle(self, part: Any, network: Any, *, batch_size: int, device: "torch.device") -> bool:
+        """See `Input.settle`: the fused path where it is as good as the processor, else that."""
+        if self._is_settled or self._fused is None:
+            return False
+        check = fused_check(self._fused, self._processed, network, part, batch_size=batch_size, device=device)
+        self._is_settled, self._check = True, check
+        if not check.holds:
+            self._fused = None
+        return not check.holds
+
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`."""
         import torch
@@ -145,7 +165,9 @@ class Pictures(Input):
 
     def provenance(self) -> dict[str, Any]:
         """See `Input.provenance`."""
-        return {"preprocessing": "processor" if self._fused is None else "fused", **super().provenance()}
+        way = {"preprocessing": "processor" if self._fused is None else "fused"}
+        check = {} if self._check is None else {"preprocessing_check": str(self._check)}
+        return {**way, **check, **super().provenance()}
 
     def thumbnail(self, part: Any, row: int) -> bytes | None:
         """See `Input.thumbnail`: at most 224 pixels wide and high."""

@@ -8,6 +8,7 @@ from PIL import Image
 from oochub.errors import OochubError
 
 _LARGEST = 16_384  # pixels of a side
+_CHANNELS = 3
 _NEEDED = {
     "do_normalize": ("image_mean", "image_std"),
     "do_resize": ("size", "patch_size", "max_num_patches"),  # in patches where a picture keeps its shape
@@ -50,7 +51,7 @@ def check_image_processor(processor: Any) -> None:
 
     Raises:
         OochubError: A step that is neither on nor off, a size that is not positive, a mean that is not finite, a
-            deviation that is not above 0, a scale that is not.
+            deviation that is not above 0, a scale that is not, another number of channels than 3.
 
     >>> from transformers import ViTImageProcessorPil
     >>> check_image_processor(ViTImageProcessorPil(size={"height": 48, "width": 48}, image_std=[0.5, 0.0, 0.5]))
@@ -65,6 +66,12 @@ def check_image_processor(processor: Any) -> None:
             raise _wrong("image_mean", "finite numbers", processor.image_mean)
         if not _numbers(processor.image_std, above=0):
             raise _wrong("image_std", "finite numbers above 0", processor.image_std)
+        for name in ("image_mean", "image_std"):
+            value = getattr(processor, name)
+            if isinstance(value, list | tuple) and len(value) != _CHANNELS:
+                raise OochubError(
+                    f"{name} of the image processor is of {len(value)} channels, pictures have {_CHANNELS}. {_NEXT}"
+                )
     if getattr(processor, "do_rescale", False) and not _numbers(processor.rescale_factor, above=0):
         raise _wrong("rescale_factor", "a finite number above 0", processor.rescale_factor)
     if getattr(processor, "do_resize", False) and processor.resample not in tuple(Image.Resampling):

@@ -131,7 +131,7 @@ class PictureRows:
     """
 
     def __init__(self, dataset: Any, preprocessing: Fitting) -> None:
-        self.dataset, self.preprocessing = _undecoded(dataset), preprocessing
+        self.dataset, self.preprocessing = undecoded(dataset), preprocessing
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -189,7 +189,15 @@ def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
         raise OochubError(f"{where}: {error}") from error
 
 
-def _undecoded(dataset: Any) -> Any:
+def undecoded(dataset: Any) -> Any:
+    """The data set with pictures as the bytes of their files.
+
+    Args:
+        dataset: A Dataset or IterableDataset.
+
+    Raises:
+        OochubError: There is no `image` column.
+    """
     from datasets import Image as ImageFeature
 
     if "image" not in (dataset.column_names or []):

@@ -83,11 +83,14 @@ class Preprocessing:
         Raises:
             OochubError: It does something else than resize, center crop, scale and normalize.
         """
+        from transformers.image_processing_backends import PilBackend, TorchvisionBackend
+
+        if not isinstance(processor, PilBackend | TorchvisionBackend):
+            raise OochubError(f"{type(processor).__name__} is no image processor that we know. {_USE_PROCESSOR}")
         name = type(processor).__name__.removesuffix("Pil").removesuffix("Fast").removesuffix("ImageProcessor")
         resize, crop = _geometry(name, processor)
-        mean, std = (0.0,) * 3, (1.0,) * 3
-        if processor.do_normalize:
-            mean, std = _triple(processor.image_mean), _triple(processor.image_std)
+        own = (processor.image_mean, processor.image_std) if processor.do_normalize else (0.0, 1.0)
+        mean, std = map(_triple, own)
         return cls(
             resize=resize,
             crop=crop,
@@ -260,10 +263,8 @@ def _pair(size: Any) -> tuple[int, int]:
 
 
 def _triple(value: float | Sequence[float]) -> tuple[float, float, float]:
-    channels = [value] * 3 if isinstance(value, (int, float)) else list(value)
-    if len(channels) != 3:
-        raise OochubError(f"The processor has {len(channels)} channels, pictures have 3. {_USE_PROCESSOR}")
-    return float(channels[0]), float(channels[1]), float(channels[2])
+    red, green, blue = [value] * 3 if isinstance(value, (int, float)) else value
+    return float(red), float(green), float(blue)
 
 
 def _opened(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int], Image.Image]:

@@ -1,0 +1,163 @@
+"""preprocessing="auto": the fused path where it gives what the processor does, the processor where it does not."""
+
+import math
+from functools import partial
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from datasets import ClassLabel, Dataset, Features
+from datasets import Image as ImageFeature
+from input_rows import encoded, photograph
+from PIL import Image
+
+import oochub
+from oochub.errors import OochubError
+from oochub.inputs.pictures.fused_check import FusedCheck, fused_check
+from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
+
+CPU = torch.device("cpu")
+SHAPES = ((60, 45), (60, 45), (45, 60), (80, 40), (33, 33), (60, 45), (50, 40), (90, 70), (45, 61), (70, 41), (64, 48))
+
+
+class OtherMean(transformers.ViTImageProcessorPil):
+    """Says one mean and takes another, 0.02 (5 of 255 levels) away."""
+
+    def __call__(self, images: Any, **options: Any) -> Any:
+        return super().__call__(images, image_mean=[mean + 0.02 for mean in self.image_mean], **options)
+
+
+class OtherSize(transformers.ViTImageProcessorPil):
+    """Gives pictures of another size than it says."""
+
+    def __call__(self, images: Any, **options: Any) -> Any:
+        return super().__call__(images, size={"height": 16, "width": 32}, **options)
+
+
+def rows(*files: bytes) -> Dataset:
+    files = files or tuple(encoded(photograph(*shape, seed=seed)) for seed, shape in enumerate(SHAPES))
+    features = Features({"image": ImageFeature(), "label": ClassLabel(names=["LABEL_0", "LABEL_1"])})
+    images = [{"bytes": content, "path": None} for content in files]
+    return Dataset.from_dict({"image": images, "label": [k % 2 for k in range(len(files))]}, features)
+
+
+def model() -> Any:
+    torch.manual_seed(0)
+    config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], layer_type="basic")
+    return transformers.ResNetForImageClassification(config).eval()
+
+
+def predicted(processor: Any, preprocessing: str, **options: Any) -> Any:
+    return oochub.predict(model(), rows(), image_processor=processor, preprocessing=preprocessing, **options)
+
+
+CROPPED = transformers.BitImageProcessorPil(size={"shortest_edge": 36}, crop_size={"height": 32, "width": 32})
+PLAIN = transformers.ViTImageProcessorPil(size={"height": 32, "width": 32})
+
+
+@pytest.mark.parametrize("processor", [CROPPED, PLAIN], ids=["cropped", "plain"])
+def test_where_both_agree_the_fused_path_is_taken_to_the_bit(processor):
+    """Reference: preprocessing="fused". Fault planted: `settle` always takes the processor."""
+    found, fused = predicted(processor, "auto"), predicted(processor, "fused")
+    assert np.array_equal(found.logits, fused.logits)
+    said = found.metadata.provenance
+    assert said["preprocessing"] == "fused" and said["preprocessing_check"].endswith("8 pictures and 2 of noise")
+    assert "preprocessing_check" not in fused.metadata.provenance
+
+
+@pytest.mark.parametrize("processor", [OtherMean, OtherSize])
+def test_a_processor_that_does_not_what_it_says_is_taken_itself(processor):
+    """Reference: preprocessing="processor". Fault planted: pixels are not compared."""
+    other = processor(size={"height": 32, "width": 32})
+    found, own = predicted(other, "auto"), predicted(other, "processor")
+    assert np.array_equal(found.logits, own.logits)
+    assert not np.allclose(found.logits, predicted(other, "fused").logits, atol=1e-3)
+    said = found.metadata.provenance
+    assert said["preprocessing"] == "processor" and said["preprocessing_check"].startswith("fused: ")
+
+
+def test_a_shifted_crop_is_noticed(monkeypatch):
+    """Fault planted: the fused path crops one pixel too far to the left."""
+    fitted = Preprocessing.fitted
+    assert predicted(CROPPED, "auto").metadata.provenance["preprocessing"] == "fused"
+    monkeypatch.setattr(Preprocessing, "fitted", lambda self, *a: np.roll(fitted(self, *a), 1, axis=1))
+    found = predicted(CROPPED, "auto")
+    assert found.metadata.provenance["preprocessing"] == "processor"
+    assert np.array_equal(found.logits, predicted(CROPPED, "processor").logits)
+
+
+def test_a_processor_without_a_fused_path_is_taken_without_a_word():
+    processor = transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}, do_pad=True, pad_size=None)
+    with pytest.raises(OochubError, match='preprocessing="processor"'):
+        predicted(processor, "fused")
+    found = predicted(processor, "auto")
+    assert np.array_equal(found.logits, predicted(processor, "processor").logits)
+    assert found.metadata.provenance["preprocessing"] == "processor"
+
+
+def own_pixels(picture: Image.Image) -> dict[str, torch.Tensor]:
+    return dict(CROPPED(picture, return_tensors="pt"))
+
+
+def off_by(levels: float, picture: Image.Image) -> dict[str, torch.Tensor]:
+    gray = levels / 255 / torch.tensor(CROPPED.image_std).view(1, 3, 1, 1)
+    return {"pixel_values": own_pixels(picture)["pixel_values"] + gray}
+
+
+def checked(network: Any, part: Any, processed: Any = own_pixels) -> FusedCheck:
+    fused = Preprocessing.from_processor(CROPPED)
+    return fused_check(fused, processed, network, part, batch_size=3, device=CPU)
+
+
+def test_levels_are_those_of_a_loop():
+    """Reference: the largest difference of one picture after the other, in gray levels, by Python's own numbers."""
+    seen: list[Image.Image] = []
+
+    def shifted(picture: Image.Image) -> dict[str, torch.Tensor]:
+        seen.append(picture)
+        return off_by((len(seen) - 1) / 20, picture)  # 0, 0.05, ... gray levels
+
+    found = checked(lambda pixel_values: SimpleNamespace(logits=pixel_values.mean((2, 3))), rows(), shifted)
+    fused, worst = Preprocessing.from_processor(CROPPED), 0.0
+    for place, picture in enumerate(seen):
+        ours = normalize(torch.from_numpy(fused.fitted(picture)[None].copy()), fused)[0]
+        theirs = own_pixels(picture)["pixel_values"][0]
+        for channel, std in enumerate(CROPPED.image_std):
+            worst = max(worst, ((ours - theirs)[channel] * std * 255 - place / 20).abs().max().item())
+    assert found.levels == pytest.approx(worst, abs=1e-3) and found.levels > 0.4
+    assert [picture.size for picture in seen[:8]] == list(dict.fromkeys(SHAPES))[:8], "not of different shapes"
+
+
+def test_pixels_decide_too():
+    """A network that hardly looks is not given pixels that are off by two levels. Planted: only logits decide."""
+    network = lambda pixel_values: SimpleNamespace(logits=pixel_values.mean((2, 3)) + torch.arange(3) * 50)  # noqa: E731
+    found = checked(network, rows(), partial(off_by, 2))
+    assert 1.5 < found.levels < 4 and found.logits < 0.02 and not found.holds
+
+
+def test_logits_decide_too():
+    """A network that makes much of little is not given pixels that differ a little. Planted: only pixels decide."""
+    calls = count()
+    answers = [0.0] * 4 + [1.0] * 4  # four passes of each way, three rows at most
+    jumpy = checked(
+        lambda pixel_values: SimpleNamespace(
+            logits=torch.tensor([[0.0, 9.0 + answers[next(calls)]]]).expand(len(pixel_values), 2)
+        ),
+        rows(),
+    )
+    assert jumpy.levels <= 1.01 and jumpy.logits == pytest.approx(0.1) and not jumpy.holds
+    nan = checked(lambda pixel_values: SimpleNamespace(logits=torch.full((len(pixel_values), 2), math.nan)), rows())
+    assert not nan.holds
+
+
+def test_pictures_that_cannot_be_read_are_passed_over_and_streams_are_read():
+    still = lambda pixel_values: SimpleNamespace(logits=pixel_values.mean((2, 3)))  # noqa: E731
+    good = [encoded(photograph(40, 30, seed)) for seed in range(3)]
+    found = checked(still, rows(b"", good[0][:300], *good, b"no picture"))
+    assert found.pictures == 3 and found.holds
+    assert checked(still, rows(b"")).pictures == 0
+    assert checked(still, rows(*good).to_iterable_dataset()).pictures == 3
