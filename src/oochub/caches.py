@@ -21,7 +21,7 @@ _WHAT = {
 _PATTERNS = {
     "predictions": ("*.parquet", "*.head.safetensors"),
     "features": ("*.safetensors",),
-    "pixels": ("*-*.npy", "*-*.npy.lock"),
+    "pixels": ("*-*.npy",),
     "embeddings": ("*/*.npy",),
 }
 _DAY = 24 * 60 * 60
@@ -98,7 +98,7 @@ def caches(kind: str | None = None) -> list[Cache]:
         )
         for number, folder in enumerate(dict.fromkeys(folders)):
             paths = _builds(folder) if each == "builds" else _files(folder, _PATTERNS[each])
-            entries = sorted((_entry(path) for path in paths), key=lambda entry: -entry.age)
+            entries = sorted(filter(_is_free, map(_entry, paths)), key=lambda entry: -entry.age)
             if entries or number == 0:  # the second is where it lay before $OOCHUB_CACHE was set
                 found.append(Cache(each, _WHAT[each], folder, tuple(entries)))
     return found
@@ -115,6 +115,7 @@ def remove(entries: list[CacheEntry]) -> None:
             shutil.rmtree(entry.path, ignore_errors=True)
         else:
             entry.path.unlink(missing_ok=True)
+            Path(f"{entry.path}.lock").unlink(missing_ok=True)
 
 
 def _datasets_folder() -> Path:
@@ -138,6 +139,11 @@ def _builds(folder: Path) -> Iterator[Path]:
             continue
         if isinstance(about, dict) and about.get("builder_name") in names:
             yield record.parent
+
+
+def _is_free(entry: CacheEntry) -> bool:
+    """Whether nobody writes it: a hidden file is a draft, and of a killed process when it is a day old."""
+    return not entry.path.name.startswith(".") or entry.age > 1
 
 
 def _entry(path: Path) -> CacheEntry:

@@ -169,5 +169,5 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
 }
 """The words of each, by the folder that it may write into. What stands before a blank is the command."""
 
-READING = ("list", "show", "verify")
+READING = ("cache", "list", "show", "verify")
 """The commands that write no file."""
