@@ -25,7 +25,9 @@ def filled(tmp_path, monkeypatch, spawrious):
     monkeypatch.setattr(config, "HF_DATASETS_CACHE", tmp_path / "datasets")
     oochub.predict(resnet(tmp_path / "model"), pictures(), features=True)
     uint8_cache(pictures(), Preprocessing(resize=(8, 8)), cache_dir=cache_folder("pixels"))
-    build = load_dataset("spawrious", "o2o_hard", data_dir=str(spawrious), split="test", cache_dir=tmp_path / "datasets")
+    build = load_dataset(
+        "spawrious", "o2o_hard", data_dir=str(spawrious), split="test", cache_dir=tmp_path / "datasets"
+    )
     assert len(build)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "spawrious.csv").write_text("a,b\n1,2\n")
@@ -46,7 +48,7 @@ def filled(tmp_path, monkeypatch, spawrious):
 
 
 def test_all_that_is_ours_goes_and_nothing_else(filled):
-    """Fault planted, each alone: a pattern of every file; a builder's name not looked at; drafts taken with the rest."""
+    """Faults planted: a pattern of every file; a builder's name not looked at; drafts taken with the rest."""
     root, others = filled
     found = {cache.kind: cache for cache in caches()}
     assert {kind: len(cache.entries) for kind, cache in found.items()} == {
