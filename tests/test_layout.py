@@ -19,7 +19,7 @@ ORDER = (
     "errors",
     "files reading vocabulary metric provenance stop_signals",
     "picture_file hub program notebook_table",
-    "stats parquet_file tensor_file output_columns",
+    "stats parquet_file tensor_file output_columns given_columns",
     "schema parameters artifacts",
     "sides build_record",
     "benchmark",

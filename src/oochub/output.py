@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError
+from oochub.given_columns import GivenColumns
 from oochub.output_columns import no_truth
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Output(ABC):
         metrics: Metrics for such data.
         group_metrics: Metrics of each group.
         one_answer: Whether a row has one answer among classes: accuracy by group, calibration and detectors need it.
+        taken: What `given` reads, in words.
     """
 
     label_column: ClassVar[str] = "label"
@@ -60,6 +62,7 @@ class Output(ABC):
     metrics: ClassVar[tuple[str, ...]]
     group_metrics: ClassVar[tuple[str, ...]] = ()
     one_answer: ClassVar[bool] = False
+    taken: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
@@ -147,6 +150,29 @@ class Output(ABC):
     @abstractmethod
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """The columns of predictions, made of a model's outputs (n, k) in the order of the class names."""
+
+    def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
+        """The columns of predictions, made of answers that somebody else wrote into a file.
+
+        Args:
+            columns: Of the file; what is wrong with them is added to their `problems`.
+            class_names: See `check`.
+
+        Returns:
+            What `store` gives; None where something is wrong, or nothing is there that says an answer: of a kind that
+            does not say how, always.
+        """
+        return None
+
+    def given_label(self, columns: GivenColumns, class_names: Sequence[str]) -> NDArray[Any]:
+        """The truth that somebody else wrote into a file, of the shape of `label`.
+
+        Raises:
+            OochubError: It is none of this kind.
+        """
+        values = columns.values(self.label_column).to_pylist()
+        truth = self.truth(values, len(values), class_names)
+        return self.label(pa.table({self.label_column: truth}), class_names)
 
     @abstractmethod
     def chance(self, predictions: "Predictions") -> float:

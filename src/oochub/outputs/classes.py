@@ -8,8 +8,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.given_columns import GivenColumns
 from oochub.output import Answer, Arrays, Output
-from oochub.output_columns import check_logits, truth_array, vector_array
+from oochub.output_columns import check_logits, class_numbers, truth_array, vector_array
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -28,6 +29,10 @@ class Classes(Output):
     metrics = ("accuracy", "error_rate", "nll", "ece")
     group_metrics = ("accuracy", "error_rate", "nll")
     one_answer = True
+    taken = (
+        "logits or probability, a list a row or columns logit_<class> or probability_<class>; columns of logits named "
+        "by the classes; of two classes a column probability or score, that of the second"
+    )
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
@@ -114,9 +119,57 @@ class Classes(Output):
         """`logits`, a list a row."""
         return {"logits": vector_array(outputs)}
 
+    def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
+        """Logits, or probabilities as logits of which they are the softmax."""
+        single = next((name for name in ("probability", "score") if columns.have(name)), None)
+        if columns.have("logits", "logit_"):
+            logits = columns.matrix("logits", "logit_", class_names)
+        elif single is not None and len(class_names) == 2 and not columns.is_list(single):
+            logits = _logits_of_one(columns, single)
+        elif columns.have("probability", "probability_"):
+            numbers = columns.matrix("probability", "probability_", class_names)
+            probability = None if numbers is None else columns.within_0_and_1(numbers, "probability", of_one=True)
+            logits = None if probability is None else np.log(probability)
+        elif any(columns.have(name) for name in class_names):
+            logits = _named_logits(columns, class_names)
+        else:
+            return None
+        return None if logits is None else self.store(logits.astype(np.float32))
+
+    def given_label(self, columns: GivenColumns, class_names: Sequence[str]) -> NDArray[np.int64]:
+        """Class numbers (n,), of numbers or names; -1 where there is none."""
+        values = columns.values(self.label_column).to_pylist()
+        if any(isinstance(value, str) for value in values):
+            known = [value is not None for value in values]
+            numbers = np.full(len(values), -1)
+            numbers[known] = class_numbers([str(value) for value in values if value is not None], list(class_names))
+            return numbers
+        return super().given_label(columns, class_names)
+
     def chance(self, predictions: "Predictions") -> float:
         """One over the number of classes."""
         return 1 / len(predictions.class_names)
+
+
+def _logits_of_one(columns: GivenColumns, name: str) -> NDArray[np.float64] | None:
+    """(0, logit p) of the probability p of the second of two classes."""
+    numbers = columns.numbers(name)
+    probability = None if numbers is None else columns.within_0_and_1(numbers, name)
+    if probability is None:
+        return None
+    return np.stack([np.zeros(len(probability)), np.log(probability) - np.log1p(-probability)], axis=1)
+
+
+def _named_logits(columns: GivenColumns, class_names: Sequence[str]) -> NDArray[np.float64] | None:
+    """Logits of columns that bear the classes' names alone; probabilities would be taken for logits in silence."""
+    logits = columns.matrix("logits", "", class_names)
+    if logits is not None and ((logits >= 0).all() and (np.abs(logits.sum(axis=1) - 1) < 1e-3).all()):
+        columns.problems.append(
+            f"the columns of the classes look like probabilities: name them probability_{class_names[0]}, ... (or "
+            f"logit_{class_names[0]}, ... if they are logits)"
+        )
+        return None
+    return logits
 
 
 def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
+from oochub.given_columns import GivenColumns
 from oochub.output import Answer, Arrays, Output
 from oochub.output_columns import check_logits, truth_array, vector_array
 
@@ -33,6 +34,7 @@ class Labels(Output):
     primary_metric = "mean_average_precision"
     metrics = ("mean_average_precision",)
     group_metrics = ("mean_average_precision",)
+    taken = "logits or probability, a list a row or columns logit_<label> or probability_<label>"
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
@@ -146,6 +148,18 @@ class Labels(Output):
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """`logits`, a list a row."""
         return {"logits": vector_array(outputs)}
+
+    def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
+        """Logits, or probabilities as the logits of which they are the sigmoid."""
+        if columns.have("logits", "logit_"):
+            logits = columns.matrix("logits", "logit_", class_names)
+        elif columns.have("probability", "probability_"):
+            numbers = columns.matrix("probability", "probability_", class_names)
+            probability = None if numbers is None else columns.within_0_and_1(numbers, "probability")
+            logits = None if probability is None else logit(probability)
+        else:
+            return None
+        return None if logits is None else self.store(logits.astype(np.float32))
 
     def chance(self, predictions: "Predictions") -> float:
         """The mean share of rows that have a label, over those ranked: the mean average precision of guessing."""

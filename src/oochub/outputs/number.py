@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.given_columns import GivenColumns
 from oochub.output import Answer, Arrays, Output
 from oochub.output_columns import truth_array
 
@@ -26,6 +27,7 @@ class Number(Output):
     primary_metric = "pearson"
     metrics = ("pearson", "mean_absolute_error", "mean_squared_error")
     group_metrics = ("mean_absolute_error",)
+    taken = "a column value"
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
@@ -105,6 +107,11 @@ class Number(Output):
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """`value`, the only output of the model."""
         return {"value": pa.array(np.ascontiguousarray(outputs[:, 0], dtype=np.float32))}
+
+    def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
+        """The numbers of the column `value`."""
+        value = columns.numbers("value") if columns.have("value") else None
+        return None if value is None else self.store(value[:, None].astype(np.float32))
 
     def chance(self, predictions: "Predictions") -> float:
         """The correlation of guesses with the truth: 0."""

@@ -1,9 +1,6 @@
 """Runs a model over the splits of a data set, once; everything after works on the file it leaves."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,21 +9,19 @@ import datasets
 import pyarrow as pa
 import torch
 
-from oochub import catalog
 from oochub.artifacts import PREDICTIONS
-from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable
-from oochub.input import Input
 from oochub.inputs.pictures.zoom import check_zoom
 from oochub.models.cache_key import cache_key
 from oochub.models.extraction import Extraction
-from oochub.models.mode import Mode, PredictedData, mode_of
+from oochub.models.mode import PredictedData, mode_of
 from oochub.models.model_source import ModelSource
 from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
+from oochub.prediction.data_metadata import data_metadata
 from oochub.prediction.extracted_table import extracted_table, thumbnails
-from oochub.prediction.metadata import RESERVED, VECTORS, Metadata, ZoomSettings, row_counts
+from oochub.prediction.metadata import RESERVED, ZoomSettings
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
@@ -144,8 +139,16 @@ def predict(
     table = pa.concat_tables(
         [extracted_table(name, part, read, extraction, opened, unit=inputs.unit) for name, part in parts.items()]
     )
-    metadata = replace(
-        _metadata(table, opened, inputs, some, batch_size=size, **({} if key is None else {"key": key})),
+    keyed = {} if key is None else {"key": key}
+    metadata = data_metadata(
+        table,
+        some.info,
+        opened.kind,
+        class_names=opened.class_names,
+        model=opened.about,
+        notes=opened.notes,
+        training=opened.training,
+        provenance=provenance(**inputs.provenance(), batch_size=size, **keyed, **opened.details),
         odin=None if perturbation is None else perturbation.settings,
         zoom=None if factor is None else ZoomSettings(factor=factor),
     )
@@ -162,30 +165,3 @@ def predict(
 
 def _few(part: Any) -> Any:
     return part.select(range(min(3, len(part)))) if isinstance(part, datasets.Dataset) else part.take(3)
-
-
-def _metadata(table: pa.Table, mode: Mode, inputs: Input, part: Any, **facts: Any) -> Metadata:
-    info = part.info
-    record = BuildRecord.of(info.description)
-    rows = table.drop_columns([name for name in {*VECTORS, *mode.kind.columns} if name in table.column_names])
-    digest = hashlib.sha256(json.dumps(rows.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
-    return Metadata(
-        benchmark=record.benchmark if record else _benchmark_name(info),
-        config=record.config if record else info.config_name or "default",
-        version=record.version if record else str(info.version or "0.0.0"),
-        notes=(*(record.notes if record else ()), *mode.notes),
-        facts=record.facts if record else BuildFacts(),
-        kind=mode.kind.name,
-        fingerprint=digest,
-        model=mode.about,
-        training=mode.training,
-        class_names=mode.class_names,
-        rows=row_counts(table.column("split").to_pylist()),
-        provenance=provenance(**inputs.provenance(), **facts, **mode.details),
-    )
-
-
-def _benchmark_name(info: Any) -> str | None:
-    """The benchmark of a Parquet repository by its folder's name; None for someone's own data."""
-    name = str(info.dataset_name or "")
-    return name if name in catalog.names("benchmark") else None

@@ -1,0 +1,228 @@
+"""Answers that another program wrote become predictions of a benchmark: joined by id, every row once, all checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.data.load import load
+from oochub.errors import OochubError, either
+from oochub.evaluation.answers_file import AnswersFile, read_answers
+from oochub.given_columns import GivenColumns
+from oochub.output import Output, output_of, output_of_features
+from oochub.output_columns import text_column
+from oochub.prediction.data_metadata import data_metadata
+from oochub.prediction.metadata import PredictedBy
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.split_rows import split_rows
+from oochub.provenance import provenance
+
+_SHOWN = 3
+_TOLERANCE = 1e-6
+
+
+def given_predictions(
+    path: str | Path,
+    benchmark: str | Mapping[str, datasets.Dataset],
+    *,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    model_name: str | None = None,
+) -> Predictions:
+    """Predictions of a benchmark, of a CSV, Parquet or NPZ file of answers.
+
+    The file has a row an example: `example_id`; the answers, in the columns that the benchmark's kind of output takes
+    (`oochub.get("output", "classes").taken`); if it likes, `split`, and the truth, which must agree. Without `split`
+    the ids say which splits the file is of. A row of every example of these splits must be there, in any order.
+
+    Args:
+        path: The file.
+        benchmark: What `oochub.load` takes, or the splits that it gave.
+        data_dir: As in `oochub.load`.
+        options: As in `oochub.load`.
+        model_name: What the report calls the model; None takes the file's stem.
+
+    Returns:
+        The predictions, in the order of the benchmark's rows, with its auxiliary columns and its build record.
+
+    Raises:
+        OochubError: What is wrong with the file, all of it in one message.
+    """
+    file = read_answers(path)
+    data = load(benchmark, data_dir=data_dir, options=options) if isinstance(benchmark, str) else benchmark
+    some = next(iter(data.values()))
+    kind = _kind(some)
+    names = tuple(kind.class_names(some) or _numbered(some, kind))
+    problems: list[str] = []
+    ids = _texts(file, "example_id", problems)
+    if "example_id" not in file.table.column_names:
+        problems.append(f"it has no column example_id, only {', '.join(file.table.column_names[:8])}")
+    rows = [f"row {k}" for k in range(file.table.num_rows)] if ids is None else ids
+    columns = GivenColumns(file.table, rows, problems)
+    found = len(problems)
+    answers = kind.given(columns, names)
+    if answers is None and len(problems) == found:
+        also = " (a prediction alone does not say how sure the model is)" if columns.have("prediction") else ""
+        problems.append(f"there are no answers in it{also}: it needs {kind.taken or 'another kind of output'}")
+    joined = None if ids is None else _joined(file, data, ids, problems)
+    table = None if joined is None else _rows(data, joined.splits, kind, names)
+    if table is not None and joined is not None and columns.have(kind.label_column):
+        _check_truth(kind, columns, table, joined.rows, names)
+    if problems or answers is None or table is None or joined is None:
+        raise _unfit(file, problems)
+    for name, values in answers.items():
+        table = table.append_column(name, values.take(pa.array(joined.rows)))
+    unread = [name for name in file.table.column_names if name not in {"example_id", "split", *columns.read}]
+    made_of = {"file": file.name, "sha256": file.sha256, "columns": sorted(columns.read), "not_read": unread}
+    metadata = data_metadata(
+        table,
+        some.info,
+        kind,
+        class_names=names,
+        model=PredictedBy(id=model_name or Path(path).stem, mode="given"),
+        notes=columns.notes,
+        provenance=provenance(given=made_of),
+    )
+    return Predictions(table, metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Joined:
+    """The splits that a file is of, and the row (n,) of the file for each of their rows, one split after the other."""
+
+    splits: tuple[str, ...]
+    rows: NDArray[np.int64]
+
+
+def _kind(part: datasets.Dataset) -> Output:
+    name = output_of_features(part.features)
+    if name is None:
+        truths = sorted({output_of(each).label_column for each in catalog.names("output")})
+        raise OochubError(f"These data have no truth to compare answers with: no column {' or '.join(truths)}.")
+    return output_of(name)
+
+
+def _numbered(part: datasets.Dataset, kind: Output) -> list[str]:
+    """Numbers as the names of classes that have none."""
+    values = part.select_columns([kind.label_column]).with_format("numpy")[:][kind.label_column]
+    return [str(number) for number in range(int(np.max(values)) + 1)]
+
+
+def _texts(file: AnswersFile, column: str, problems: list[str]) -> list[str] | None:
+    """Ids or splits as text; None without the column, or where a row has none."""
+    if column not in file.table.column_names:
+        return None
+    try:
+        texts: list[str] = text_column(column, file.table.column(column).to_pylist()).to_pylist()
+    except OochubError as error:
+        problems.append(str(error))
+        return None
+    return texts
+
+
+def _joined(
+    file: AnswersFile, data: Mapping[str, datasets.Dataset], ids: list[str], problems: list[str]
+) -> _Joined | None:
+    """The join; None where it fails, which `problems` then says."""
+    known = {split: _ids(part) for split, part in data.items()}
+    named = _texts(file, "split", problems)
+    splits = _splits(known, ids, problems) if named is None else _named_splits(known, named, problems)
+    if not splits:
+        return None
+    given = pd.MultiIndex.from_arrays([named, ids]) if named is not None else pd.Index(ids)
+    wanted = pd.MultiIndex.from_tuples([(split, each) for split in splits for each in known[split]])
+    keys = wanted if named is not None else wanted.get_level_values(1)
+    doubled = given[given.duplicated()].unique()
+    if len(doubled):
+        problems.append(f"{len(doubled):,} ids occur twice, first {_first(doubled)}")
+    unknown = given[~given.isin(keys)].unique()
+    if len(unknown):
+        problems.append(f"{len(unknown):,} ids are not of {' or '.join(splits)}, first {_first(unknown)}")
+    absent = ~keys.isin(given)
+    for split in splits:
+        of_split = wanted.get_level_values(0) == split
+        if missing := int((absent & of_split).sum()):
+            first = _first(wanted.get_level_values(1)[absent & of_split])
+            problems.append(f"{missing:,} of {int(of_split.sum()):,} ids of {split} are missing, first {first}")
+    if len(doubled) or absent.any():
+        return None
+    return _Joined(splits=tuple(splits), rows=given.get_indexer(keys))
+
+
+def _ids(part: datasets.Dataset) -> list[str]:
+    if "example_id" not in part.column_names:
+        return [str(row) for row in range(len(part))]
+    return [str(each) for each in part.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()]
+
+
+def _splits(known: Mapping[str, list[str]], ids: list[str], problems: list[str]) -> list[str]:
+    """The splits that the ids are of."""
+    given = set(ids)
+    of_split = {split: given & set(every) for split, every in known.items()}
+    found = {split: these for split, these in of_split.items() if these}
+    if not found:
+        theirs = next(iter(known.values()))
+        problems.append(f"none of its ids is of these data: it has {_first(ids)}, they have {_first(theirs)}")
+    elif sum(map(len, found.values())) > len(set().union(*found.values())):
+        problems.append(f"some ids are in several of the splits {', '.join(found)}: add a column split")
+        return []
+    return list(found)
+
+
+def _named_splits(known: Mapping[str, list[str]], named: list[str], problems: list[str]) -> list[str]:
+    """The splits that the column `split` names."""
+    strange = [split for split in dict.fromkeys(named) if split not in known]
+    if strange:
+        problems.append(f"there is no split {', '.join(strange[:_SHOWN])}, only {', '.join(known)}")
+    return [split for split in known if split in set(named)]
+
+
+def _rows(
+    data: Mapping[str, datasets.Dataset], splits: tuple[str, ...], kind: Output, names: tuple[str, ...]
+) -> pa.Table:
+    return pa.concat_tables([split_rows(split, data[split], kind, names) for split in splits]).combine_chunks()
+
+
+def _check_truth(
+    kind: Output, columns: GivenColumns, table: pa.Table, rows: NDArray[np.int64], names: tuple[str, ...]
+) -> None:
+    """That the truth in the file, where it says one, is that of the benchmark."""
+    try:
+        given = kind.given_label(columns, names)[rows]
+    except OochubError as error:
+        columns.problems.append(f"its {kind.label_column} cannot be compared: {error}")
+        return
+    truth = kind.label(table, names)
+    differs = ~np.isclose(given, truth, rtol=_TOLERANCE, atol=0, equal_nan=True)
+    wrong = kind.known(given) & (differs.any(axis=1) if differs.ndim == 2 else differs)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        words = [
+            str(names[int(each)]) if kind.one_answer and each >= 0 else str(each)
+            for each in (given[first], truth[first])
+        ]
+        problem = f"{int(wrong.sum()):,} labels are not those of the data, first that of "
+        columns.problems.append(f"{problem}{table['example_id'][first]}: {words[0]}, and it is {words[1]}")
+
+
+def _first(texts: Any) -> str:
+    """The first few, in words."""
+    shown = [" of ".join(reversed(each)) if isinstance(each, tuple) else str(each) for each in list(texts[:_SHOWN])]
+    return ", ".join(shown)
+
+
+def _unfit(file: AnswersFile, problems: list[str]) -> OochubError:
+    things = "this is" if len(problems) == 1 else f"these {len(problems)} things are"
+    lines = "".join(f"\n- {problem}" for problem in problems)
+    load_words = either("oochub.load(...)", "oochub build BENCHMARK/CONFIG")
+    return OochubError(
+        f"{file.name} does not fit the data, {things} wrong:{lines}\nThe rows are those of {load_words}: every "
+        "example_id of a split once, with its answer."
+    )

@@ -1,0 +1,60 @@
+"""Opens what is to be evaluated: predictions, their files, and files of answers that belong to a benchmark."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError, either
+from oochub.prediction.predictions import Predictions
+
+_ANSWERS = (".csv", ".npz")
+
+
+def opened_predictions(
+    parts: Sequence[Predictions | str | Path],
+    *,
+    benchmark: Any = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    model_name: str | None = None,
+) -> list[Predictions]:
+    """The predictions of each part, in order.
+
+    Args:
+        parts: Predictions, or paths: of files of predictions, or, with a benchmark, of answers.
+        benchmark: What the answers are of, as `oochub.load` takes it, or the splits that it gave; None where the files
+            say it themselves.
+        data_dir: Of the benchmark, as in `oochub.load`.
+        options: Of the benchmark, as in `oochub.load`.
+        model_name: What made the answers; None takes the stem of each file.
+
+    Raises:
+        OochubError: A file that cannot be read, answers without a benchmark or that do not fit it, an option that is
+            read with a benchmark only.
+
+    >>> opened_predictions(["mine.csv"])
+    Traceback (most recent call last):
+    oochub.errors.OochubError: mine.csv holds answers, and does not say of what. Name the data with benchmark=.
+    """
+    paths = [Path(part) for part in parts if not isinstance(part, Predictions)]
+    if benchmark is None:
+        given = {"data_dir": data_dir, "options": options, "model_name": model_name}
+        if read := [name for name, value in given.items() if value]:
+            words = either(f"{read[0]}= is", f"--{read[0].replace('_', '-').removesuffix('s')} is")
+            raise OochubError(
+                f"{words} read with {either('benchmark=', '--benchmark')} only. Name it, or leave it out."
+            )
+        if answers := [path for path in paths if path.suffix.lower() in _ANSWERS]:
+            name = either("benchmark=", "--benchmark")
+            raise OochubError(f"{answers[0]} holds answers, and does not say of what. Name the data with {name}.")
+        return [part if isinstance(part, Predictions) else Predictions.load(part) for part in parts]
+    from oochub.data.load import load
+    from oochub.evaluation.answers_file import read_answers
+    from oochub.evaluation.given_predictions import given_predictions
+
+    if len(paths) < len(parts):
+        raise OochubError("These predictions say themselves what they are of. Leave out benchmark=.")
+    for path in paths:
+        read_answers(path)  # before the data, which may take minutes
+    data = load(benchmark, data_dir=data_dir, options=options) if isinstance(benchmark, str) else benchmark
+    return [given_predictions(path, data, model_name=model_name) for path in paths]

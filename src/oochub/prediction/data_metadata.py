@@ -1,0 +1,58 @@
+"""What predictions say of the data that they are of, as the build record of the data set says it."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from oochub import catalog
+from oochub.build_record import BuildFacts, BuildRecord
+from oochub.output import Output
+from oochub.prediction.metadata import VECTORS, Metadata, PredictedBy, row_counts
+
+
+def data_metadata(
+    rows: pa.Table,
+    info: Any,
+    kind: Output,
+    *,
+    class_names: Sequence[str],
+    model: PredictedBy,
+    notes: Sequence[str] = (),
+    **more: Any,
+) -> Metadata:
+    """The metadata of predictions of a data set.
+
+    Args:
+        rows: Every row; the model's own columns do not enter the fingerprint of the data.
+        info: The `DatasetInfo` of a split.
+        kind: The kind of output.
+        class_names: Of the answers.
+        model: What answered.
+        notes: What else is to be known than the notes of the build.
+        more: Other fields of `Metadata`.
+    """
+    record = BuildRecord.of(info.description)
+    rest = rows.drop_columns([name for name in {*VECTORS, *kind.columns} if name in rows.column_names])
+    digest = hashlib.sha256(json.dumps(rest.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
+    return Metadata(
+        benchmark=record.benchmark if record else _benchmark_name(info),
+        config=record.config if record else info.config_name or "default",
+        version=record.version if record else str(info.version or "0.0.0"),
+        notes=(*(record.notes if record else ()), *notes),
+        facts=record.facts if record else BuildFacts(),
+        kind=kind.name,
+        fingerprint=digest,
+        model=model,
+        class_names=tuple(class_names),
+        rows=row_counts(rows.column("split").to_pylist()),
+        **more,
+    )
+
+
+def _benchmark_name(info: Any) -> str | None:
+    """The benchmark of a Parquet repository by its folder's name; None for someone's own data."""
+    name = str(info.dataset_name or "")
+    return name if name in catalog.names("benchmark") else None
