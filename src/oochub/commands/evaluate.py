@@ -1,19 +1,23 @@
 """The command `oochub evaluate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from oochub.artifacts import REPORT, REPORTS
-from oochub.commands._options import AsJson, done, out_console
+from oochub.commands._options import AsJson, DataDir, Options, done, out_console
 from oochub.errors import OochubError
 from oochub.files import check_writable
 
 
 def evaluate(
     predictions: Annotated[
-        list[Path], typer.Argument(help="Files of `oochub predict`, of one model; with detectors of several sets.")
+        list[Path],
+        typer.Argument(
+            help="Files of `oochub predict`, of one model; with detectors of several sets. With --benchmark "
+            "CSV, Parquet or NPZ files of any program."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The JSON file of the report; a folder for several tasks.")],
     metric: Annotated[list[str] | None, typer.Option(help="Repeatable; default the benchmark's.")] = None,
@@ -34,6 +38,12 @@ def evaluate(
     classes: Annotated[
         str, typer.Option(help="What an answer may be: all classes, or those present in its set.")
     ] = "all",
+    benchmark: Annotated[
+        str | None, typer.Option(help="What a CSV, Parquet or NPZ file of answers is of: spawrious/o2o_hard.")
+    ] = None,
+    data_dir: DataDir = None,
+    option: Options = None,
+    model_name: Annotated[str | None, typer.Option(help="Of such a file; default its stem.")] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -41,6 +51,7 @@ def evaluate(
     several = task is not None and (len(task) > 1 or "every" in task)
     check_writable(out, kind=REPORTS if several else REPORT)
     from oochub.evaluation.evaluate import evaluate as run
+    from oochub.parameters import parse_options
     from oochub.report.report import Report
     from oochub.report.tables import terminal
 
@@ -50,10 +61,12 @@ def evaluate(
             "--classes."
         )
 
+    source: dict[str, Any] = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name}
+    source["options"] = parse_options(option or [])
     if task:
         from oochub.evaluation.task_reports import task_reports
 
-        written = task_reports(predictions, task, out, metrics=metric or None, match=match, seed=seed)
+        written = task_reports(predictions, task, out, source=source, metrics=metric or None, match=match, seed=seed)
         if len(written) == 1 and not as_json:
             out_console.print(terminal(Report.load(*written.values())))
         done({"reports": len(written), "report": str(out)}, as_json)
@@ -68,6 +81,7 @@ def evaluate(
         probes=probe or [],
         classes=classes,  # type: ignore[arg-type]  # evaluate checks it
         seed=seed,
+        **source,
     )
     report.save(out)
     if not as_json:

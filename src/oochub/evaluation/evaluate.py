@@ -24,6 +24,7 @@ from oochub.evaluation.gaps import gap_at_equal, gap_of
 from oochub.evaluation.limits import check_limits
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import mistakes
+from oochub.evaluation.opened_predictions import opened_predictions
 from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
 from oochub.evaluation.row_sets import row_sets, rows_behind, slice_of
 from oochub.prediction.concatenate import common_integrity, concatenate
@@ -49,11 +50,17 @@ def evaluate(
     match: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    benchmark: Any = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    model_name: str | None = None,
 ) -> Report:
     """Scores predictions; the model is not needed.
 
     Args:
-        predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits.
+        predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits. With
+            `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
+            `oochub.evaluation.given_predictions`.
         metrics: Names of metrics; None takes those that the benchmark declares.
         detectors: Names of out-of-distribution detectors, or detectors; `predictions` may then be of several configs,
             the one in distribution first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one number.
@@ -68,6 +75,10 @@ def evaluate(
             sides (`report["matched_gap"]`, see `oochub.evaluation.matching`).
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Seed of the bootstrap.
+        benchmark: What answers of another program are of, "spawrious/o2o_hard", or the splits that `oochub.load` gave.
+        data_dir: The raw folder of that benchmark; None takes `$OOCHUB_DATA/<benchmark>`.
+        options: Options of that benchmark, as in `oochub.load`.
+        model_name: What the report calls the model that gave such answers; None takes the file's stem.
 
     Returns:
         A Report. `report["auc"]` is the metric on all rows of the benchmark's evaluation split;
@@ -97,24 +108,25 @@ def evaluate(
             made_detector(name)
     parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
     files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
-    opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in parts]
+    loading = {"data_dir": data_dir, "options": options}
+    opened = opened_predictions(parts, benchmark=benchmark, model_name=model_name, **loading)
     compared = chosen_pairs(opened, pairs) if detectors else []
     # With detectors sets stand beside each other; the classifier itself is scored on the first.
     first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]
     predictions = concatenate(first)
-    benchmark, kind = declaration(predictions), predictions.output
-    if holds_many_tasks(predictions, benchmark):
+    declared, kind = declaration(predictions), predictions.output
+    if holds_many_tasks(predictions, declared):
         raise OochubError(
-            f"{benchmark.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
+            f"{declared.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
             + either("oochub.evaluate(oochub.task(predictions, 'ce_car')).", "--task ce_car; or --task every.")
         )
-    chosen = {name: catalog.get("metric", name) for name in (metrics or benchmark.metrics)}
+    chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
     allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
     auxiliary, arrays = auxiliary_columns(predictions), kind.arrays(predictions, allowed)
     evaluated = Evaluated(
         predictions=predictions,
-        benchmark=benchmark,
+        benchmark=declared,
         columns=auxiliary | arrays,
         known=kind.known(predictions.label),
         sampling=sampling,
@@ -135,7 +147,7 @@ def evaluate(
     behind = {side: mask for side in sides if (mask := rows_behind(by_role[side], evaluated)).any()}
     everything = sets[0]
     return Report(
-        benchmark=evaluated_benchmark(predictions, benchmark),
+        benchmark=evaluated_benchmark(predictions, declared),
         model=evaluated_model(predictions),
         notes=_notes(evaluated, allowed, sorted(auxiliary.keys() & arrays.keys())),
         slices=tuple(slices),
@@ -161,6 +173,7 @@ def evaluate(
             ),
             command=_command(
                 files,
+                benchmark=_source(benchmark),
                 match=[match] if match else [],
                 classes=[classes] if classes != "all" else [],
                 detector=[each if isinstance(each, str) else detector_key(each) for each in detectors],
@@ -189,6 +202,13 @@ def _allowed(predictions: Predictions, classes: Classes, match: str | None) -> N
             f"{what} is read by predictions of one class a row; these are of the kind {predictions.metadata.kind}."
         )
     return None
+
+
+def _source(benchmark: Any) -> list[str]:
+    """What was named as the data of answers: a benchmark, or a path without its folders."""
+    if not isinstance(benchmark, str | Path):
+        return []
+    return [Path(benchmark).name if Path(benchmark).exists() else str(benchmark)]
 
 
 def _command(files: Sequence[str], **options: Sequence[str]) -> str:

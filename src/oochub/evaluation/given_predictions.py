@@ -1,6 +1,6 @@
 """Answers that another program wrote become predictions of a benchmark: joined by id, every row once, all checked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.data.load import load
 from oochub.errors import OochubError, either
-from oochub.evaluation.answers_file import AnswersFile, read_answers
+from oochub.evaluation.answers_file import AnswersFile
 from oochub.given_columns import GivenColumns
 from oochub.output import Output, output_of, output_of_features
 from oochub.output_columns import text_column
@@ -29,24 +28,17 @@ _TOLERANCE = 1e-6
 
 
 def given_predictions(
-    path: str | Path,
-    benchmark: str | Mapping[str, datasets.Dataset],
-    *,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    model_name: str | None = None,
+    file: AnswersFile, data: Mapping[str, datasets.Dataset], *, model_name: str | None = None
 ) -> Predictions:
-    """Predictions of a benchmark, of a CSV, Parquet or NPZ file of answers.
+    """Predictions of a benchmark, of a file of answers.
 
-    The file has a row an example: `example_id`; the answers, in the columns that the benchmark's kind of output takes
+    The file has a row an example: `example_id`; the answers, in the columns that the kind of output takes
     (`oochub.get("output", "classes").taken`); if it likes, `split`, and the truth, which must agree. Without `split`
     the ids say which splits the file is of. A row of every example of these splits must be there, in any order.
 
     Args:
-        path: The file.
-        benchmark: What `oochub.load` takes, or the splits that it gave.
-        data_dir: As in `oochub.load`.
-        options: As in `oochub.load`.
+        file: Of `read_answers`.
+        data: The splits of the benchmark by name, as `oochub.load` gives them.
         model_name: What the report calls the model; None takes the file's stem.
 
     Returns:
@@ -55,8 +47,6 @@ def given_predictions(
     Raises:
         OochubError: What is wrong with the file, all of it in one message.
     """
-    file = read_answers(path)
-    data = load(benchmark, data_dir=data_dir, options=options) if isinstance(benchmark, str) else benchmark
     some = next(iter(data.values()))
     kind = _kind(some)
     names = tuple(kind.class_names(some) or _numbered(some, kind))
@@ -86,7 +76,7 @@ def given_predictions(
         some.info,
         kind,
         class_names=names,
-        model=PredictedBy(id=model_name or Path(path).stem, mode="given"),
+        model=PredictedBy(id=model_name or Path(file.name).stem, mode="given"),
         notes=columns.notes,
         provenance=provenance(given=made_of),
     )
@@ -120,7 +110,8 @@ def _texts(file: AnswersFile, column: str, problems: list[str]) -> list[str] | N
     if column not in file.table.column_names:
         return None
     try:
-        texts: list[str] = text_column(column, file.table.column(column).to_pylist()).to_pylist()
+        given = [None if value == "" else value for value in file.table.column(column).to_pylist()]
+        texts: list[str] = text_column(column, given).to_pylist()
     except OochubError as error:
         problems.append(str(error))
         return None
@@ -141,16 +132,19 @@ def _joined(
     keys = wanted if named is not None else wanted.get_level_values(1)
     doubled = given[given.duplicated()].unique()
     if len(doubled):
-        problems.append(f"{len(doubled):,} ids occur twice, first {_first(doubled)}")
+        problems.append(f"{_count(doubled, 'id occurs', 'ids occur')} twice, first {_first(doubled)}")
     unknown = given[~given.isin(keys)].unique()
     if len(unknown):
-        problems.append(f"{len(unknown):,} ids are not of {' or '.join(splits)}, first {_first(unknown)}")
+        which = f"{_count(unknown, 'id is', 'ids are')} not of {' or '.join(splits)}"
+        problems.append(f"{which}, first {_first(unknown)}")
     absent = ~keys.isin(given)
     for split in splits:
         of_split = wanted.get_level_values(0) == split
-        if missing := int((absent & of_split).sum()):
-            first = _first(wanted.get_level_values(1)[absent & of_split])
-            problems.append(f"{missing:,} of {int(of_split.sum()):,} ids of {split} are missing, first {first}")
+        missing = wanted.get_level_values(1)[absent & of_split]
+        if len(missing):
+            problems.append(
+                f"of the {int(of_split.sum()):,} ids of {split} {len(missing):,} are missing, first {_first(missing)}"
+            )
     if len(doubled) or absent.any():
         return None
     return _Joined(splits=tuple(splits), rows=given.get_indexer(keys))
@@ -208,8 +202,12 @@ def _check_truth(
             str(names[int(each)]) if kind.one_answer and each >= 0 else str(each)
             for each in (given[first], truth[first])
         ]
-        problem = f"{int(wrong.sum()):,} labels are not those of the data, first that of "
-        columns.problems.append(f"{problem}{table['example_id'][first]}: {words[0]}, and it is {words[1]}")
+        problem = f"{_count(np.flatnonzero(wrong), 'label is not that', 'labels are not those')} of the data"
+        columns.problems.append(f"{problem}, first of {table['example_id'][first]}: {words[0]}, and it is {words[1]}")
+
+
+def _count(found: Sequence[Any] | NDArray[Any] | pd.Index, one: str, many: str) -> str:
+    return f"{len(found):,} {one if len(found) == 1 else many}"
 
 
 def _first(texts: Any) -> str:

@@ -14,9 +14,8 @@ def opened_predictions(
     parts: Sequence[Predictions | str | Path],
     *,
     benchmark: Any = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
     model_name: str | None = None,
+    **loading: Any,
 ) -> list[Predictions]:
     """The predictions of each part, in order.
 
@@ -24,9 +23,8 @@ def opened_predictions(
         parts: Predictions, or paths: of files of predictions, or, with a benchmark, of answers.
         benchmark: What the answers are of, as `oochub.load` takes it, or the splits that it gave; None where the files
             say it themselves.
-        data_dir: Of the benchmark, as in `oochub.load`.
-        options: Of the benchmark, as in `oochub.load`.
         model_name: What made the answers; None takes the stem of each file.
+        loading: How the benchmark is loaded: options of `oochub.load`.
 
     Raises:
         OochubError: A file that cannot be read, answers without a benchmark or that do not fit it, an option that is
@@ -38,7 +36,7 @@ def opened_predictions(
     """
     paths = [Path(part) for part in parts if not isinstance(part, Predictions)]
     if benchmark is None:
-        given = {"data_dir": data_dir, "options": options, "model_name": model_name}
+        given = {"model_name": model_name, **loading}
         if read := [name for name, value in given.items() if value]:
             words = either(f"{read[0]}= is", f"--{read[0].replace('_', '-').removesuffix('s')} is")
             raise OochubError(
@@ -54,7 +52,6 @@ def opened_predictions(
 
     if len(paths) < len(parts):
         raise OochubError("These predictions say themselves what they are of. Leave out benchmark=.")
-    for path in paths:
-        read_answers(path)  # before the data, which may take minutes
-    data = load(benchmark, data_dir=data_dir, options=options) if isinstance(benchmark, str) else benchmark
-    return [given_predictions(path, data, model_name=model_name) for path in paths]
+    files = [read_answers(path) for path in paths]  # before the data, which may take minutes
+    data = benchmark if isinstance(benchmark, Mapping) else load(benchmark, **loading)
+    return [given_predictions(file, data, model_name=model_name) for file in files]

@@ -1,6 +1,6 @@
 """A report for each of many tasks from one file of predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from oochub.data.scenes import Scenes
 from oochub.data.tasks import task
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
+from oochub.evaluation.opened_predictions import opened_predictions
 from oochub.files import check_writable
 from oochub.prediction.concatenate import concatenate
 from oochub.prediction.predictions import Predictions
@@ -21,7 +22,12 @@ EVERY = "every"
 
 
 def task_reports(
-    predictions: Sequence[str | Path], tasks: Sequence[str], out: str | Path, **options: Any
+    predictions: Sequence[str | Path],
+    tasks: Sequence[str],
+    out: str | Path,
+    *,
+    source: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> dict[str, Path]:
     """Evaluates tasks of `nooch/all` predictions and writes one report.json a task.
 
@@ -29,6 +35,7 @@ def task_reports(
         predictions: Files of one model's predictions of `nooch/all`.
         tasks: Config names, "ce_car"; or "every" for each class that has a context, by each criterion in the data.
         out: With one task the file of its report; with more a folder, which gets `<task>.json` of each.
+        source: What answers of another program are of: benchmark, data_dir, ... of `opened_predictions`.
         options: Of `oochub.evaluate`.
 
     Returns:
@@ -40,7 +47,7 @@ def task_reports(
     """
     single = len(tasks) == 1 and tasks[0] != EVERY
     check_writable(out, kind=REPORT if single else REPORTS)
-    loaded = concatenate([Predictions.load(path) for path in predictions])
+    loaded = concatenate(opened_predictions(predictions, **(source or {})))
     names = _every(loaded) if EVERY in tasks else list(dict.fromkeys(tasks))
     for name in names:
         task(loaded, name)

@@ -134,17 +134,36 @@ class Classes(Output):
             logits = _named_logits(columns, class_names)
         else:
             return None
+        if logits is not None and columns.have("prediction"):
+            self._compare(columns, class_names, logits.argmax(axis=1))
         return None if logits is None else self.store(logits.astype(np.float32))
 
-    def given_label(self, columns: GivenColumns, class_names: Sequence[str]) -> NDArray[np.int64]:
+    def given_label(
+        self, columns: GivenColumns, class_names: Sequence[str], column: str = "label"
+    ) -> NDArray[np.int64]:
         """Class numbers (n,), of numbers or names; -1 where there is none."""
-        values = columns.values(self.label_column).to_pylist()
+        values = columns.values(column).to_pylist()
         if any(isinstance(value, str) for value in values):
             known = [value is not None for value in values]
-            numbers = np.full(len(values), -1)
-            numbers[known] = class_numbers([str(value) for value in values if value is not None], list(class_names))
-            return numbers
-        return super().given_label(columns, class_names)
+            named = np.full(len(values), -1)
+            named[known] = class_numbers([str(value) for value in values if value is not None], list(class_names))
+            return named
+        numbers: NDArray[np.int64] = self.truth(values, len(values), class_names).to_numpy()
+        return numbers
+
+    def _compare(self, columns: GivenColumns, class_names: Sequence[str], largest: NDArray[np.int64]) -> None:
+        """That the column `prediction` names the classes with the largest logits: else their order is another."""
+        try:
+            differs = self.given_label(columns, class_names, "prediction") != largest
+        except OochubError as error:
+            columns.problems.append(f"its prediction cannot be compared: {error}")
+            return
+        if differs.any():
+            first = columns.ids[int(np.argmax(differs))]
+            columns.notes.append(
+                f"the column prediction is not the class with the largest logit in {int(differs.sum()):,} rows, first "
+                f"{first}; the logits were taken"
+            )
 
     def chance(self, predictions: "Predictions") -> float:
         """One over the number of classes."""
