@@ -14,8 +14,8 @@ from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.nearest import Nearest, nearest_inside
 from oochub.evaluation.set_parts import Shift, inside_part, scored_by, set_parts
-from oochub.figures._linear_fit import LinearFit, linear_fit
 from oochub.stats.array_checks import Array
+from oochub.stats.linear_fit import LinearFit, linear_fit
 
 Value = Literal["auroc", "score"]
 

@@ -15,7 +15,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.nearest import nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.report import theme
-from oochub.report.page import _environment
+from oochub.report.self_contained_page import environment
 from oochub.schema import to_json
 from oochub.studies.imagenet_ood.review_decisions import Decisions, class_ids
 
@@ -125,7 +125,7 @@ def review_page(
     style = theme.css_variables() + "".join(_file(name) for name in _STYLES)
     script = _file("review.js")
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:"
-    template = _environment().get_template("review.html.jinja")
+    template = environment().get_template("review.html.jinja")
     return template.render(
         pairs=pairs,
         ood=about[0],

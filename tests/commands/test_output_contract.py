@@ -17,6 +17,7 @@ KINDS = {  # of what each option writes
     ("build", "--out"): artifacts.REPOSITORY,
     ("challenge", "--out"): artifacts.REPOSITORY,
     ("compare", "--csv"): artifacts.CSV,
+    ("compare", "--html"): artifacts.PAGE,
     ("compare", "--latex"): artifacts.LATEX,
     ("compare", "--markdown"): artifacts.MARKDOWN,
     ("demo", "--out"): artifacts.DEMO,

@@ -14,7 +14,7 @@ from oochub import OochubError
 from oochub.evaluation.nearest import nearest_inside
 from oochub.evaluation.set_parts import inside_part, outside_part, scored_by, set_parts
 from oochub.figures._distance_fits import distance_fits, distance_table
-from oochub.figures._linear_fit import linear_fit
+from oochub.stats.linear_fit import linear_fit
 
 
 @pytest.mark.parametrize("seed", range(5))

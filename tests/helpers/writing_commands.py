@@ -150,7 +150,12 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("report", i("report.json"), "--html", f"{o}/report.html", "--markdown", f"{o}/report.md"),
         *("--latex", f"{o}/report.tex", "--plot", f"groups={o}/groups.png"),
     ],
-    "compare": lambda i, o: ["compare", i("report.json"), "--csv", f"{o}/all.csv", "--markdown", f"{o}/all.md"],
+    "compare": lambda i, o: [
+        *("compare", i("report.json"), "--csv", f"{o}/all.csv", "--markdown", f"{o}/all.md", "--html", f"{o}/all.html")
+    ],
+    "compare pair": lambda i, o: [
+        *("compare", i("preds.parquet"), i("preds.parquet"), "--html", f"{o}/pair.html", "--csv", f"{o}/pair.csv")
+    ],
     "sweep": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep")],
     "sweep features": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--features"],
     "suite": lambda i, o: ["suite", i("all.parquet"), "--size", "2", "--minimum", "1", "--out", f"{o}/suite.csv"],

@@ -1,22 +1,34 @@
 """The command `oochub compare`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from oochub.artifacts import CSV, LATEX, MARKDOWN
+from oochub.artifacts import CSV, LATEX, MARKDOWN, PAGE
 from oochub.commands._options import AsJson, done, out_console, writes
 
-_KINDS = {"markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
+_KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
 
 
 def compare(
-    reports: Annotated[list[Path], typer.Argument(help="Files of `oochub evaluate`: tasks, methods, seeds.")],
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Reports, or folders of them; or two .parquet: predictions of the same examples."),
+    ],
     metric: Annotated[list[str] | None, typer.Option(help="Repeatable, a table each; default the primary.")] = None,
-    slice: Annotated[str | None, typer.Option(help="Such as hard, easy, all; default out of context.")] = None,
-    reported: Annotated[bool, typer.Option("--reported", help="Add the paper's numbers as columns.")] = False,
+    slice: Annotated[
+        str | None, typer.Option(help="Of reports: such as hard, easy, all; default out of context.")
+    ] = None,
+    reported: Annotated[
+        bool, typer.Option("--reported", help="Of reports: add the paper's numbers as columns.")
+    ] = False,
+    task: Annotated[str | None, typer.Option(help="Of predictions of nooch/all: the task, such as ce_car.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
+    ] = None,
     markdown: Annotated[
         Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown tables here.")
     ] = None,
@@ -24,17 +36,56 @@ def compare(
     csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number here.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sets reports side by side: tasks by methods, mean and spread over seeds, bold where they overlap the best."""
-    from oochub.files import written_whole
-    from oochub.report.comparison import comparison
+    """Sets reports side by side, tasks by methods; or two predictions of the same examples, by paired tests.
 
-    outputs = {name: path for name, path in (("markdown", markdown), ("latex", latex), ("csv", csv)) if path}
-    table = comparison(reports, metric=metric or None, slice=slice, reported=reported)
-    texts = {"markdown": table.to_markdown, "latex": table.to_latex, "csv": table.to_csv}
+    Of two predictions A and B it gives the difference B minus A on every slice and group, that of their gaps, and the
+    examples that one of them alone answers right.
+    """
+    from oochub.errors import OochubError
+    from oochub.files import written_whole
+    from oochub.report.compared_files import compared_files
+
+    given = compared_files(sources)
+    outputs = {
+        name: path
+        for name, path in (("html", html), ("markdown", markdown), ("latex", latex), ("csv", csv))
+        if path is not None
+    }
+    compared: Any
+    if given.predictions:
+        if slice is not None or reported:
+            raise OochubError("--slice and --reported are of reports; a pair of predictions shows every slice.")
+        compared = _paired(given.predictions, metric, task)
+        numbers = {"comparison": compared.to_json()} if as_json else {}
+    else:
+        if task is not None:
+            raise OochubError("--task is of predictions of many tasks; each report is of one.")
+        from oochub.report.comparison import comparison
+
+        compared = comparison(given.reports, metric=metric or None, slice=slice, reported=reported)
+        numbers = {"numbers": json.loads(compared.to_frame().to_json(orient="records"))} if as_json else {}
+    texts = {
+        "html": lambda: compared.to_html(),
+        "markdown": lambda: compared.to_markdown(),
+        "latex": lambda: compared.to_latex(),
+        "csv": lambda: compared.to_csv(),
+    }
     for name, path in outputs.items():
+        text = texts[name]()
         with written_whole(path, kind=_KINDS[name]) as draft:
-            draft.write_text(texts[name](), "utf-8")
+            draft.write_text(text, "utf-8")
     if not as_json:
-        out_console.print(table.to_terminal(width=out_console.width))
-    numbers = {"numbers": json.loads(table.to_frame().to_json(orient="records"))} if as_json else {}
+        out_console.print(compared.to_terminal(width=out_console.width))
     done({name: str(path) for name, path in outputs.items()} | numbers, as_json)
+
+
+def _paired(files: Sequence[Path], metrics: list[str] | None, task: str | None) -> Any:
+    from oochub.evaluation.paired_comparison import paired_comparison
+    from oochub.prediction.predictions import Predictions
+
+    parts: list[Path | Predictions] = [*files]
+    if task is not None:
+        from oochub.data.tasks import task as task_of
+
+        parts = [task_of(Predictions.load(path), task) for path in files]
+    return paired_comparison(parts[0], parts[1], metrics=metrics or None)

@@ -16,7 +16,8 @@ from oochub.report.records import Role, Slice
 from oochub.sides import GroupsOfRows, Rows, WorstOfGroups
 from oochub.stats.estimate import Estimate
 
-_ON_ALL_ROWS = {"auc_hard", "worst_group"}  # they pick their own rows, so a slice of them says nothing new
+ON_ALL_ROWS = {"auc_hard", "worst_group"}
+"""They pick their own rows, so a slice of them says nothing new."""
 
 
 class RowSet(NamedTuple):
@@ -82,7 +83,7 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
         estimates[evaluated.benchmark.primary_metric], n = statistic, statistic.n
     else:
         for name, metric in metrics.items():
-            if name in _ON_ALL_ROWS and rows.role != "all":
+            if name in ON_ALL_ROWS and rows.role != "all":
                 continue
             value = evaluated.of(metric, rows.mask)
             named = value if isinstance(value, dict) else {"": value}

@@ -28,9 +28,11 @@ class Comparison:
 
     Attributes:
         tables: One for each metric and benchmark.
+        reports: What they were made of.
     """
 
     tables: tuple[ComparisonTable, ...]
+    reports: tuple[Report, ...]
 
     def to_terminal(self, *, width: int = 100) -> "Group":
         """The tables for a terminal; one wider than it is printed in several, column after column.
@@ -82,6 +84,17 @@ class Comparison:
         text: str = self.to_frame().to_csv(index=False)
         return text
 
+    def to_html(self) -> str:
+        """The self-contained page: the gaps, in context against out of it, and the tables.
+
+        Raises:
+            OochubError: So many reports that the page would exceed its limits.
+        """
+        from oochub.report.comparison_page import comparison_page
+
+        tables = [(_text_table(table), (_caption(table), *_notes(table))) for table in self.tables]
+        return comparison_page(self.reports, tables)
+
 
 def comparison(
     reports: Iterable[Report | str | Path],
@@ -125,7 +138,10 @@ def comparison(
     metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
     parts = [[run for run in runs if run.benchmark == name] for name in dict.fromkeys(run.benchmark for run in runs)]
     return Comparison(
-        tuple(comparison_table(part, metric=name, slice=slice, reported=reported) for name in metrics for part in parts)
+        tables=tuple(
+            comparison_table(part, metric=name, slice=slice, reported=reported) for name in metrics for part in parts
+        ),
+        reports=tuple(run.report for run in runs),
     )
 
 
@@ -155,14 +171,14 @@ def _check_seeds(runs: Sequence[ComparedRun]) -> None:
 
 
 def _check_versions(runs: Sequence[ComparedRun]) -> None:
-    seen: dict[tuple[str, str], ComparedRun] = {}
+    seen: dict[str, ComparedRun] = {}
     for run in runs:
-        other = seen.setdefault((run.benchmark, run.config), run)
+        other = seen.setdefault(run.benchmark, run)
         versions = [each.report.benchmark.version for each in (other, run)]
         if versions[0] != versions[1]:
             raise OochubError(
-                f"{other.label} is of version {versions[0]} of {run.benchmark}/{run.config}, {run.label} of "
-                f"{versions[1]}: a version has its own rows. Evaluate both on the same one."
+                f"{other.label} is of version {versions[0]} of {run.benchmark}, {run.label} of {versions[1]}: a "
+                "version has its own rows. Evaluate both on the same one."
             )
 
 

@@ -1,20 +1,15 @@
 """The content of each section of the report page as plain values; what is missing in the report is None here."""
 
-import base64
-import binascii
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
-from oochub.errors import OochubError
 from oochub.prediction.metadata import Training
 from oochub.report import charts, numbers, svg, theme, wording
 from oochub.report.detector_section import detection_section
 from oochub.report.findings import headings, match_title, matched_words, out_count
-from oochub.report.origin_records import EvaluatedBenchmark, SideRows
-from oochub.report.records import GroupRow, Mistake
+from oochub.report.mistake_cards import LINK, mistake_cards
+from oochub.report.origin_records import SideRows
+from oochub.report.records import GroupRow
 from oochub.report.tables import gap_title, group_head, notes
 from oochub.report.verdict import Verdict, verdict
 from oochub.stats.estimate import Estimate
@@ -26,10 +21,7 @@ _MATRIX_CELLS = 60
 _LISTED_GROUPS = 20
 _COLUMNS = 6
 _PICTURES = 12
-_PICTURE_BYTES = _PICTURES * 20_000
 _FEWEST_FOR_HEAT = 10
-_LONGEST_TEXT = 400  # characters of a mistake that is a text
-_LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._~%/?#=&+,:@-]*)?")
 
 Section = dict[str, Any]
 
@@ -185,50 +177,13 @@ def _mistakes(report: "Report", *, images: bool) -> Section | None:
     mistakes = report.mistakes[:_PICTURES]
     if not mistakes:
         return None
-    budget, shown = _PICTURE_BYTES, []
-    for mistake in mistakes:
-        size = _picture_size(mistake) if images and mistake.image else 0
-        fits, budget = size <= budget, budget - (size if size <= budget else 0)
-        picture = Markup("data:image/jpeg;base64,{}").format(mistake.image) if size and fits else None
-        shown.append({"row": mistake, "picture": picture, "left_out": not fits} | _caption(report.benchmark, mistake))
+    shown = mistake_cards(mistakes, report.benchmark, images=images)
     has_pictures = report.benchmark.words.example == "image" or any(mistake.image for mistake in mistakes)
     return {
         "shown": shown,
         "licenses": [(wording.name(part.what), wording.name(part.license)) for part in report.benchmark.licenses],
         "without_pictures": has_pictures and not any(card["picture"] for card in shown),
         "only_out": all(card["side"] == "out" for card in shown),
-    }
-
-
-def _picture_size(mistake: Mistake) -> int:
-    try:
-        data = base64.b64decode(mistake.image or "", validate=True)
-    except (binascii.Error, ValueError):
-        data = b""
-    if not data.startswith(b"\xff\xd8\xff"):
-        raise OochubError(
-            f"The picture of mistake {wording.name(mistake.example_id)!r} must be a base64 JPEG, and it is not. "
-            "Make the report again with `oochub evaluate`, or render it without pictures."
-        )
-    return len(data)
-
-
-def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> Section:
-    label, predicted = wording.words(mistake.label), wording.words(mistake.predicted)
-    kinds = {"missed": f"missed: {label}", "false_alarm": f"seen, not there: {predicted}"}
-    place = f"{benchmark.words.place} " if benchmark.words.place else ""
-    attribution = mistake.attribution or ""
-    link = _LINK.match(attribution)
-    return {
-        "kind": kinds.get(mistake.kind, f"{wording.words(mistake.kind)}: {label}"),
-        "context": f"{place}{wording.words(mistake.context)}" if mistake.context else "",
-        "answer": predicted,
-        "sure": "" if numbers.is_undefined(mistake.probability) else f" at {numbers.fraction(mistake.probability)}%",
-        "text": wording.name(" ".join((mistake.text or "").split()), _LONGEST_TEXT),
-        "side": mistake.role,
-        "url": link[0] if link else None,
-        "host": wording.name(link[0].split("/")[2], 40) if link else "",
-        "license": wording.name(attribution[len(link[0]) if link else 0 :]),
     }
 
 
@@ -255,7 +210,7 @@ def _reproduce(report: "Report") -> Section:
     return {
         "facts": [(title, text) for title, text in facts if text],
         "command": wording.clean(origin.command),
-        "homepage": benchmark.homepage if _LINK.fullmatch(benchmark.homepage) else None,
+        "homepage": benchmark.homepage if LINK.fullmatch(benchmark.homepage) else None,
         "citation": wording.clean(benchmark.citation),
     }
 

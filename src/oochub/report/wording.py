@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel
+from oochub.report.paired_records import ComparedRows
 from oochub.report.records import GroupRow, Side, Slice
 from oochub.vocabulary import Vocabulary
 
@@ -88,7 +89,7 @@ def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -
     return f"{words(thing)} without {context}" if present else f"{context} without {words(thing)}"
 
 
-def slice_words(benchmark: EvaluatedBenchmark, part: Slice) -> str:
+def slice_words(benchmark: EvaluatedBenchmark, part: Slice | ComparedRows) -> str:
     """A slice in words: "In context", "car without road (hard positives)", else its title."""
     if part.role == "all":
         return "All examples"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length
@@ -109,4 +109,4 @@ def linear_fit(x: Any, y: Any, *, confidence: float = 0.95) -> LinearFit:
 
 
 def _quantile(n: int, confidence: float) -> float:
-    return float(stats.t.isf((1 - confidence) / 2, n - 2)) if n > 2 else math.nan
+    return -float(special.stdtrit(n - 2, (1 - confidence) / 2)) if n > 2 else math.nan

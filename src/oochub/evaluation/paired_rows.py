@@ -1,0 +1,136 @@
+"""The rows of two predictions of the same examples, in one order."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from oochub.benchmark import Benchmark
+from oochub.errors import OochubError, either
+from oochub.evaluation.declaration import declaration
+from oochub.evaluation.evaluated import Evaluated, auxiliary_columns, holds_many_tasks
+from oochub.evaluation.limits import check_limits
+from oochub.prediction.predictions import Predictions
+from oochub.sides import GroupsOfRows
+
+_SAME = ("kind", "benchmark", "config", "version", "class_names")
+_LISTED = 3
+
+
+def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple[Evaluated, Evaluated]:
+    """Both predictions as `evaluate` sees them, joined by split and example_id; row i is one example in both.
+
+    Args:
+        first: Any predictions.
+        second: Of the same examples.
+        **sampling: resamples and seed of the intervals.
+
+    Raises:
+        OochubError: Another kind of output, benchmark, config, version or classes; other examples, another truth, or
+            another group or side of an example; many tasks at once.
+    """
+    for name in _SAME:
+        values = [getattr(part.metadata, name) for part in (first, second)]
+        if values[0] != values[1]:
+            raise OochubError(
+                f"These predictions differ in {name.replace('_', ' ')}: {_words(values[0], values[1])}. A pair is of "
+                "the same examples of one benchmark; predict with both models on the same data."
+            )
+    second = _in_order_of(first, second)
+    _check_same_truth(first, second)
+    benchmark = declaration(first)
+    if holds_many_tasks(first, benchmark):
+        raise OochubError(
+            f"{benchmark.name}/{first.metadata.config} holds many tasks. Compare one of them: "
+            + either("paired_comparison(*(oochub.task(part, 'ce_car') for part in (a, b))).", "--task ce_car.")
+        )
+    _check_same_sides(first, second, benchmark)
+    first, second = _with_columns_of(first, second), _with_columns_of(second, first)
+    benchmark = declaration(first)
+    evaluated = [
+        Evaluated(
+            predictions=part,
+            benchmark=benchmark,
+            columns=auxiliary_columns(part) | part.output.arrays(part),
+            known=part.output.known(part.label),
+            sampling=sampling,
+        )
+        for part in (first, second)
+    ]
+    check_limits(evaluated[0])
+    return evaluated[0], evaluated[1]
+
+
+def _words(first: Any, second: Any) -> str:
+    """Both values; of two lists of names, how many there are and where they part."""
+    if not isinstance(first, tuple):
+        return f"{first} and {second}"
+    at = next((k for k, names in enumerate(zip(first, second, strict=False)) if names[0] != names[1]), None)
+    counts = f"{len(first)} and {len(second)}"
+    return counts if at is None else f"{counts}, class {at} is {first[at]!r} in one and {second[at]!r} in the other"
+
+
+def _in_order_of(first: Predictions, second: Predictions) -> Predictions:
+    keys, others = (
+        list(zip(part.split.tolist(), part.column("example_id").tolist(), strict=True)) for part in (first, second)
+    )
+    if keys == others:
+        return second
+    row_of = {key: row for row, key in enumerate(others)}
+    known = set(keys)
+    missing, more = [key for key in keys if key not in row_of], [key for key in others if key not in known]
+    if missing or more:
+        found = " and ".join(
+            f"{len(rows):,} only in the {which} (such as {', '.join('/'.join(key) for key in rows[:_LISTED])})"
+            for rows, which in ((missing, "first"), (more, "second"))
+            if rows
+        )
+        raise OochubError(
+            f"These predictions are not of the same examples: of {len(known | set(others)):,} by split and "
+            f"example_id, {found}. Predict with both models on the same data."
+        )
+    return second.with_table(second.table.take(pa.array([row_of[key] for key in keys])))
+
+
+def _check_same_truth(first: Predictions, second: Predictions) -> None:
+    differs = ~_equal(first.label, second.label)
+    if differs.any():
+        raise _differ(first, differs, "truth", first.label, second.label)
+
+
+def _check_same_sides(first: Predictions, second: Predictions, benchmark: Benchmark) -> None:
+    sides = (benchmark.in_context, benchmark.out_of_context)
+    read = {"challenge", benchmark.group_column, *(column for side in sides for column in side.where)}
+    read |= {side.column for side in sides if isinstance(side, GroupsOfRows)}
+    read |= {benchmark.cluster} if benchmark.cluster else set()
+    for name in sorted(read & {*first.table.column_names} & {*second.table.column_names} - {"split"}):
+        values = [part.table.column(name).to_pylist() for part in (first, second)]
+        differs = np.array([one != other for one, other in zip(*values, strict=True)])
+        if differs.any():
+            raise _differ(first, differs, name, *values)
+
+
+def _equal(first: Any, second: Any) -> Any:
+    """Which rows (n,) of two arrays (n, ...) are equal; nan equals nan."""
+    both = np.asarray(first == second)
+    if first.dtype.kind == "f":
+        both |= np.isnan(first) & np.isnan(second)
+    return both.reshape(len(first), -1).all(axis=1)
+
+
+def _differ(first: Predictions, differs: Any, what: str, one: Any, other: Any) -> OochubError:
+    at = int(np.argmax(differs))
+    example = f"{first.split[at]}/{first.column('example_id')[at]}"
+    return OochubError(
+        f"{int(differs.sum()):,} of {len(first):,} examples have another {what} in the two predictions, first "
+        f"{example}: {one[at]} and {other[at]}. Predict with both models on the same data."
+    )
+
+
+def _with_columns_of(own: Predictions, other: Predictions) -> Predictions:
+    """The predictions with the auxiliary columns that the other ones have."""
+    table = own.table
+    for name in auxiliary_columns(other):
+        if name not in table.column_names:
+            table = table.append_column(name, other.table.column(name))
+    return own if table is own.table else own.with_table(table)

@@ -1,0 +1,74 @@
+"""Pictures with captions of rows that a model got wrong, as a page shows them."""
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from oochub.errors import OochubError
+from oochub.report import numbers, wording
+from oochub.report.origin_records import EvaluatedBenchmark
+from oochub.report.records import Mistake
+
+_PICTURE_BYTES = 12 * 20_000
+_LONGEST_TEXT = 400  # characters of a mistake that is a text
+LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._~%/?#=&+,:@-]*)?")
+"""An address that a page may link to."""
+
+
+def mistake_cards(
+    mistakes: Sequence[Mistake], benchmark: EvaluatedBenchmark, *, images: bool = True
+) -> list[dict[str, Any]]:
+    """What the template prints of each mistake; pictures beyond 240 kB in all are left out, the first ones kept.
+
+    Args:
+        mistakes: In the order in which they are shown.
+        benchmark: Its words stand in the captions.
+        images: False leaves all pictures out.
+
+    Raises:
+        OochubError: A picture that is not a base64 JPEG.
+    """
+    budget, cards = _PICTURE_BYTES, []
+    for mistake in mistakes:
+        size = _picture_size(mistake) if images and mistake.image else 0
+        fits, budget = size <= budget, budget - (size if size <= budget else 0)
+        picture = Markup("data:image/jpeg;base64,{}").format(mistake.image) if size and fits else None
+        cards.append({"row": mistake, "picture": picture, "left_out": not fits} | _caption(benchmark, mistake))
+    return cards
+
+
+def _picture_size(mistake: Mistake) -> int:
+    try:
+        data = base64.b64decode(mistake.image or "", validate=True)
+    except (binascii.Error, ValueError):
+        data = b""
+    if not data.startswith(b"\xff\xd8\xff"):
+        raise OochubError(
+            f"The picture of mistake {wording.name(mistake.example_id)!r} must be a base64 JPEG, and it is not. "
+            "Make the report again with `oochub evaluate`, or render it without pictures."
+        )
+    return len(data)
+
+
+def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
+    label, predicted = wording.words(mistake.label), wording.words(mistake.predicted)
+    kinds = {"missed": f"missed: {label}", "false_alarm": f"seen, not there: {predicted}"}
+    place = f"{benchmark.words.place} " if benchmark.words.place else ""
+    attribution = mistake.attribution or ""
+    link = LINK.match(attribution)
+    return {
+        "kind": kinds.get(mistake.kind, f"{wording.words(mistake.kind)}: {label}"),
+        "context": f"{place}{wording.words(mistake.context)}" if mistake.context else "",
+        "answer": predicted,
+        "sure": "" if numbers.is_undefined(mistake.probability) else f" at {numbers.fraction(mistake.probability)}%",
+        "text": wording.name(" ".join((mistake.text or "").split()), _LONGEST_TEXT),
+        "side": mistake.role,
+        "right": "",
+        "url": link[0] if link else None,
+        "host": wording.name(link[0].split("/")[2], 40) if link else "",
+        "license": wording.name(attribution[len(link[0]) if link else 0 :]),
+    }

@@ -1,0 +1,27 @@
+"""What the models of several reports go by, where each must be told from the others."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from oochub.report import wording
+from oochub.report.report import Report
+
+
+def model_names(reports: Sequence[Report]) -> list[str]:
+    """A name for each report: its training objective, or the model's id; with its seed where others share it.
+
+    Args:
+        reports: Any reports.
+
+    >>> model_names([])
+    []
+    """
+    bare = [wording.name(str(report.model.objective or wording.model_words(report.model)), 60) for report in reports]
+    places = [
+        (name, report.benchmark.name, report.benchmark.config) for name, report in zip(bare, reports, strict=True)
+    ]
+    shared = {place[0] for place, count in Counter(places).items() if count > 1}
+    return [
+        f"{name}, seed {', '.join(map(str, report.model.seeds))}" if name in shared and report.model.seeds else name
+        for name, report in zip(bare, reports, strict=True)
+    ]

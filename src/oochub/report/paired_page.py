@@ -1,0 +1,165 @@
+"""The page of a comparison of two models on the same examples."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from oochub.report import numbers, paired_tables, paired_words, svg, wording
+from oochub.report.mistake_cards import mistake_cards
+from oochub.report.origin_records import EvaluatedModel, Provenance
+from oochub.report.paired_records import ComparedNumber, ComparedRows
+from oochub.report.paired_report import PairedReport
+from oochub.report.self_contained_page import self_contained_page
+
+_SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
+
+
+def paired_page(report: PairedReport, *, images: bool = True) -> str:
+    """Renders a comparison as a self-contained HTML page; the same comparison gives the same bytes.
+
+    Args:
+        report: Any comparison.
+        images: False leaves the pictures of the flips out, for data that may not be passed on; ids and words stay.
+
+    Raises:
+        OochubError: A picture that is not a JPEG, or so many slices that the page would exceed its limits.
+    """
+    shown = _sections(report, images=images)
+    pictures = sum(len(card["picture"] or "") for part in shown["flips"] for card in part["cards"])
+    return self_contained_page(
+        "paired.html.jinja",
+        pictures=pictures,
+        advice=f"It has {len(report.slices)} slices and {len(report.notes)} notes: compare fewer splits at once.",
+        report=report,
+        **shown,
+    )
+
+
+def _sections(report: PairedReport, *, images: bool) -> dict[str, Any]:
+    first, second = paired_words.names(report)
+    sides = {side: wording.side_title(report.benchmark, side) for side in ("in", "out")}
+    metrics = paired_tables.metrics(report)
+    groups = paired_tables.shown_groups(report)
+    return {
+        "headline": paired_words.headline(report),
+        "sentences": [
+            line for line in (paired_words.gap_sentence(report), paired_words.flips_sentence(report)) if line
+        ],
+        "lead": paired_words.lead(report),
+        "caveat": paired_words.CAVEAT,
+        "models": (first, second),
+        "notes": [numbers.counts_in_text(wording.clean(note)) for note in report.notes],
+        "sides": sides,
+        "head": _head(report),
+        "tables": [_table(report, metric, report.slices) for metric in metrics],
+        "groups": _table(report, report.group_metric, groups) if groups else None,
+        "groups_left_out": max(len(report.groups) - len(groups), 0),
+        "flips": _flips(report, images=images),
+        "without_pictures": not any(flip.mistake.image for flip in report.flips) or not images,
+        "reproduce": _reproduce(report),
+    }
+
+
+def _head(report: PairedReport) -> dict[str, Any]:
+    """The primary metric of both models on both sides, and the two gaps."""
+    metric = report.benchmark.primary_metric
+    rows = [(part.role, part) for part in report.slices if part.role in ("in", "out") and metric in part.numbers]
+    return {"metric": paired_tables.metric_head(report, metric), "unit": report.metrics[metric].unit, "rows": rows}
+
+
+def _table(report: PairedReport, metric: str, parts: Sequence[ComparedRows]) -> dict[str, Any]:
+    unit = report.metrics[metric].unit
+    having = [part for part in parts if metric in part.numbers]
+    scale = _scale([part.numbers[metric] for part in having])
+    rows = [
+        {
+            "title": paired_words.row_title(report, part),
+            "side": part.role if part.role in ("in", "out") else None,
+            "part": part,
+            "number": part.numbers[metric],
+            "chart": _chart(part.numbers[metric], scale, _SIDE_OF.get(part.role or "")),
+        }
+        for part in having
+    ]
+    return {
+        "metric": paired_tables.metric_head(report, metric),
+        "title": wording.name(report.metrics[metric].title, 40),
+        "unit": unit,
+        "rows": rows,
+        "axis": svg.tick_labels(scale, lambda tick: _tick(numbers.SCALES.get(unit, 1) * tick)),
+        "has_flips": any(part.only_first is not None for part in having),
+    }
+
+
+def _scale(compared: Sequence[ComparedNumber]) -> svg.Scale:
+    """From the lowest end of the differences to the highest, with 0 in it."""
+    every = [end for each in compared for end in (each.difference.value, each.difference.low, each.difference.high)]
+    ends = [end for end in every if not numbers.is_undefined(end)]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    room = 0.04 * (high - low)
+    return svg.Scale(low=low - room, high=high + room) if high > low else svg.Scale(low=-0.01, high=0.01)
+
+
+def _tick(value: float) -> str:
+    return f"{value:+.4g}".replace("-", "\u2212") if value else "0"
+
+
+def _chart(number: ComparedNumber, scale: svg.Scale, side: Any) -> Markup:
+    """The difference with its interval, and a line at 0."""
+    parts = [svg.grid(scale), Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="ax"/>').format(scale.at(0))]
+    change = number.difference
+    if not numbers.is_undefined(change):
+        name = {"in": "inn", "out": "out"}.get(side, "plain")
+        parts.append(svg.whisker(scale, change, name, 14, 2))
+        square = Markup('<svg x="{}" y="14" class="plain"><path d="M-4-4h8v8h-8z"/></svg>').format(scale.at(change))
+        parts.append(svg.mark(side, scale.at(change), 14, size=4.5) if side else square)
+    return svg.strip(28, parts)
+
+
+def _flips(report: PairedReport, *, images: bool) -> list[dict[str, Any]]:
+    cards = mistake_cards([flip.mistake for flip in report.flips], report.benchmark, images=images)
+    parts = []
+    for right, letter, other in (("second", "B", "A"), ("first", "A", "B")):
+        chosen = [(flip, card) for flip, card in zip(report.flips, cards, strict=True) if flip.right == right]
+        parts.append(
+            {
+                "title": f"Right in {letter} alone",
+                "who": f"{other} ",
+                "cards": [
+                    card | {"right": f"{letter} gave the truth {numbers.fraction(flip.probability)}%"}
+                    for flip, card in chosen
+                ],
+            }
+        )
+    return [part for part in parts if part["cards"]]
+
+
+def _reproduce(report: PairedReport) -> dict[str, Any]:
+    benchmark, origin = report.benchmark, report.provenance
+    versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
+    facts = [
+        ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
+                 f"version {wording.name(benchmark.version)}"),
+        *_origin("A", report.first, origin),
+        *_origin("B", report.second, report.other),
+        ("Intervals", f"95%, {numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
+        ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
+        ("Made", wording.name(str(origin.when.get("created", "")))),
+    ]  # fmt: skip
+    return {
+        "facts": [(title, text) for title, text in facts if text],
+        "command": wording.clean(origin.command),
+        "licenses": [(wording.name(part.what), wording.name(part.license)) for part in benchmark.licenses],
+    }
+
+
+def _origin(letter: str, model: EvaluatedModel, origin: Provenance) -> list[tuple[str, str]]:
+    of = origin.predictions
+    seeds = f", seed {', '.join(map(str, model.seeds))}" if model.seeds else ""
+    return [
+        (f"Model {letter}", f"{wording.model_words(model)}{seeds}"),
+        (f"Revision of {letter}", wording.name(model.revision or "")),
+        (f"Predictions of {letter}", f"{wording.name(of.file)}, {numbers.count(of.rows)} rows"),
+        (f"Their SHA-256, {letter}", wording.name(of.sha256)),
+    ]

@@ -1,0 +1,180 @@
+"""A comparison of two models as tables: for the terminal, for Markdown, for LaTeX, and as a data frame."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oochub.report import numbers, paired_words, wording
+from oochub.report.paired_records import ComparedNumber, ComparedRows
+from oochub.report.paired_report import PairedReport
+from oochub.report.text_table import TextTable, markdown_text
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group
+
+LISTED_GROUPS = 20
+_FRAME = [
+    *("slice", "role", "split", "n", "metric", "first", "first_low", "first_high"),
+    *("second", "second_low", "second_high", "difference", "low", "high", "p_value", "test", "is_clear"),
+    *("only_first", "only_second", "method", "reason"),
+]
+
+
+def slice_tables(report: PairedReport) -> list[TextTable]:
+    """A table for each metric that a slice has, a row for each slice; the primary metric first, with the gap."""
+    return [_table(report, metric, report.slices) for metric in metrics(report)]
+
+
+def group_table(report: PairedReport) -> TextTable | None:
+    """The groups with the largest differences; None without groups."""
+    if not report.groups:
+        return None
+    return _table(report, report.group_metric, shown_groups(report))
+
+
+def metrics(report: PairedReport) -> list[str]:
+    """The metrics that a slice has, the primary one first."""
+    names = [name for name in report.metrics if any(name in part.numbers for part in report.slices)]
+    return sorted(names, key=lambda name: name != report.main_metric)
+
+
+def shown_groups(report: PairedReport) -> list[ComparedRows]:
+    """The groups with the largest differences, the largest first."""
+    metric = report.group_metric
+
+    def size(part: ComparedRows) -> float:
+        number = part.numbers[metric].difference
+        return 0.0 if numbers.is_undefined(number) else -abs(number)
+
+    return sorted(report.groups, key=size)[:LISTED_GROUPS]
+
+
+def metric_head(report: PairedReport, metric: str) -> str:
+    """Title, unit and direction of a metric: "AUC × 100 ↑"."""
+    described = report.metrics[metric]
+    unit, arrow = numbers.unit_of(metric, described.unit), numbers.arrow(described.direction)
+    return " ".join(filter(None, (wording.name(described.title, 40), unit, arrow)))
+
+
+def terminal(report: PairedReport, width: int) -> "Group":
+    """The headline, the table of the main metric with the gap, the groups and the notes."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[Any] = [Text(paired_words.headline(report), style="bold")]
+    parts += [Text(line) for line in _sentences(report)] + [Text()]
+    groups = group_table(report)
+    for table in (*slice_tables(report)[:1], *([groups] if groups else [])):
+        parts.append(Text(table.title, style="bold"))
+        for grid in table.to_terminal(width):
+            parts += [grid, Text()]
+    parts += [Text(line) for line in (paired_words.CAVEAT, *_notes(report))]
+    return Group(*parts)
+
+
+def to_markdown(report: PairedReport) -> str:
+    """The same in Markdown, with a table for each metric."""
+    lines = [f"**{markdown_text(paired_words.headline(report))}**", ""]
+    lines += [f"{markdown_text(line)}\n" for line in _sentences(report)]
+    for table in _tables(report):
+        lines += [f"**{markdown_text(table.title)}**", "", table.to_markdown(), ""]
+    lines += [f"{markdown_text(line)}\n" for line in (paired_words.CAVEAT, *_notes(report))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def to_latex(report: PairedReport) -> str:
+    """The tables in LaTeX."""
+    said = " ".join((*_sentences(report), paired_words.CAVEAT, *_notes(report)))
+    return "\n".join(
+        table.to_latex(f"{table.title}. {said if number == 0 else paired_words.CAVEAT}", small=True)
+        for number, table in enumerate(_tables(report))
+    )
+
+
+def to_frame(report: PairedReport) -> "pd.DataFrame":
+    """One row a number at full precision; the gap stands as the slice "gap", a group as "group NAME"."""
+    return TextTable(heads=(), rows=(), records=tuple(_records(report))).to_frame(_FRAME)
+
+
+def _tables(report: PairedReport) -> list[TextTable]:
+    groups = group_table(report)
+    return [*slice_tables(report), *([groups] if groups else [])]
+
+
+def _sentences(report: PairedReport) -> list[str]:
+    said = (paired_words.lead(report), paired_words.gap_sentence(report), paired_words.flips_sentence(report))
+    return [line for line in said if line]
+
+
+def _notes(report: PairedReport) -> list[str]:
+    left_out = len(report.groups) - LISTED_GROUPS
+    more = [f"{left_out} more groups, with smaller differences, are in the numbers"] if left_out > 0 else []
+    return [f"Note: {numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
+
+
+def _table(report: PairedReport, metric: str, parts: Sequence[ComparedRows]) -> TextTable:
+    unit, is_groups = report.metrics[metric].unit, parts and parts[0] not in report.slices
+    having = [part for part in parts if metric in part.numbers]
+    rows = [
+        (paired_words.row_title(report, part), *_cells(part.numbers[metric], unit), *_counts(part)) for part in having
+    ]
+    clear = [part.numbers[metric].is_clear for part in having]
+    if not is_groups and metric == report.benchmark.primary_metric and not numbers.is_undefined(report.gap.first):
+        sides = (wording.side_title(report.benchmark, side) for side in ("out", "in"))
+        rows.append((f"Gap, {' minus '.join(sides)}", *_cells(report.gap, unit, signed=True), "", "", ""))
+        clear.append(False)
+    has_flips = any(part.only_first is not None for part in having)
+    heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "only A right", "only B right")
+    where = "each group" if is_groups else "each slice"
+    first, second = paired_words.names(report)
+    return TextTable(
+        title=f"{metric_head(report, metric)} on {where}: {first} and {second}",
+        heads=heads if has_flips else heads[:6],
+        rows=tuple(row if has_flips else row[:6] for row in rows),
+        bold=frozenset((i, 3) for i, is_clear in enumerate(clear) if is_clear),
+    )
+
+
+def _cells(number: ComparedNumber, unit: str, *, signed: bool = False) -> tuple[str, str, str, str]:
+    p_value = numbers.UNDEFINED if numbers.is_undefined(number.p_value) else numbers.p_value(number.p_value)
+    return (
+        cell(number.first, unit, signed=signed),
+        cell(number.second, unit, signed=signed),
+        cell(number.difference, unit, signed=True),
+        f"{p_value.removeprefix('p = ').removeprefix('p ')}\n{number.test}",
+    )
+
+
+def cell(estimate: Estimate, unit: str, *, signed: bool = False) -> str:
+    """The value, a line feed, and its interval or why it has none; `signed` is a difference."""
+    value = numbers.points(estimate, unit) if signed else numbers.quantity(estimate, unit)
+    interval = numbers.interval_points(estimate, unit) if signed else numbers.interval(estimate, unit)
+    return f"{value}\n{interval or wording.name(estimate.reason or 'no interval')}"
+
+
+def _counts(part: ComparedRows) -> tuple[str, str, str]:
+    if part.only_first is None or part.only_second is None:
+        return numbers.count(part.n), "", ""
+    return numbers.count(part.n), numbers.count(part.only_first), numbers.count(part.only_second)
+
+
+def _records(report: PairedReport) -> Iterator[dict[str, Any]]:
+    named = [(part.name, part) for part in report.slices] + [(f"group {part.name}", part) for part in report.groups]
+    for name, part in named:
+        about = {"slice": name, "role": part.role, "split": part.split, "n": part.n}
+        about |= {"only_first": part.only_first, "only_second": part.only_second}
+        yield from (about | {"metric": metric} | _record(number) for metric, number in part.numbers.items())
+    yield {"slice": "gap", "metric": report.benchmark.primary_metric, "n": report.gap.first.n} | _record(report.gap)
+
+
+def _record(number: ComparedNumber) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for name in ("first", "second"):
+        estimate: Estimate = getattr(number, name)
+        record |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    change = number.difference
+    record |= {"difference": change.value, "low": change.low, "high": change.high, "method": change.method}
+    return record | {
+        "p_value": number.p_value, "test": number.test, "is_clear": number.is_clear, "reason": change.reason
+    }  # fmt: skip

@@ -1,0 +1,91 @@
+"""`oochub compare` as its user types it: two predictions, reports, folders of them, and what must not be mixed."""
+
+import json
+
+import numpy as np
+import pytest
+from parsed_page import ParsedPage
+
+import oochub
+from oochub.cli import main
+from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.schema import to_json
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr("sys.argv", ["oochub", "compare", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as stopped:
+            code = int(stopped.code or 0)
+        streams = capsys.readouterr()
+        return code, streams.out, streams.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Two models on 300 examples, and their reports in folders."""
+    folder = tmp_path_factory.mktemp("compare")
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=300)
+    challenge = np.where(rng.random(300) < 0.6, "easy", np.where(label == 1, "hard_positive", "hard_negative"))
+    for name, lost in (("erm", 3.0), ("dro", 1.0)):
+        score = (2 * label - 1) * (2 - lost * (challenge != "easy")) + rng.normal(size=300)
+        logits = np.stack([np.zeros(300), score], 1)
+        part = oochub.Predictions.from_arrays(logits=logits, label=label, challenge=challenge, model=name)
+        oochub.evaluate(part.save(folder / f"{name}.parquet")).save(_made(folder / "reports" / name) / "report.json")
+    (folder / "reports" / "config.json").write_text("{}")
+    return folder
+
+
+def _made(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def test_two_predictions(run, files, tmp_path):
+    """Every form holds the numbers of the function. Planted fault: the files in the other order."""
+    pair = [files / "erm.parquet", files / "dro.parquet"]
+    outputs = {"html": "pair.html", "markdown": "pair.md", "latex": "pair.tex", "csv": "pair.csv"}
+    options = [word for name, path in outputs.items() for word in (f"--{name}", tmp_path / path)]
+    code, out, err = run(*pair, *options)
+    assert code == 0 and "B does better than A" in out and out.strip().endswith("pair.csv"), err
+    report = paired_comparison(*pair)
+    assert (tmp_path / "pair.csv").read_text() == report.to_csv()
+    change = f"+{100 * report.slice('hard').numbers['auc'].difference:.1f}"
+    texts = [out, *((tmp_path / path).read_text() for path in ("pair.md", "pair.tex", "pair.html"))]
+    assert all(change in text for text in texts)
+    code, out, _ = run(*pair, "--json")
+    content = json.loads(out)["comparison"]
+    assert code == 0 and content["slices"] == json.loads(json.dumps(to_json(report.slices)))
+
+
+def test_a_folder_of_reports_is_a_page(run, files, tmp_path):
+    code, out, err = run(files / "reports", "--html", tmp_path / "all.html")
+    assert code == 0 and "AUC" in out, err
+    words = ParsedPage((tmp_path / "all.html").read_text()).words
+    assert "2 models on custom/default" in words and "2 models; a line is fitted from 5 on." in words
+
+
+def test_what_is_not_compared(run, files, tmp_path):
+    """Each is said before anything is written. Planted faults: each check left out."""
+    erm, dro = files / "erm.parquet", files / "dro.parquet"
+    page = tmp_path / "page.html"
+    for words, message in (
+        ((erm, files / "reports"), "reports with reports"),
+        ((erm,), "Exactly two files of predictions are compared"),
+        ((erm, dro, erm), "got 3"),
+        ((erm, tmp_path / "no.parquet"), "No predictions at"),
+        ((erm, dro, "--slice", "hard"), "--slice and --reported are of reports"),
+        ((files / "reports", "--task", "ce_car"), "--task is of predictions"),
+        ((erm, dro, "--metric", "acuracy"), "Did you mean 'accuracy'"),
+        ((_made(tmp_path / "empty"),), "There is no report in"),
+    ):
+        code, out, err = run(*words, "--html", page)
+        assert code == 2 and message in " ".join(err.split()) and not out, (words, err)
+    assert not page.exists()
