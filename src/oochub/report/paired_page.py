@@ -1,7 +1,7 @@
 """The page of a comparison of two models on the same examples."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -9,13 +9,15 @@ from oochub.report import numbers, paired_tables, paired_words, svg, wording
 from oochub.report.mistake_cards import mistake_cards
 from oochub.report.origin_records import EvaluatedModel, Provenance
 from oochub.report.paired_records import ComparedNumber, ComparedRows
-from oochub.report.paired_report import PairedReport
 from oochub.report.self_contained_page import self_contained_page
+
+if TYPE_CHECKING:
+    from oochub.report.paired_report import PairedReport
 
 _SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
 
 
-def paired_page(report: PairedReport, *, images: bool = True) -> str:
+def paired_page(report: "PairedReport", *, images: bool = True) -> str:
     """Renders a comparison as a self-contained HTML page; the same comparison gives the same bytes.
 
     Args:
@@ -36,7 +38,7 @@ def paired_page(report: PairedReport, *, images: bool = True) -> str:
     )
 
 
-def _sections(report: PairedReport, *, images: bool) -> dict[str, Any]:
+def _sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
     first, second = paired_words.names(report)
     sides = {side: wording.side_title(report.benchmark, side) for side in ("in", "out")}
     metrics = paired_tables.metrics(report)
@@ -61,14 +63,14 @@ def _sections(report: PairedReport, *, images: bool) -> dict[str, Any]:
     }
 
 
-def _head(report: PairedReport) -> dict[str, Any]:
+def _head(report: "PairedReport") -> dict[str, Any]:
     """The primary metric of both models on both sides, and the two gaps."""
     metric = report.benchmark.primary_metric
     rows = [(part.role, part) for part in report.slices if part.role in ("in", "out") and metric in part.numbers]
     return {"metric": paired_tables.metric_head(report, metric), "unit": report.metrics[metric].unit, "rows": rows}
 
 
-def _table(report: PairedReport, metric: str, parts: Sequence[ComparedRows]) -> dict[str, Any]:
+def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> dict[str, Any]:
     unit = report.metrics[metric].unit
     having = [part for part in parts if metric in part.numbers]
     scale = _scale([part.numbers[metric] for part in having])
@@ -117,7 +119,7 @@ def _chart(number: ComparedNumber, scale: svg.Scale, side: Any) -> Markup:
     return svg.strip(28, parts)
 
 
-def _flips(report: PairedReport, *, images: bool) -> list[dict[str, Any]]:
+def _flips(report: "PairedReport", *, images: bool) -> list[dict[str, Any]]:
     cards = mistake_cards([flip.mistake for flip in report.flips], report.benchmark, images=images)
     parts = []
     for right, letter, other in (("second", "B", "A"), ("first", "A", "B")):
@@ -135,7 +137,7 @@ def _flips(report: PairedReport, *, images: bool) -> list[dict[str, Any]]:
     return [part for part in parts if part["cards"]]
 
 
-def _reproduce(report: PairedReport) -> dict[str, Any]:
+def _reproduce(report: "PairedReport") -> dict[str, Any]:
     benchmark, origin = report.benchmark, report.provenance
     versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
     facts = [

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.report import numbers, paired_words, wording
 from oochub.report.paired_records import ComparedNumber, ComparedRows
-from oochub.report.paired_report import PairedReport
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Group
+
+    from oochub.report.paired_report import PairedReport
 
 LISTED_GROUPS = 20
 _FRAME = [
@@ -21,25 +22,25 @@ _FRAME = [
 ]
 
 
-def slice_tables(report: PairedReport) -> list[TextTable]:
+def slice_tables(report: "PairedReport") -> list[TextTable]:
     """A table for each metric that a slice has, a row for each slice; the primary metric first, with the gap."""
     return [_table(report, metric, report.slices) for metric in metrics(report)]
 
 
-def group_table(report: PairedReport) -> TextTable | None:
+def group_table(report: "PairedReport") -> TextTable | None:
     """The groups with the largest differences; None without groups."""
     if not report.groups:
         return None
     return _table(report, report.group_metric, shown_groups(report))
 
 
-def metrics(report: PairedReport) -> list[str]:
+def metrics(report: "PairedReport") -> list[str]:
     """The metrics that a slice has, the primary one first."""
     names = [name for name in report.metrics if any(name in part.numbers for part in report.slices)]
     return sorted(names, key=lambda name: name != report.main_metric)
 
 
-def shown_groups(report: PairedReport) -> list[ComparedRows]:
+def shown_groups(report: "PairedReport") -> list[ComparedRows]:
     """The groups with the largest differences, the largest first."""
     metric = report.group_metric
 
@@ -50,14 +51,14 @@ def shown_groups(report: PairedReport) -> list[ComparedRows]:
     return sorted(report.groups, key=size)[:LISTED_GROUPS]
 
 
-def metric_head(report: PairedReport, metric: str) -> str:
+def metric_head(report: "PairedReport", metric: str) -> str:
     """Title, unit and direction of a metric: "AUC × 100 ↑"."""
     described = report.metrics[metric]
     unit, arrow = numbers.unit_of(metric, described.unit), numbers.arrow(described.direction)
     return " ".join(filter(None, (wording.name(described.title, 40), unit, arrow)))
 
 
-def terminal(report: PairedReport, width: int) -> "Group":
+def terminal(report: "PairedReport", width: int) -> "Group":
     """The headline, the table of the main metric with the gap, the groups and the notes."""
     from rich.console import Group
     from rich.text import Text
@@ -73,7 +74,7 @@ def terminal(report: PairedReport, width: int) -> "Group":
     return Group(*parts)
 
 
-def to_markdown(report: PairedReport) -> str:
+def to_markdown(report: "PairedReport") -> str:
     """The same in Markdown, with a table for each metric."""
     lines = [f"**{markdown_text(paired_words.headline(report))}**", ""]
     lines += [f"{markdown_text(line)}\n" for line in _sentences(report)]
@@ -83,7 +84,7 @@ def to_markdown(report: PairedReport) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def to_latex(report: PairedReport) -> str:
+def to_latex(report: "PairedReport") -> str:
     """The tables in LaTeX."""
     said = " ".join((*_sentences(report), paired_words.CAVEAT, *_notes(report)))
     return "\n".join(
@@ -92,28 +93,28 @@ def to_latex(report: PairedReport) -> str:
     )
 
 
-def to_frame(report: PairedReport) -> "pd.DataFrame":
+def to_frame(report: "PairedReport") -> "pd.DataFrame":
     """One row a number at full precision; the gap stands as the slice "gap", a group as "group NAME"."""
     return TextTable(heads=(), rows=(), records=tuple(_records(report))).to_frame(_FRAME)
 
 
-def _tables(report: PairedReport) -> list[TextTable]:
+def _tables(report: "PairedReport") -> list[TextTable]:
     groups = group_table(report)
     return [*slice_tables(report), *([groups] if groups else [])]
 
 
-def _sentences(report: PairedReport) -> list[str]:
+def _sentences(report: "PairedReport") -> list[str]:
     said = (paired_words.lead(report), paired_words.gap_sentence(report), paired_words.flips_sentence(report))
     return [line for line in said if line]
 
 
-def _notes(report: PairedReport) -> list[str]:
+def _notes(report: "PairedReport") -> list[str]:
     left_out = len(report.groups) - LISTED_GROUPS
     more = [f"{left_out} more groups, with smaller differences, are in the numbers"] if left_out > 0 else []
     return [f"Note: {numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
 
 
-def _table(report: PairedReport, metric: str, parts: Sequence[ComparedRows]) -> TextTable:
+def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> TextTable:
     unit, is_groups = report.metrics[metric].unit, parts and parts[0] not in report.slices
     having = [part for part in parts if metric in part.numbers]
     rows = [
@@ -159,7 +160,7 @@ def _counts(part: ComparedRows) -> tuple[str, str, str]:
     return numbers.count(part.n), numbers.count(part.only_first), numbers.count(part.only_second)
 
 
-def _records(report: PairedReport) -> Iterator[dict[str, Any]]:
+def _records(report: "PairedReport") -> Iterator[dict[str, Any]]:
     named = [(part.name, part) for part in report.slices] + [(f"group {part.name}", part) for part in report.groups]
     for name, part in named:
         about = {"slice": name, "role": part.role, "split": part.split, "n": part.n}

@@ -1,13 +1,17 @@
 """What a comparison of two models says: closed sentences, with names and numbers put in."""
 
+from typing import TYPE_CHECKING
+
 from oochub.report import numbers, wording
 from oochub.report.paired_records import ComparedNumber, ComparedRows
-from oochub.report.paired_report import PairedReport
+
+if TYPE_CHECKING:
+    from oochub.report.paired_report import PairedReport
 
 MODELS = ("A", "B")
 
 
-def names(report: PairedReport) -> tuple[str, str]:
+def names(report: "PairedReport") -> tuple[str, str]:
     """The models by letter and name: ("A (erm)", "B (group dro)")."""
     first, second = (
         f"{letter} ({wording.name(wording.model_words(model), 60)})"
@@ -16,14 +20,14 @@ def names(report: PairedReport) -> tuple[str, str]:
     return first, second
 
 
-def place(report: PairedReport, part: ComparedRows) -> str:
+def place(report: "PairedReport", part: ComparedRows) -> str:
     """Where the rows of a slice are, at the end of a sentence: "out of context", "on all examples"."""
     if part.role in ("in", "out"):
         return wording.side_title(report.benchmark, part.role)
     return f"on all of {wording.name(part.split, 40)}" if part.role == "all" else f"on {wording.name(part.title)}"
 
 
-def headline(report: PairedReport) -> str:
+def headline(report: "PairedReport") -> str:
     """Which model does better, on the rows out of context or else on all: the first sentence of every form."""
     part = report.main_slice
     where, number = place(report, part), part.numbers.get(report.main_metric)
@@ -38,7 +42,7 @@ def headline(report: PairedReport) -> str:
     return f"{'B' if ahead else 'A'} does better than {'A' if ahead else 'B'} {where}."
 
 
-def lead(report: PairedReport) -> str:
+def lead(report: "PairedReport") -> str:
     """The primary metric of both models on those rows, and how much they differ."""
     part, metric = report.main_slice, report.main_metric
     number = part.numbers.get(metric)
@@ -53,7 +57,7 @@ def lead(report: PairedReport) -> str:
     )
 
 
-def gap_sentence(report: PairedReport) -> str:
+def gap_sentence(report: "PairedReport") -> str:
     """The gaps of both models and how much they differ; or why there are none."""
     gap = report.gap
     if numbers.is_undefined(gap.difference):
@@ -66,7 +70,7 @@ def gap_sentence(report: PairedReport) -> str:
     )
 
 
-def flips_sentence(report: PairedReport) -> str:
+def flips_sentence(report: "PairedReport") -> str:
     """How many rows flip on the main rows; "" for a kind of output without right and wrong."""
     part = report.main_slice
     if part.only_first is None or part.only_second is None:
@@ -87,7 +91,7 @@ def difference(number: ComparedNumber, unit: str) -> str:
     return f"{numbers.points(number.difference, unit)}{numbers.points_word(unit)} ({said}{p_value})"
 
 
-def row_title(report: PairedReport, part: ComparedRows) -> str:
+def row_title(report: "PairedReport", part: ComparedRows) -> str:
     """A slice or a group in words."""
     return wording.slice_words(report.benchmark, part) if part in report.slices else wording.name(part.title)
 

@@ -35,7 +35,7 @@ def paired_shares(first: Any, second: Any, *, confidence: float = 0.95) -> Paire
         paired data" (J. Educ. Behav. Stat. 37:479-488); McNemar 1947 (Psychometrika 12:153-157).
 
     >>> paired_shares([1, 1, 1, 1, 0, 0], [1, 0, 0, 0, 0, 0])
-    PairedDifference(difference=0.500 [-0.095, 0.845] n=6, p_value=0.25)
+    PairedDifference(difference=0.500 [-0.107, 0.857] n=6, p_value=0.25)
     """
     first, second = (np.asarray(values).astype(bool) for values in (first, second))
     n = check_same_length(first=first, second=second)
