@@ -12,6 +12,7 @@ from huggingface_hub import DatasetCard
 from oochub import catalog
 from oochub.artifacts import REPOSITORY
 from oochub.build_record import BuildRecord
+from oochub.data.stored_record import store_record
 from oochub.dataset_cards.card import card
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole, sole_writer, written_whole
@@ -95,6 +96,8 @@ def _write_card(target: Path, builder: Any, files: Mapping[str, list[str]]) -> N
     builder.info.download_size = None  # nothing was downloaded; the reader would check it
     datasets.info.DatasetInfosDict({config: builder.info}).to_dataset_card_data(data)
     record = BuildRecord.of(builder.info.description)
+    if record is not None:
+        store_record(data, config, record)
     notes = [f"- `{config}`: {note}" for note in (record.notes if record else ())]
     kept = [] if not readme.is_file() else _notes_of_others(readme.read_text("utf-8"), config)
     text = card(benchmark).text

@@ -1,4 +1,4 @@
-"""Trains on a benchmark by name: data, backbone, objective and trainer put together, everything checked first."""
+"""Trains on a benchmark or on own data: rows, backbone, objective and trainer, all checked before the first step."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -7,10 +7,14 @@ from typing import Any
 
 from oochub import catalog
 from oochub.artifacts import RUN
-from oochub.data.load import declaration_of, load
-from oochub.errors import OochubError, unknown_name
+from oochub.benchmark import Benchmark
+from oochub.build_record import BuildRecord
+from oochub.data.columns import Columns
+from oochub.data.load import declaration_of, is_benchmark, load_columns
+from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable
 from oochub.hub.check_source import check_source
+from oochub.output import output_of_features
 from oochub.parameters import check_parameters
 
 DEFAULTS: Mapping[str, Any] = {
@@ -26,7 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def train(
-    benchmark: str,
+    source: str,
     out: str | Path,
     *,
     objective: str = "erm",
@@ -36,24 +40,29 @@ def train(
     arguments: Mapping[str, Any] | None = None,
     image_size: int | None = None,
     pretrained: bool = True,
+    config: str | None = None,
+    columns: Columns | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     leave_out: str | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
-    """Trains `model` on `benchmark/config` and leaves a Hugging Face model directory in `out`.
+    """Trains `model` on `benchmark/config`, or on own data, and leaves a Hugging Face model directory in `out`.
 
     Args:
-        benchmark: "spawrious/o2o_hard".
+        source: "spawrious/o2o_hard", or what else `oochub.load` reads: then with splits train and validation, as
+            folders of these names have, and a label.
         out: The folder of the run; an interrupted run with the same settings goes on.
         objective: A name of `oochub list objective`.
         hyperparameters: Of the objective.
         model: A folder, a Hub id, or "resnet-tiny", a small network from scratch.
-        environments: Column of the training environments; None takes the benchmark's own, and none where its rows
-            have none and the objective needs none.
+        environments: Column of the training environments; None takes the benchmark's own, of own data `group`, and
+            none where the rows have none and the objective needs none.
         arguments: Fields of RobustTrainingArguments, over `DEFAULTS`.
         image_size: Pixels to whose square whole pictures are squeezed; None leaves that to the model's processor.
         pretrained: Load the weights of `model`; False takes its architecture alone.
+        config: The configuration, where the source has several and does not name one.
+        columns: Which columns of own data are what, as in `oochub.load`.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder.
         leave_out: An environment whose rows are dropped from training and validation.
@@ -67,8 +76,7 @@ def train(
     """
     check_writable(out, kind=RUN)
     method = _objective(objective, hyperparameters or {})
-    declared = declaration_of(benchmark)
-    column = environments or declared.environments
+    declared = declaration_of(f"{source}/{config}" if config else source) if is_benchmark(source) else None
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
     from oochub.models.model_source import input_of
@@ -78,19 +86,30 @@ def train(
 
     if model != TINY:
         check_source(model, kind="model", hint=f"Check the name, or take {TINY!r}, an untrained one.", also=[TINY])
-    data = load(benchmark, data_dir=data_dir, options=options)
-    validation = declared.validation_split
+    data = load_columns(source, columns or Columns(), config=config, data_dir=data_dir, options=options)
+    declared = declared or _known(next(iter(data.values())))
+    column = environments or (declared.environments if declared else "group")
+    validation = declared.validation_split if declared else "validation"
     for split in ("train", validation):
         if split not in data:
-            raise OochubError(
-                f"{benchmark} has no split {split!r}, only {', '.join(data)}: training needs train and {validation}. "
+            hint = (
                 "`oochub show benchmark` names the options of its builder, given with --option."
+                if declared
+                else f"Folders or files of the names train and {validation} are splits."
             )
+            there = f"{source} has no split {split!r}, only {', '.join(data)}"
+            raise OochubError(f"{there}: training needs train and {validation}. {hint}")
     train = data["train"]
+    if declared is None and output_of_features(train.features) is None:
+        names = either("columns=Columns(label=...)", "--label-column")
+        raise OochubError(
+            f"{source} has no column label, which training needs, only {', '.join(train.column_names)}. Name the one "
+            f"that holds it with {names}."
+        )
     kind = input_of(train, None if model == TINY else model)
     known = column in train.column_names
     if not known and (environments or method.needs_environments):
-        raise unknown_name(f"column of {benchmark}", column, train.column_names)
+        raise unknown_name(f"column of {source}", column, train.column_names)
     environment_column = column if known else None
     defaults = DEFAULTS if "augment" in kind.changes else {**DEFAULTS, "augment": "none"}
     settings = _arguments(out, {**defaults, **(arguments or {})}, overwrite)
@@ -100,7 +119,7 @@ def train(
     task = task_of(train)
     network, processor = backbone(
         model,
-        class_names=task.names or [],
+        class_names=task.names or _numbers(train),
         problem_type=task.problem_type,
         image_size=image_size,
         pretrained=pretrained,
@@ -124,6 +143,17 @@ def train(
         "best_value": result.best_value,
         "global_step": result.global_step,
     }
+
+
+def _numbers(train: Any) -> list[str]:
+    """Names of classes that are whole numbers: the numbers from 0 to the largest."""
+    return [str(number) for number in range(max(train["label"][:], default=-1) + 1)]
+
+
+def _known(part: Any) -> Benchmark | None:
+    """The declaration of the benchmark that a repository holds; None of own data."""
+    record = BuildRecord.of(part.info.description)
+    return declaration_of(f"{record.benchmark}/{record.config}") if record and is_benchmark(record.benchmark) else None
 
 
 def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:

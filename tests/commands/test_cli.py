@@ -87,7 +87,7 @@ def test_show_benchmark_says_where_each_file_is(run, name):
     [
         (("list", "metrics"), "Did you mean 'metric'"),
         (("show", "metric", "eec"), "Did you mean 'ece'"),
-        (("build", "noch/ce_car", "--out", "OUT"), "Did you mean 'nooch'"),
+        (("build", "noch/ce_car", "--out", "OUT"), "Did you mean 'nooch/ce_car'"),
         (("build", "nooch", "--data-dir", "COCO", "--out", "OUT"), "Config name is missing"),
         (("build", "nooch/ce_cra", "--data-dir", "COCO", "--out", "OUT"), "Did you mean 'ce_cat' or 'ce_car'"),
         (("build", "nooch/ce_car", "--data-dir", "COCO", "--out", "OUT", "--option", "contxts=x"), "'contexts'"),

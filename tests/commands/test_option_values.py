@@ -35,7 +35,7 @@ def required(name: str, but: str = "") -> list[str]:
     for parameter in COMMANDS[name].params:
         if parameter.required and but not in parameter.opts:
             file = f"nowhere{SUFFIXES.get(name, '.parquet')}"
-            given = file if parameter.name != "benchmark" else "spawrious/o2o_easy"
+            given = file if parameter.name not in ("benchmark", "source") else "spawrious/o2o_easy"
             words += [given] if parameter.param_type_name == "argument" else [parameter.opts[0], given]
     return words
 

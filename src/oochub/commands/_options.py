@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from oochub.data.columns import Columns, parse_usual
 from oochub.files import FileKind, check_writable
 from oochub.parameters import parse_options
 
@@ -31,7 +32,34 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
     return check
 
 
-BenchmarkName = Annotated[str, typer.Argument(metavar="BENCHMARK/CONFIG", help="For example nooch/ce_car.")]
+def check_usual(texts: list[str] | None) -> list[str] | None:
+    """The usual contexts as they are typed, after a look whether each is CLASS=CONTEXT,CONTEXT."""
+    parse_usual(texts or [])
+    return texts
+
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE",
+        help="BENCHMARK/CONFIG such as nooch/ce_car; a folder of pictures; a Parquet, CSV, JSON or .tar file, or a "
+        "folder of them; what build or challenge wrote; or a Hub id.",
+    ),
+]
+ConfigName = Annotated[str | None, typer.Option("--config", help="The configuration, of a source with several.")]
+ImageColumn = Annotated[str | None, typer.Option(help="Own data: column of pictures or paths; default image.")]
+LabelColumn = Annotated[str | None, typer.Option(help="Own data: column of labels; default label.")]
+ContextColumn = Annotated[
+    str | None, typer.Option(help="Column of contexts, from which groups and challenges follow; default context.")
+]
+GroupColumn = Annotated[str | None, typer.Option(help="Own data: column of groups; default group, or label/context.")]
+Usual = Annotated[
+    list[str] | None,
+    typer.Option(
+        callback=check_usual,
+        help="The usual contexts of a class, CLASS=CONTEXT,CONTEXT; repeatable. Default: those more frequent with it.",
+    ),
+]
 DataDir = Annotated[str | None, typer.Option(help="The raw folder; default $OOCHUB_DATA/<benchmark>.")]
 Options = Annotated[
     list[str] | None,
@@ -42,6 +70,13 @@ Preprocessing = Annotated[
     typer.Option(help="auto: fused (fast) where it gives what the model's own processor does, else processor."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+def columns_of(
+    *, image: str | None, label: str | None, context: str | None, group: str | None, usual: list[str] | None
+) -> Columns:
+    """The columns that were named by the five options above."""
+    return Columns(image=image, label=label, context=context, group=group, usual=parse_usual(usual) if usual else None)
 
 
 def without_weight_bars() -> None:

@@ -7,15 +7,36 @@ import typer
 from rich.table import Table
 
 from oochub.artifacts import CSV, REPOSITORY
-from oochub.commands._options import AsJson, BenchmarkName, DataDir, Options, done, out_console, writes
+from oochub.commands._options import (
+    AsJson,
+    ConfigName,
+    ContextColumn,
+    DataDir,
+    GroupColumn,
+    ImageColumn,
+    LabelColumn,
+    Options,
+    Source,
+    Usual,
+    columns_of,
+    done,
+    out_console,
+    writes,
+)
 from oochub.errors import OochubError
 
 
 def build(
-    benchmark: BenchmarkName,
+    source: Source,
     out: Annotated[
         Path | None, typer.Option(callback=writes(REPOSITORY), help="The folder of the Parquet repository.")
     ] = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    context_column: ContextColumn = None,
+    group_column: GroupColumn = None,
+    usual: Usual = None,
+    config: ConfigName = None,
     data_dir: DataDir = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Read pictures that links lead to outside the raw folder.")
@@ -36,7 +57,10 @@ def build(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Builds a benchmark into a Parquet repository with a card; plain `datasets` loads it, without oochub."""
+    """Builds a benchmark, or own data, into a Parquet repository with a card; plain `datasets` loads it."""
+    from oochub.data.columns import Columns
+    from oochub.data.load import is_benchmark
+    from oochub.data.own_repository import own_repository
     from oochub.loading_scripts.parquet_repository import parquet_repository
     from oochub.parameters import parse_options
 
@@ -46,10 +70,21 @@ def build(
         raise OochubError("--order, --candidates and --wordnet are of the audit: add --audit FILE.csv.")
     written: dict[str, Any] = {}
     if audit is not None:
-        written |= _audited(benchmark, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
+        written |= _audited(source, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
     if out is not None:
         options = parse_options(option or []) | ({"follow_links": True} if follow_links else {})
-        path = parquet_repository(benchmark, out, data_dir=data_dir, options=options, num_proc=num_proc)
+        columns = columns_of(
+            image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
+        )
+        if is_benchmark(source):
+            if columns != Columns():
+                raise OochubError(f"{source} is built with the columns that it has: leave out the column options.")
+            name = f"{source}/{config}" if config else source
+            path = parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
+        else:
+            path = own_repository(
+                source, out, columns=columns, config=config, data_dir=data_dir, options=options, num_proc=num_proc
+            )
         written["repository"] = str(path)
     done(written, as_json)
 

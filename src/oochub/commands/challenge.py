@@ -8,16 +8,30 @@ import typer
 from rich.table import Table
 
 from oochub.artifacts import REPOSITORY
-from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console, writes
+from oochub.commands._options import (
+    AsJson,
+    ConfigName,
+    ContextColumn,
+    DataDir,
+    GroupColumn,
+    ImageColumn,
+    LabelColumn,
+    Options,
+    Source,
+    Usual,
+    check_pairs,
+    columns_of,
+    done,
+    out_console,
+    writes,
+)
 from oochub.errors import OochubError
 
 _Column = str | None
 
 
 def challenge(
-    dataset: Annotated[
-        str, typer.Argument(help="BENCHMARK/CONFIG, a folder or file that load_dataset reads, or a Hub id.")
-    ],
+    source: Source,
     criterion: Annotated[str, typer.Option(help="One of `oochub list criterion`.")],
     out: Annotated[
         Path,
@@ -53,6 +67,12 @@ def challenge(
     ] = None,  # its name of before
     restrict_train: Annotated[bool, typer.Option("--restrict-train", help="Drop what is hard from train.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a column challenge.")] = False,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    context_column: ContextColumn = None,
+    group_column: GroupColumn = None,
+    usual: Usual = None,
+    config: ConfigName = None,
     data_dir: DataDir = None,
     option: Options = None,
     as_json: AsJson = False,
@@ -78,11 +98,16 @@ def challenge(
     )
     own = parse_options([*(parameter or []), *(earlier_parameter or [])], by="--parameter")
     arguments = {key: value for key, value in arguments.items() if value is not None} | own
+    columns = columns_of(
+        image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
+    )
     challenge_set = challenge_repository(
-        dataset,
+        source,
         out,
         criterion,
         arguments,
+        config=config,
+        columns=columns,
         data_dir=data_dir,
         options=parse_options(option or []),
         restrict_train=restrict_train,

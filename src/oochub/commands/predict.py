@@ -8,10 +8,17 @@ import typer
 from oochub.artifacts import PREDICTIONS
 from oochub.commands._options import (
     AsJson,
-    BenchmarkName,
+    ConfigName,
+    ContextColumn,
     DataDir,
+    GroupColumn,
+    ImageColumn,
+    LabelColumn,
     Options,
     Preprocessing,
+    Source,
+    Usual,
+    columns_of,
     done,
     without_weight_bars,
     writes,
@@ -20,7 +27,7 @@ from oochub.commands._options import (
 
 def predict(
     model: Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, or a Hub id.")],
-    benchmark: BenchmarkName,
+    source: Source,
     out: Annotated[Path, typer.Option(callback=writes(PREDICTIONS), help="The Parquet file of the predictions.")],
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default validation and test.")] = None,
     features: Annotated[bool, typer.Option(help="Store the features before the head, and the head.")] = False,
@@ -41,6 +48,12 @@ def predict(
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    context_column: ContextColumn = None,
+    group_column: GroupColumn = None,
+    usual: Usual = None,
+    config: ConfigName = None,
     data_dir: DataDir = None,
     option: Options = None,
     as_json: AsJson = False,
@@ -49,12 +62,15 @@ def predict(
     from oochub.hub.check_source import check_source
 
     check_source(model, kind="model", hint="`oochub train` makes one.")
-    from oochub.data.load import load
+    from oochub.data.load import load_columns
     from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run
 
     without_weight_bars()
-    data = load(benchmark, data_dir=data_dir, options=parse_options(option or []))
+    columns = columns_of(
+        image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
+    )
+    data = load_columns(source, columns, config=config, data_dir=data_dir, options=parse_options(option or []))
     predictions = run(
         model,
         data,

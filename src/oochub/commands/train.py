@@ -8,10 +8,17 @@ import typer
 from oochub.artifacts import RUN
 from oochub.commands._options import (
     AsJson,
-    BenchmarkName,
+    ConfigName,
+    ContextColumn,
     DataDir,
+    GroupColumn,
+    ImageColumn,
+    LabelColumn,
     Options,
+    Source,
+    Usual,
     check_pairs,
+    columns_of,
     done,
     without_weight_bars,
     writes,
@@ -19,7 +26,7 @@ from oochub.commands._options import (
 
 
 def train(
-    benchmark: BenchmarkName,
+    source: Source,
     out: Annotated[
         Path, typer.Option(callback=writes(RUN), help="The folder of the run: model, image processor, recipe, card.")
     ],
@@ -52,6 +59,12 @@ def train(
             help="Any other field of RobustTrainingArguments, key=value, e.g. optim=sgd; repeatable.",
         ),
     ] = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    context_column: ContextColumn = None,
+    group_column: GroupColumn = None,
+    usual: Usual = None,
+    config: ConfigName = None,
     data_dir: DataDir = None,
     option: Options = None,
     overwrite: Annotated[bool, typer.Option(help="Replace another run in the folder.")] = False,
@@ -63,7 +76,7 @@ def train(
 
     without_weight_bars()
     result = run(
-        benchmark,
+        source,
         out,
         objective=objective,
         hyperparameters=parse_options(hyperparameter or [], by="--set"),
@@ -80,6 +93,10 @@ def train(
         },
         image_size=image_size,
         pretrained=pretrained,
+        config=config,
+        columns=columns_of(
+            image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
+        ),
         data_dir=data_dir,
         options=parse_options(option or []),
         overwrite=overwrite,

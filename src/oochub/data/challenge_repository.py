@@ -1,33 +1,24 @@
 """Makes a challenge set of any data that `datasets` reads and writes it as a Parquet repository with a card."""
 
-import hashlib
-import re
+import dataclasses
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import datasets
-from datasets.arrow_writer import ParquetWriter
-from datasets.exceptions import DatasetGenerationError
-from datasets.utils.metadata import MetadataConfigs
-from huggingface_hub import DatasetCardData
-from tqdm import tqdm
 
-from oochub import catalog
-from oochub.build_record import BuildRecord
+from oochub.build_record import OWN, BuildRecord
 from oochub.data.challenge import KINDS, ChallengeSet, challenge
+from oochub.data.columns import Columns
 from oochub.data.criterion_arguments import Arguments, check_arguments, check_columns
-from oochub.data.load import builder_class, check_options, split_name
-from oochub.errors import OochubError
-from oochub.files import check_writable, folder_written_whole, sole_writer
-from oochub.hub.check_source import check_source
-from oochub.parquet_file import check_seal, seal
-from oochub.reading import read_text
+from oochub.data.load import is_benchmark, load_benchmark, load_columns
+from oochub.data.open_source import open_source, source_name
+from oochub.data.write_repository import check_replaceable, write_repository
+from oochub.errors import OochubError, either
+from oochub.files import sole_writer
 
 _TITLE = "challenge set by"
-_DATA_FILE = re.compile(r".+-\d{5}-[0-9a-f]{12}\.parquet")
-_FILE = 500_000_000  # bytes after which a new file begins, as `datasets` does
 
 
 def challenge_repository(
@@ -36,6 +27,8 @@ def challenge_repository(
     criterion: str,
     arguments: Mapping[str, Any],
     *,
+    config: str | None = None,
+    columns: Columns | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     restrict_train: bool = False,
@@ -52,8 +45,11 @@ def challenge_repository(
         out: The folder of the repository: new, empty, or an earlier challenge set, which is replaced.
         criterion: A name of `oochub list criterion`.
         arguments: Of the criterion: names of columns and other values, as `challenge` takes them.
+        config: The configuration, where the source has several and does not name one.
+        columns: Which columns of own data are what, as `oochub.load` takes them; the criterion then finds `label`,
+            `context` and `group`. None takes the columns as they are.
         data_dir: As `load_dataset` takes it; of a benchmark its raw folder.
-        options: Of the benchmark's builder, or what else `load_dataset` takes, such as name= for a configuration.
+        options: Of the benchmark's builder, or what else `load_dataset` takes.
         restrict_train: See `challenge`.
         replace: See `challenge`.
 
@@ -73,117 +69,55 @@ def challenge_repository(
     {'id': 'b', 'label': 1, 'background': 0, 'challenge': 1}
     """
     checked = check_arguments(criterion, arguments)
-    target = check_writable(out)
-    if target.exists() and not (target.is_dir() and _is_replaceable(target)):
+    if criterion == "mismatch" and columns is not None and columns.context and "context" not in arguments:
         raise OochubError(
-            f"{target} exists and is not an empty folder, nor a challenge set and nothing else. Choose another one, or "
-            "remove it first."
+            "mismatch compares each context with the label, so it must be coded like it: name that column with "
+            f"{either('context=', '--context')}. A challenge set by usual contexts is what `oochub build` makes of "
+            "the same columns."
         )
+    target = check_replaceable(out, title=_TITLE, what="a challenge set")
     with sole_writer(target):
-        dataset = _load(
-            source, data_dir, dict(options or {}), lambda features: check_columns(checked, features, replace=replace)
+        dataset = _opened(
+            source,
+            columns or Columns(),
+            lambda features: check_columns(checked, features, replace=replace),
+            config=config,
+            data_dir=data_dir,
+            options=options,
         )
         challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
-        _write_repository(target, source, criterion, checked, challenge_set)
+        record = _record(source, next(iter(challenge_set.dataset.values())).info)
+        write_repository(
+            target, challenge_set.dataset, record, _text(source, criterion, checked, challenge_set), tag="challenge-set"
+        )
     return challenge_set
 
 
-def _is_replaceable(folder: Path) -> bool:
-    """Whether a folder is empty or holds a challenge set of ours and no file of anyone else."""
-    names = {path.name for path in folder.iterdir()}
-    card = folder / "README.md"
-    return not names or (
-        names == {"README.md", "data"}
-        and _TITLE in read_text(card)
-        and all(_DATA_FILE.fullmatch(path.name) for path in (folder / "data").iterdir())
-    )
-
-
-def _write_repository(
-    target: Path, source: str, criterion: str, checked: Arguments, challenge_set: ChallengeSet
-) -> None:
-    with folder_written_whole(target) as draft:
-        (draft / "data").mkdir()
-        files = {name: _write(part, draft / "data", name) for name, part in challenge_set.dataset.items()}
-        (draft / "README.md").write_text(_card(source, criterion, checked, challenge_set, files), "utf-8")
-
-
-def _load(
-    source: str, data_dir: str | None, options: dict[str, Any], check: Callable[[Mapping[str, Any]], None]
+def _opened(
+    source: str, columns: Columns, check: Callable[[Mapping[str, Any]], None], **options: Any
 ) -> datasets.DatasetDict:
-    place = Path(source).expanduser().absolute()
-    path, stored = str(place) if place.is_dir() else source, False
-    if source.partition("/")[0] in catalog.names("benchmark"):
-        path, config = split_name(source)
-        check_options(path, options)
-        options["name"] = builder_class(path).checked_config(config or None)
-    elif place.is_file():
-        path, options = str(place.parent), {"data_files": place.name} | options
-    else:
-        known = ", ".join(catalog.names("benchmark"))
-        check_source(source, kind="dataset", hint=f"Give benchmark/config ({known}), a folder, a file, or a Hub id.")
-        stored = any((place / name).is_file() for name in ("dataset_dict.json", "state.json"))
-    repository = (
-        [place] if place.suffix == ".parquet" else [*place.glob("[!.]*.parquet"), *place.glob("*/[!.]*.parquet")]
-    )
-    try:
-        for file in repository:  # none where the source is no place on this disk
-            check_seal(file)
-        if stored:
-            loaded = datasets.load_from_disk(path)
-        else:
-            builder = datasets.load_dataset_builder(path, data_dir=data_dir, **options)
-            if builder.info.features:  # known before the data are read
-                check(builder.info.features)
-            builder.download_and_prepare()
-            loaded = builder.as_dataset()
-    except OochubError:
-        raise
-    except (ValueError, TypeError, OSError, DatasetGenerationError) as error:
-        cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
-        known = ", ".join(catalog.names("benchmark"))
-        raise OochubError(
-            f"Could not load {source}: {str(cause).rstrip('.')}. Give benchmark/config ({known}), a folder or file "
-            "that datasets.load_dataset reads, or an id on the Hub; --option passes on what load_dataset takes."
-        ) from error
-    if isinstance(loaded, datasets.Dataset):
-        return datasets.DatasetDict({str(loaded.split or "train"): loaded})
-    return loaded
+    """The data as they are; where columns are named, in our row form, less the challenges that follow from these."""
+    if not columns.named and not columns.usual:
+        return (load_benchmark if is_benchmark(source) else open_source)(source, check=check, **options)
+    own = load_columns(source, columns, **options)
+    made = BuildRecord.of(next(iter(own.values())).info.description)
+    is_made = made is not None and made.facts.usual_contexts is not None
+    return own.remove_columns("challenge") if is_made and "challenge" in own[next(iter(own))].features else own
 
 
-def _write(part: datasets.Dataset, folder: Path, split: str) -> list[str]:
-    """Writes one split and returns its files, named by content: `datasets` caches by name."""
-    names: list[str] = []
-    rows = part.with_format("arrow")
-    bar = tqdm(total=len(part), desc=split, unit=" rows", disable=None)
-    start = 0
-    while start < len(part) or not names:
-        draft = folder / "draft"
-        writer = ParquetWriter(path=str(draft), features=part.features, embed_local_files=True)
-        while start < len(part) and draft.stat().st_size < _FILE:
-            end = min(start + writer.writer_batch_size, len(part))  # 100 rows with pictures, else 1,000
-            writer.write_table(rows[start:end])
-            bar.update(end - start)
-            start = end
-        writer.finalize()
-        seal(draft)
-        with draft.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()[:12]
-        names.append(draft.rename(folder / f"{split}-{len(names):05d}-{digest}.parquet").name)
-    bar.close()
-    return names
+def _record(source: str, info: datasets.DatasetInfo) -> BuildRecord:
+    """The record of the source as one of own data: its sides are now easy and hard rows."""
+    before = BuildRecord.of(info.description)
+    name = source_name(source).replace("/", "-")
+    if before is None:
+        return BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
+    return dataclasses.replace(before, benchmark=OWN, config=name)
 
 
-def _card(
-    source: str, criterion: str, arguments: Arguments, challenge_set: ChallengeSet, files: Mapping[str, list[str]]
-) -> str:
-    data = DatasetCardData(tags=["out-of-context", "challenge-set"])
-    paths = [{"split": split, "path": [f"data/{name}" for name in names]} for split, names in files.items()]
-    MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
+def _text(source: str, criterion: str, arguments: Arguments, challenge_set: ChallengeSet) -> str:
+    """The card below its metadata."""
     first = next(iter(challenge_set.dataset.values()))
-    info = datasets.DatasetInfo(features=first.features)
-    datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
-    name = Path(source).name if Path(source).expanduser().exists() else source
+    name = source_name(source)
     parameters = [f"| `{key}` | column `{value}` |" for key, value in arguments.columns.items()]
     parameters += [f"| `{key}` | {_shown(value)} |" for key, value in arguments.values.items()]
     counts = [
@@ -199,7 +133,7 @@ def _card(
         notes.append(f"- license of the source: {first.info.license}")
     return "\n".join(
         [
-            f"---\n{data.to_yaml()}\n---\n\n# {name}: {_TITLE} {criterion}\n",
+            f"# {name}: {_TITLE} {criterion}\n",
             f"The rows of {name} with the column `challenge`: out of context by the criterion `{criterion}` of oochub "
             f"{version('oochub')}.",
             *(

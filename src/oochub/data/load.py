@@ -14,7 +14,7 @@ from oochub.benchmark import Benchmark
 from oochub.build_record import BuildRecord
 from oochub.builder import BenchmarkBuilder
 from oochub.data.columns import Columns
-from oochub.data.open_source import open_source
+from oochub.data.open_source import open_source, source_name
 from oochub.data.own_rows import own_rows
 from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import OochubError, either, unknown_name
@@ -104,7 +104,7 @@ def load_columns(
             data_dir=data_dir,
             options=options,
             num_proc=num_proc,
-            check=lambda features: columns.check([*features, *datasets.Features(features).flatten()]),
+            check=lambda features: columns.check({**features, **datasets.Features(features).flatten()}),
         )
         info = next(iter(opened.values())).info
         record = BuildRecord.of(info.description)
@@ -112,7 +112,7 @@ def load_columns(
         if known and not columns.named and not columns.usual:
             return opened
         place = Path(source).expanduser().absolute()
-        name = source.rpartition("/")[2] if not place.exists() else place.stem if place.is_file() else place.name
+        name = source_name(source).rpartition("/")[2]
         folder = (place if place.is_dir() else place.parent) if place.exists() else None
         return own_rows(opened, columns, name=name if config is None else f"{name}-{config}", folder=folder)
     taken = [role for role in columns.named if role != "context"]

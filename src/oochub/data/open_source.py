@@ -6,8 +6,11 @@ from typing import Any
 
 import datasets
 from datasets.exceptions import DatasetGenerationError
+from yaml import YAMLError
 
 from oochub import catalog
+from oochub.build_record import BuildRecord
+from oochub.data.stored_record import stored_record
 from oochub.errors import OochubError, either
 from oochub.hub.check_source import check_source
 from oochub.parquet_file import check_seal
@@ -54,7 +57,7 @@ def open_source(
             loaded = _built(path, data_dir, given, num_proc, check)
     except OochubError:
         raise
-    except (ValueError, TypeError, KeyError, OSError, DatasetGenerationError) as error:
+    except (ValueError, TypeError, KeyError, OSError, DatasetGenerationError, YAMLError) as error:
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
         passes = either("options= passes", "--option passes")
         raise OochubError(
@@ -64,7 +67,24 @@ def open_source(
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
         raise OochubError(f"{source} holds no row. {hint}")
+    info = next(iter(loaded.values())).info
+    record = None if BuildRecord.of(info.description) else stored_record(place, info.config_name or "default")
+    if record is not None:
+        for part in loaded.values():
+            part.info.description = record.describe(info.description or source_name(source))
     return loaded
+
+
+def source_name(source: str) -> str:
+    """What a source is called without the place where it stands: the name of a folder or file, or its name on the Hub.
+
+    >>> source_name("/somewhere/birds.csv"), source_name("someone/birds"), source_name("nooch/ce_car")
+    ('birds', 'someone/birds', 'nooch/ce_car')
+    """
+    place = Path(source).expanduser().absolute()
+    if source.partition("/")[0] in catalog.names("benchmark") or not (place.exists() or source.startswith("/")):
+        return source
+    return place.name if place.is_dir() else place.stem
 
 
 def _built(
