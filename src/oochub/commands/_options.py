@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -30,6 +30,15 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
         return path
 
     return check
+
+
+def check_device(device: str) -> str:
+    """The name as it is, after a look whether there is such a device: before the command does anything."""
+    if device != "auto":
+        from oochub.models.chosen_device import chosen_device
+
+        chosen_device(device)
+    return device
 
 
 def check_usual(texts: list[str] | None) -> list[str] | None:
@@ -66,9 +75,17 @@ Options = Annotated[
     typer.Option("--option", callback=check_pairs, help="An option of the benchmark, key=value; repeatable."),
 ]
 Preprocessing = Annotated[
-    str,
+    Literal["auto", "fused", "processor"],
     typer.Option(help="auto: fused (fast) where it gives what the model's own processor does, else processor."),
 ]
+Device = Annotated[
+    str, typer.Option(callback=check_device, help="auto (a GPU if there is one), cpu, cuda, cuda:1, mps.")
+]
+Dtype = Annotated[
+    Literal["auto", "float32", "bfloat16", "float16"],
+    typer.Option(help="What the network computes in; auto is float32."),
+]
+Limit = Annotated[int | None, typer.Option(help="At most so many rows of each split, at random: a quick look.", min=1)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 

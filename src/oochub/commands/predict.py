@@ -11,9 +11,12 @@ from oochub.commands._options import (
     ConfigName,
     ContextColumn,
     DataDir,
+    Device,
+    Dtype,
     GroupColumn,
     ImageColumn,
     LabelColumn,
+    Limit,
     Options,
     Preprocessing,
     Source,
@@ -45,6 +48,9 @@ def predict(
         float | None,
         typer.Option(help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.", min=0),
     ] = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    limit: Limit = None,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
@@ -82,6 +88,9 @@ def predict(
         odin=odin,
         odin_temperature=odin_temperature,
         zoom=zoom,
+        device=device,
+        dtype=dtype,
+        limit=limit,
         out=out,
         cache=cache,
     )

@@ -14,20 +14,25 @@ from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable
 from oochub.inputs.pictures.zoom import check_zoom
 from oochub.models.cache_key import cache_key
+from oochub.models.chosen_device import chosen_device
 from oochub.models.extraction import Extraction
+from oochub.models.in_dtype import DTYPES, InDtype
 from oochub.models.mode import PredictedData, mode_of
 from oochub.models.model_source import ModelSource
 from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
 from oochub.prediction.data_metadata import data_metadata
+from oochub.prediction.dtype_check import dtype_check
 from oochub.prediction.extracted_table import extracted_table, thumbnails
 from oochub.prediction.metadata import RESERVED, ZoomSettings
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.sampled import Sample, sampled
 from oochub.prediction.stored_head import StoredHead
 from oochub.provenance import provenance
 
 _PREPROCESSING = ("auto", "fused", "processor")
+_FEW = 8  # rows to look at a network with
 
 
 def predict(
@@ -46,6 +51,9 @@ def predict(
     odin: float | None = None,
     odin_temperature: float = TEMPERATURE,
     zoom: float | None = None,
+    device: str | torch.device = "auto",
+    dtype: str = "auto",
+    limit: int | None = None,
     cache: bool = True,
     **settings: Any,
 ) -> Predictions:
@@ -76,6 +84,11 @@ def predict(
         zoom: Factor above 1, such as 1.2: store `zoom_logits` too (and with `features` `zoom_features`, with `odin`
             `zoom_odin_logits`), of the center of each picture, 1 / zoom of each side; for `oochub evaluate --probe
             zoom`.
+        device: "auto", a CUDA GPU if there is one, else the CPU; "cpu", "cuda", "cuda:1", "mps", or a device of torch.
+        dtype: What the network computes in: "float32", which "auto" is, "bfloat16" or "float16", by autocast of torch;
+            logits are stored in float32. The provenance says how far the first rows move from float32.
+        limit: At most so many rows of each split, drawn at random by a fixed seed, of a stream the first: a quick look,
+            and every report of it says so.
         cache: Keep the predictions of a folder or Hub id, and take those of before where model, data, settings and
             versions are the same: no model runs, and `provenance["when"]["cached"]` says when it did. A model object
             and a stream always run. See docs/cache.md.
@@ -87,12 +100,15 @@ def predict(
     Raises:
         OochubError: An unknown split, mode or setting, a model whose classes are not those of the data set, an output
             that cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range
-            or for a model that does not read pictures.
+            or for a model that does not read pictures, a device that is not here, a dtype whose logits overflow.
     """
     if preprocessing not in _PREPROCESSING:
         raise unknown_name("preprocessing", preprocessing, _PREPROCESSING)
-    if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
-        raise OochubError(f"batch_size must be a whole number, 1 or larger, got {batch_size!r}. Leave it out for ours.")
+    if dtype not in DTYPES:
+        raise unknown_name("dtype", dtype, DTYPES)
+    _check_count("batch_size", batch_size, "Leave it out for ours.")
+    _check_count("limit", limit, "Leave it out for all rows.")
+    device = chosen_device(device)
     if odin is not None:
         check_perturbation(odin, odin_temperature)
     factor = None if zoom is None else check_zoom(zoom)
@@ -101,12 +117,13 @@ def predict(
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
     parts = chosen_splits(dataset, splits)
+    sample = Sample(parts, ()) if limit is None else sampled(parts, limit)
+    parts = sample.parts
     some = next(iter(parts.values()))
     source = ModelSource(model)
     processor = image_processor if processor is None else processor
     inputs = source.inputs(some, processor=processor, preprocessing=preprocessing, odin=odin, zoom=zoom)
     chosen = mode_of(source, mode, settings)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     size = batch_size or (128 if device.type == "cuda" else 32)
     every = dataset if isinstance(dataset, Mapping) else parts
     parts = checked_splits(parts, read=inputs.column, reserved=RESERVED)
@@ -116,6 +133,8 @@ def predict(
             "odin_temperature": odin_temperature,
             "zoom": zoom,
             "device": device.type,
+            "dtype": str(DTYPES[dtype]),
+            "limit": limit,
             "splits": list(parts),
             **settings,
         },
@@ -133,9 +152,14 @@ def predict(
         options = either("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
     read = partial(inputs.batches, batch_size=size, device=device, zoom=factor)
-    head = opened.head(next(read(_few(some))).inputs) if features else None
+    few = next(read(_few(some))).inputs if features or DTYPES[dtype] != torch.float32 else {}
+    head = opened.head(few) if features else None
+    network, computed = opened.network, {"dtype": "float32"}
+    if DTYPES[dtype] != torch.float32:
+        network = InDtype(opened.network, DTYPES[dtype])
+        computed = {"dtype": dtype, "dtype_check": dtype_check(dtype, network, opened.network, few, opened.kind)}
     perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=inputs.std)
-    extraction = Extraction(opened.network, head=head, perturbation=perturbation)
+    extraction = Extraction(network, head=head, perturbation=perturbation)
     table = pa.concat_tables(
         [extracted_table(name, part, read, extraction, opened, unit=inputs.unit) for name, part in parts.items()]
     )
@@ -146,9 +170,9 @@ def predict(
         opened.kind,
         class_names=opened.class_names,
         model=opened.about,
-        notes=opened.notes,
+        notes=(*opened.notes, *sample.notes),
         training=opened.training,
-        provenance=provenance(**inputs.provenance(), batch_size=size, **keyed, **opened.details),
+        provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **keyed, **opened.details),
         odin=None if perturbation is None else perturbation.settings,
         zoom=None if factor is None else ZoomSettings(factor=factor),
     )
@@ -163,5 +187,10 @@ def predict(
     return predictions
 
 
+def _check_count(name: str, value: Any, hint: str) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise OochubError(f"{name} must be a whole number, 1 or larger, got {value!r}. {hint}")
+
+
 def _few(part: Any) -> Any:
-    return part.select(range(min(3, len(part)))) if isinstance(part, datasets.Dataset) else part.take(3)
+    return part.select(range(min(_FEW, len(part)))) if isinstance(part, datasets.Dataset) else part.take(_FEW)
