@@ -8,6 +8,7 @@ import transformers
 from model_folders import pictures
 from safetensors.torch import save_file
 from tiny_classifiers import TINY
+from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
 
 import oochub
 from oochub.errors import OochubError
@@ -51,3 +52,18 @@ def test_what_is_refused_fails(model_type: str, tmp_path: Path) -> None:
     transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path)
     with pytest.raises(OochubError, match=words):
         oochub.predict(tmp_path, pictures())
+
+
+def test_types_whose_image_processor_needs_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every processor of the other types can be made here; the planted type has none but torchvision's."""
+    if transformers.utils.is_torchvision_available():
+        pytest.skip("torchvision is installed")
+    planted = {"torchvision": "DINOv3ViTImageProcessor"}
+    monkeypatch.setitem(IMAGE_PROCESSOR_MAPPING_NAMES, "vit", planted)
+    served = {each.model_type: each for each in served_models()}
+    assert served["vit"].modes == () and served["vit"].reason == "its image processor needs the package torchvision"
+    with pytest.raises(ImportError, match="Torchvision"):
+        getattr(transformers, planted["torchvision"])()
+    for name, each in served.items():
+        if each.modes and name in IMAGE_PROCESSOR_MAPPING_NAMES:
+            getattr(transformers, IMAGE_PROCESSOR_MAPPING_NAMES[name]["pil"])()

@@ -53,11 +53,23 @@ def served_models() -> list[ServedModel]:
 
 
 def _served(model_type: str, modes: list[str]) -> ServedModel:
-    reasons = {mode: _NOT_SERVED[mode, model_type] for mode in modes if (mode, model_type) in _NOT_SERVED}
-    reason = (
-        "; ".join(f"{mode}: {why}" for mode, why in reasons.items()) if modes else "no mode answers with its output"
-    )
-    return ServedModel(model_type=model_type, modes=tuple(mode for mode in modes if mode not in reasons), reason=reason)
+    refused = {mode: _NOT_SERVED[mode, model_type] for mode in modes if (mode, model_type) in _NOT_SERVED}
+    served = tuple(mode for mode in modes if mode not in refused)
+    reasons = [f"{mode}: {why}" for mode, why in refused.items()]
+    if not modes:
+        reasons.append("no mode answers with its output")
+    elif served and _needs_torchvision(model_type):
+        served = ()
+        reasons.append("its image processor needs the package torchvision")
+    return ServedModel(model_type=model_type, modes=served, reason="; ".join(reasons))
+
+
+def _needs_torchvision(model_type: str) -> bool:
+    from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
+    from transformers.utils import is_torchvision_available
+
+    backends = IMAGE_PROCESSOR_MAPPING_NAMES.get(model_type, {"pil": ""})
+    return "pil" not in backends and not is_torchvision_available()
 
 
 def _types(auto_models: Iterable[str]) -> list[str]:
