@@ -33,7 +33,7 @@ ORDER = (
     "prediction data",
     "report",
     "evaluation trainers",
-    "training report.drawing report.figure_sources",
+    "training auditing report.drawing report.figure_sources",
     "sweep",
     "dataset_cards",
     "loading_scripts",

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from oochub.builders.toy_worlds import _breeds, _folder, _textures
 
-_SIZES = {"small": 60, "medium": 400}
+_SIZES = {"small": 200, "medium": 800}
 _USUAL = {"bulldog": ("beach", "desert"), "dachshund": ("jungle", "snow")}
 _OVERSAMPLING = 2
 
@@ -24,8 +24,8 @@ def toy_pictures(
 
     Args:
         folder: New or empty, or one that already holds this very world, which is then left as it is. Written whole.
-        size: Pictures of each breed in `train`, half as many in `test`, a quarter in `validation`: "small" (60), "medium" (400), or a number
-            of at least 8.
+        size: Pictures of each breed in `train`, half as many in `test`, a quarter in `validation`: "small" (200),
+            "medium" (800), or a number of at least 8.
         seed: Another seed is another world; the same arguments give the same bytes.
         correlation: In [0.5, 1]; None draws every background alike, in both splits: the control.
 

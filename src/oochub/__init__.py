@@ -12,6 +12,7 @@ from oochub.errors import OochubError
 from oochub.registration import register
 
 if TYPE_CHECKING:
+    from oochub.auditing import audit
     from oochub.data.load import load
     from oochub.data.tasks import task
     from oochub.evaluation.evaluate import evaluate
@@ -30,6 +31,7 @@ __all__ = [
     "Report",
     "RobustTrainer",
     "RobustTrainingArguments",
+    "audit",
     "evaluate",
     "get",
     "load",
@@ -44,6 +46,7 @@ _LAZY = {
     "Report": "oochub.report.report",
     "RobustTrainer": "oochub.trainers.robust_trainer",
     "RobustTrainingArguments": "oochub.trainers.arguments",
+    "audit": "oochub.auditing",
     "evaluate": "oochub.evaluation.evaluate",
     "load": "oochub.data.load",
     "predict": "oochub.prediction.predict",

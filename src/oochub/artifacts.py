@@ -97,3 +97,7 @@ DETECTOR = FileKind("a detector", (), _holds("detector.json"), is_folder=True)
 """Of `Detector.save`."""
 DEMO = FileKind("the demo", (), _holds("runs", "raw"), is_folder=True)
 """Toy worlds, runs and reports."""
+EXAMPLE = FileKind("an example", (), _holds("pictures"), is_folder=True)
+"""Of `oochub example`: pictures, and a model trained on them."""
+AUDIT = FileKind("an audit", (), _holds("predictions.parquet"), is_folder=True)
+"""Of `oochub audit`: predictions, report and page."""

@@ -16,6 +16,7 @@ from oochub.evaluation.weighted_metric import weighted_metric, weighted_names
 from oochub.prediction.predictions import Predictions
 from oochub.report.findings import matched_words
 from oochub.report.report import Report
+from oochub.report.verdict import verdict
 from oochub.schema import to_json
 from oochub.stats.estimation import gap
 
@@ -322,3 +323,54 @@ def test_the_command_line_takes_the_column(matched, monkeypatch, capsys, tmp_pat
     loaded = Report.load(tmp_path / "r.json")
     assert to_json(loaded)["matched_gap"] == to_json(matched)["matched_gap"]
     assert to_json(loaded)["provenance"]["command"].endswith("--match area")
+
+
+def mixed_world(n, shares, rights, rng):
+    """Rows of classes of unlike difficulty, `shares` of each and `rights` of them right."""
+    label = rng.choice(len(shares), n, p=shares)
+    right = rng.random(n) < np.asarray(rights)[label]
+    return {"label": label, "prediction": np.where(right, label, (label + 1) % len(shares))}
+
+
+def test_equal_shares_of_the_classes_leave_no_gap_of_a_mere_mix():
+    """By hand: accuracies of each class in context, weighed by the shares out of context. Fault planted: weights within
+    each label, as for other columns, which leave the whole gap."""
+    rng, rights = np.random.default_rng(0), [0.97, 0.8, 0.5]
+    inside = mixed_world(4000, [0.7, 0.2, 0.1], rights, rng)
+    outside = mixed_world(2500, [0.1, 0.3, 0.6], rights, rng)
+    raw = accuracy_score(*outside.values()) - accuracy_score(*inside.values())
+    share = np.bincount(outside["label"]) / len(outside["label"])
+    accuracy = [np.mean((inside["prediction"] == inside["label"])[inside["label"] == k]) for k in range(3)]
+    matched = matched_gap("accuracy", inside, outside, column="label", resamples=200)
+    assert raw < -0.2
+    assert matched.estimate == pytest.approx(accuracy_score(*outside.values()) - share @ accuracy, abs=1e-12)
+    assert matched.estimate.low < 0 < matched.estimate.high
+    worse = mixed_world(2500, [0.1, 0.3, 0.6], [0.67, 0.5, 0.2], rng)
+    assert matched_gap("accuracy", inside, worse, column="label", resamples=200).estimate == pytest.approx(-0.3, abs=0.04)
+
+
+def test_a_class_that_stands_on_one_side_alone_is_left_out_and_said():
+    rng = np.random.default_rng(1)
+    inside, outside = mixed_world(500, [0.5, 0.5, 0], [0.9] * 3, rng), mixed_world(400, [0.5, 0.25, 0.25], [0.9] * 3, rng)
+    matched = matched_gap("accuracy", inside, outside, column="label", resamples=50)
+    assert matched.share_out == pytest.approx(np.mean(outside["label"] < 2))
+    assert matched.estimate == pytest.approx(0.0, abs=0.05)
+
+
+def test_the_verdict_is_read_at_equal_shares_of_the_classes():
+    """Easy and hard rows of unlike mixes: no reliance on context is claimed. Fault planted: the raw gap."""
+    rng, rights = np.random.default_rng(2), [0.97, 0.8, 0.5]
+    parts = [
+        mixed_world(3000, [0.7, 0.2, 0.1], rights, rng),
+        mixed_world(3000, [0.1, 0.3, 0.6], rights, rng),
+    ]
+    label, prediction = (np.concatenate([part[name] for part in parts]) for name in ("label", "prediction"))
+    rows = Predictions.from_arrays(
+        logits=3.0 * np.eye(3, dtype=np.float32)[prediction],
+        label=label,
+        challenge=np.repeat(["easy", "hard"], 3000),
+        class_names=["a", "b", "c"],
+    )
+    plain, matched = (oochub.evaluate(rows, match=match, resamples=200) for match in (None, "label"))
+    assert verdict(plain).case == "relies" and verdict(matched).case in ("unclear", "no_effect")
+    assert "at equal shares of the classes" in matched_words(matched)

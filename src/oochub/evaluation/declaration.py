@@ -1,6 +1,7 @@
 """The benchmark that predictions are of, and what a report says of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from oochub import catalog
@@ -27,12 +28,15 @@ def declaration(predictions: Predictions) -> Benchmark:
     column = next((each for each in ("group", "groups") if each in columns), None)
     output = predictions.output
     binary = output.one_answer and len(predictions.class_names) == 2
+    has_contexts = predictions.metadata.facts.usual_contexts is not None and challenged
     in_context, out_of_context, words = _sides(last, column, challenged=challenged)
-    # A group of one label and one context has no AUC, so groups are compared by accuracy.
-    primary = "auc" if binary and (challenged or column is None) else output.primary_metric
+    if has_contexts:
+        words = _in_contexts(predictions.class_names)
+    # A group of one label and one context has no AUC, so groups are compared by accuracy, and so are named contexts.
+    primary = "auc" if binary and not has_contexts and (challenged or column is None) else output.primary_metric
     return Benchmark(
         name=name,
-        title=name,
+        title=str(predictions.metadata.config) if name == OWN and predictions.metadata.config else name,
         summary="",
         version=str(predictions.metadata.version),
         homepage="",
@@ -70,6 +74,22 @@ def _sides(split: str, column: str | None, *, challenged: bool) -> tuple[Rows, R
         outside_title="in the worst group",
     )
     return every, WorstOfGroups(split=split, column=column), words
+
+
+def _in_contexts(class_names: Sequence[str]) -> Vocabulary:
+    """The words of own data whose classes have usual contexts."""
+    words = Vocabulary(
+        inside="in usual contexts",
+        outside="in unusual ones",
+        inside_title="in usual contexts",
+        outside_title="in unusual contexts",
+        cause="context",
+        place="in",
+    )
+    if len(class_names) != 2:
+        return words
+    negative, positive = (f"{name} in unusual contexts" for name in class_names)
+    return replace(words, hard_negative=negative, hard_positive=positive)
 
 
 def evaluated_benchmark(predictions: Predictions, benchmark: Benchmark) -> EvaluatedBenchmark:

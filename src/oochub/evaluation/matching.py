@@ -9,6 +9,9 @@ and area 0, so negatives are one stratum). Within a label an in-context row of s
 so that both sides hold each stratum equally often, and labels as often as before. This is standardization, or
 post-stratification, to the rows out of context. What differs within a quartile stays.
 
+Matched on `label`, the strata are the labels themselves and the weights are taken over all rows: both sides hold each
+label as often as the rows out of context do. A model that is worse at a class which is common there has no gap by that.
+
 Source: Holt and Smith 1979, Post Stratification (J. R. Statist. Soc. A 142:33-46).
 """
 
@@ -31,6 +34,8 @@ _OF_THE_MODEL = {
     "loss",
     "correct",
 }  # columns of a report that are no cause
+LABEL = "label"
+"""What to match on for equal shares of the classes."""
 _QUARTILES = (0.25, 0.5, 0.75)
 _FEW = 10  # a bootstrap of rows that count as fewer is too narrow
 _ROUNDING = 1e-12  # sums of weights are exact to about 1e-16: a smaller difference is none
@@ -49,6 +54,8 @@ def check_match(column: str, columns: Mapping[str, Array]) -> None:
 
     >>> check_match("area", {"area": np.zeros(3), "label": np.zeros(3)})
     """
+    if column == LABEL:
+        return
     able = [n for n, v in columns.items() if n not in _OF_THE_MODEL and v.ndim == 1 and v.dtype.kind in "biuf"]
     if column not in able:
         if not able:
@@ -78,7 +85,8 @@ def matched_gap(
         in_columns: The rows in context: `label`, what the metric reads (`score`; `prediction`; `loss`, the nats of
             each row), and the column.
         out_columns: The same of the rows out of context.
-        column: The column of numbers to match on; rows where it is not finite are left out.
+        column: The column of numbers to match on; rows where it is not finite are left out. "label" matches the shares
+            of the classes.
         in_cluster: What the rows in context share, if anything.
         out_cluster: What the rows out of context share, if anything.
         resamples: Bootstrap replicates.
@@ -105,6 +113,7 @@ def matched_gap(
         shared = None if cluster is None else cluster[known]
         samplings.append(Sampling(cluster=shared, resamples=resamples, seed=own, confidence=confidence))
     codes, strata = _strata(*(side["label"] for side in sides), *(side[column] for side in sides))
+    within = np.array([0 if column == LABEL else each.label for each in strata])
     n_out, n_kept = len(out_columns["label"]), sum(each.n_out for each in strata if each.kept)
     return MatchedGap(
         column=column,
@@ -112,7 +121,7 @@ def matched_gap(
         n_in=sum(each.n_in for each in strata),
         n_out=sum(each.n_out for each in strata),
         share_out=n_kept / n_out if n_out else np.nan,
-        estimate=_gap(metric, sides, codes, np.array([each.label for each in strata]), samplings),
+        estimate=_gap(metric, sides, codes, within, samplings),
         strata=strata,
     )
 
@@ -150,7 +159,7 @@ def _gap(
     metric: str,
     sides: list[dict[str, Array]],
     codes: tuple[Array, Array],
-    label_of: Array,
+    within: Array,
     samplings: list[Sampling],
 ) -> Estimate:
     n, sampling = sum(len(rows) for rows in codes), samplings[0]
@@ -161,7 +170,7 @@ def _gap(
     if not all(len(rows) for rows in codes):
         return Estimate(np.nan, n=n, method=method, reason="no rows with a value on one side")
     forms = [weighted_form(metric, side) for side in sides]
-    whole = _weights(codes, label_of, [np.ones((1, len(rows))) for rows in codes])
+    whole = _weights(codes, within, [np.ones((1, len(rows))) for rows in codes])
     value = float(_differences(forms, whole)[0])
     if np.isnan(value):
         return Estimate(value, n=n, method=method, reason="the two sides have no rows of like values to compare")
@@ -172,7 +181,7 @@ def _gap(
         return Estimate(value, n=n, method=method, reason=why)
     together = max(1, _BLOCK // max(len(rows) for rows in codes))
     blocks = zip(*(_counts(len(c), s, together) for c, s in zip(codes, samplings, strict=True)), strict=True)
-    drawn = np.concatenate([_differences(forms, _weights(codes, label_of, counts)) for counts in blocks])
+    drawn = np.concatenate([_differences(forms, _weights(codes, within, counts)) for counts in blocks])
     kept = drawn[~np.isnan(drawn)]
     reasons = [f"undefined in {len(drawn) - len(kept)} of {len(drawn)} resamples"] if len(kept) < len(drawn) else []
     reasons += [warning for warning in dict.fromkeys(each.warning for each in samplings) if warning]
@@ -188,23 +197,24 @@ def _gap(
     return Estimate(value, low=low, high=high, n=n, method=method, reason="; ".join(reasons) or None)
 
 
-def _weights(codes: Sequence[Array], label_of: Array, counts: Sequence[Array]) -> list[Array]:
+def _weights(codes: Sequence[Array], within: Array, counts: Sequence[Array]) -> list[Array]:
     """The weights (k, n) of both sides for k resamples, given as the counts (k, n) of their rows.
 
-    Strata stand in the order of their labels. The weights are those of the resample's own strata.
+    `within` numbers the rows among which each stratum has its share, in order; the weights are those of the resample's
+    own strata.
     """
-    first, place = np.unique(label_of, return_index=True, return_inverse=True)[1:]
+    first, place = np.unique(within, return_index=True, return_inverse=True)[1:]
 
-    def of_label(totals: Array) -> Array:
+    def of_all(totals: Array) -> Array:
         spread: Array = np.add.reduceat(totals, first, axis=1)[:, place]
         return spread
 
-    totals = [_by_stratum(code, count, len(label_of)) for code, count in zip(codes, counts, strict=True)]
+    totals = [_by_stratum(code, count, len(within)) for code, count in zip(codes, counts, strict=True)]
     inside, outside = totals
     matched = np.where((inside > 0) & (outside > 0), outside, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = matched / of_label(matched)
-        factors = [np.nan_to_num(share * of_label(total) / total) for total in totals]  # 0 / 0: a stratum left out
+        share = matched / of_all(matched)
+        factors = [np.nan_to_num(share * of_all(total) / total) for total in totals]  # 0 / 0: a stratum left out
     return [count * factor[:, code] for count, factor, code in zip(counts, factors, codes, strict=True)]
 
 

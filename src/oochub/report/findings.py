@@ -154,11 +154,19 @@ def matched_words(report: "Report") -> str:
     return sentence
 
 
+def judged_gap(report: "Report") -> Estimate:
+    """The gap that the verdict is read from: at equal shares of the classes where the report has that."""
+    matched = report.matched_gap
+    return matched.estimate if matched is not None and matched.column == "label" else report.gap.estimate
+
+
 def match_title(report: "Report") -> str:
     """What the matched gap is matched on, in words: "object size" for the area of an object; "" without such a gap."""
     if report.matched_gap is None:
         return ""
     column = report.matched_gap.column
+    if column == "label":
+        return "shares of the classes"
     return "object size" if column == "area" and report.benchmark.object is not None else wording.words(column)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from oochub.report import numbers, wording
-from oochub.report.findings import Drop, group_drops, out_count, ranked_groups
+from oochub.report.findings import Drop, group_drops, judged_gap, out_count, ranked_groups
 from oochub.report.records import Side, WorstValue
 from oochub.stats.estimate import Estimate
 
@@ -78,7 +78,8 @@ class Verdict:
 def verdict(report: "Report") -> Verdict:
     """Put the head numbers of a report into words; numbers in, text out.
 
-    The gap is out of context minus in context on the benchmark's primary metric, negative = worse out of context.
+    The gap is out of context minus in context on the benchmark's primary metric, negative = worse out of context; at
+    equal shares of the classes where the report has that, since classes of one side may alone be harder.
     Of the cases below the first that fits wins; l and u bound the gap g, d is the benchmark's practical gap.
     An in-context interval wholly below chance counts as including it: neither is better than guessing.
 
@@ -113,7 +114,7 @@ def verdict(report: "Report") -> Verdict:
 
 
 def _case(report: "Report") -> Case:
-    inside, gap, d = report.headline("in"), report.gap.estimate, report.benchmark.practical_gap
+    inside, gap, d = report.headline("in"), judged_gap(report), report.benchmark.practical_gap
     if inside is not None and inside.low <= report.benchmark.chance:
         return "failed"
     if any(map(numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < _FEWEST:
@@ -127,7 +128,7 @@ def _case(report: "Report") -> Case:
 
 def _headline(report: "Report", case: Case) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
-    benchmark, gap, unit = report.benchmark, report.gap.estimate, report.unit
+    benchmark, gap, unit = report.benchmark, judged_gap(report), report.unit
     practical = f"{numbers.whole_points(benchmark.practical_gap, unit)}{numbers.points_word(unit)}"
     bounds = f"{numbers.points(gap.low, unit)} and {numbers.points(gap.high, unit)}{numbers.points_word(unit)}"
     cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
@@ -266,11 +267,12 @@ def _on_object(report: "Report", thing: str) -> Fact:
 
 def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
+    judged = judged_gap(report)
     if case == "failed" and inside is not None:
         chance = numbers.whole_points(benchmark.chance, report.unit)
         answer = f"{_inside(report)} {numbers.interval(inside, report.unit)}, chance is {chance}."
     elif case == "too_few":
-        smallest, reason = gap.n_out_smallest, gap.estimate.reason or "the gap has no interval"
+        smallest, reason = gap.n_out_smallest, judged.reason or "the gap has no interval"
         smallest_set = wording.of_side(benchmark, "out", "set")
         few = f"{numbers.count(smallest)} in the smallest {smallest_set}, {_FEWEST} are needed."
         answer = few if smallest < _FEWEST else f"Undefined: {wording.clean(reason)}."
@@ -278,7 +280,7 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         d = numbers.whole_points(benchmark.practical_gap, report.unit)
         answer = f"The interval lies between \u2212{d} and +{d}{numbers.points_word(report.unit)}."
     else:
-        answer = f"The interval {'includes' if gap.estimate.low <= 0 <= gap.estimate.high else 'excludes'} zero."
+        answer = f"The interval {'includes' if judged.low <= 0 <= judged.high else 'excludes'} zero."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
     groups = f" Clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
     covers = numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))

@@ -1,0 +1,131 @@
+"""From a model and data to the report in one call: predict, evaluate, report, each step kept and reused."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from oochub import catalog
+from oochub.artifacts import AUDIT
+from oochub.build_record import BuildRecord
+from oochub.data.check_context import check_context
+from oochub.data.load import load
+from oochub.errors import OochubError, either
+from oochub.evaluation.evaluate import evaluate
+from oochub.files import check_writable, sole_writer
+from oochub.hub.check_source import check_source
+from oochub.prediction.predict import predict
+from oochub.prediction.predictions import Predictions
+from oochub.report.report import Report
+
+
+def audit(
+    model: Any,
+    source: Any,
+    *,
+    label: str | None = None,
+    context: str | None = None,
+    group: str | None = None,
+    image: str | None = None,
+    usual: Mapping[str, Sequence[str]] | None = None,
+    config: str | None = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    splits: Iterable[str] | None = None,
+    out: str | Path | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    **prediction: Any,
+) -> Report:
+    """Says whether a model relies on context: predicts, evaluates and reports.
+
+    Args:
+        model: Folder or Hub id of a model, or the model itself with `image_processor=`.
+        source: A benchmark ("spawrious/o2o_hard"), a folder of pictures, files, an id on the Hub, or a data set that
+            is loaded already, see `oochub.load`.
+        label: Your column of labels, see `oochub.load`; so are `context`, `group`, `image`, `usual`, `config`,
+            `data_dir` and `options`.
+        context: Your column of contexts.
+        group: Your column of groups.
+        image: Your column of pictures.
+        usual: Class to its usual contexts.
+        config: The configuration.
+        data_dir: The raw folder of a benchmark.
+        options: Of the benchmark's builder.
+        splits: Splits to predict; None takes all but "train".
+        out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
+            model, data and settings is not made again. None writes nothing.
+        resamples: Bootstrap replicates.
+        seed: Of the bootstrap.
+        **prediction: What else `oochub.predict` takes: mode, batch_size, device, dtype, limit, ...
+
+    Returns:
+        The Report; its first line in every form is the verdict.
+
+    Raises:
+        OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context.
+
+    >>> import tempfile
+    >>> from oochub.studies.demo.example import example
+    >>> pictures, model = example(tempfile.mkdtemp() + "/example", size=16)
+    >>> report = audit(model, pictures, label="breed", context="background")
+    >>> report.benchmark.name, report.slice("in_context").n, report.slice("out_of_context").n
+    ('custom', 8, 8)
+    """
+    folder = None if out is None else check_writable(out, kind=AUDIT)
+    if isinstance(model, str | Path):
+        check_source(model, kind="model", hint="`oochub train` makes one.")
+    columns = {"label": label, "context": context, "group": group, "image": image, "usual": usual}
+    if isinstance(source, str | Path):
+        data = load(source, config=config, data_dir=data_dir, options=options, **columns)
+    else:
+        given = {**columns, "config": config, "data_dir": data_dir, "options": options}
+        unread = next((name for name, value in given.items() if value is not None), None)
+        if unread is not None:
+            raise OochubError(f"{unread}= is read where source is a path or a name; this data set is loaded already.")
+        data = source
+    _check_task(data)
+    check_context(data)
+    if folder is None:
+        predictions = predict(model, data, splits=splits, **prediction)
+        return _evaluated(predictions, predictions, resamples=resamples, seed=seed)
+    with sole_writer(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        predictions = predict(model, data, splits=splits, out=folder / "predictions.parquet", **prediction)
+        report = _kept(folder / "report.json", predictions, resamples=resamples, seed=seed)
+        if report is None:
+            report = _evaluated(predictions, folder / "predictions.parquet", resamples=resamples, seed=seed)
+            report.save(folder / "report.json")
+        report.to_html(folder / "report.html")
+    return report
+
+
+def _check_task(data: Any) -> None:
+    """Refuses a config of many tasks before anything is predicted."""
+    part = next(iter(data.values())) if isinstance(data, Mapping) else data
+    record = BuildRecord.of(part.info.description)
+    name = record.benchmark if record else None
+    if name in catalog.names("benchmark") and "labels" in (part.column_names or ()):
+        if catalog.get("benchmark", name).task is not None:
+            task = either("oochub.audit(model, 'nooch/ce_car')", "oochub audit MODEL nooch/ce_car")
+            raise OochubError(f"{name} holds many tasks at once here. Audit one of them: {task}.")
+
+
+def _evaluated(predictions: Predictions, source: Predictions | Path, **sampling: int) -> Report:
+    """The report; of own data with contexts also the gap at equal shares of the classes, by which it is judged."""
+    own = predictions.metadata.facts.usual_contexts is not None and predictions.output.one_answer
+    return evaluate(source, match="label" if own else None, **sampling)  # type: ignore[arg-type]
+
+
+def _kept(file: Path, predictions: Predictions, *, resamples: int, seed: int) -> Report | None:
+    """The report in the folder, where it is of these predictions and settings; else None."""
+    if not file.is_file():
+        return None
+    try:
+        report = Report.load(file)
+    except OochubError:  # damaged, or of another version: it is made again
+        return None
+    origin = report.provenance
+    made_of = (origin.predictions.sha256, origin.predictions.fingerprint, origin.resamples, origin.seed)
+    same = made_of == (predictions.digest, predictions.metadata.fingerprint, resamples, seed)
+    return report if same and origin.oochub == version("oochub") else None

@@ -1,0 +1,23 @@
+"""The command `oochub example`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.artifacts import EXAMPLE
+from oochub.commands._options import AsJson, done, without_weight_bars, writes
+
+
+def example(
+    out: Annotated[Path, typer.Argument(callback=writes(EXAMPLE), help="The folder for the pictures and the model.")],
+    control: Annotated[bool, typer.Option("--control", help="The background says nothing about the label.")] = False,
+    seed: Annotated[int, typer.Option(help="Of pictures and training.", min=0, max=2**32 - 1)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Draws a folder of pictures and trains a small model on them, to try `oochub audit` on: half a minute."""
+    from oochub.studies.demo.example import example as run
+
+    without_weight_bars()
+    made = run(out, correlation=None if control else 0.95, seed=seed)
+    done({"pictures": str(made.pictures), "model": str(made.model)}, as_json)

@@ -1,0 +1,34 @@
+"""Something to try `oochub audit` on: a folder of drawn pictures, and a small model that was trained on them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from oochub.artifacts import EXAMPLE
+from oochub.builders.toy_worlds.toy_pictures import toy_pictures
+from oochub.files import check_writable
+from oochub.training import train
+
+
+class Example(NamedTuple):
+    """What `example` made: the folder of pictures and that of the model."""
+
+    pictures: Path
+    model: Path
+
+
+def example(out: str | Path, *, size: str | int = "small", correlation: float | None = 0.95, seed: int = 0) -> Example:
+    """Draws dogs of two breeds, each mostly on backgrounds of its own, and trains a small network on them.
+
+    Args:
+        out: The folder; run again, what is there is kept, and a training that was stopped goes on.
+        size: See `toy_pictures`.
+        correlation: See `toy_pictures`; None is the control, in which the background says nothing.
+        seed: Of the pictures and of the training.
+
+    Raises:
+        OochubError: A folder that holds something else.
+    """
+    folder = check_writable(out, kind=EXAMPLE)
+    pictures = toy_pictures(folder / "pictures", size=size, seed=seed, correlation=correlation)
+    train(str(pictures), folder / "model", label="breed", context="background", arguments={"seed": seed})
+    return Example(pictures, folder / "model")

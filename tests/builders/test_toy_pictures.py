@@ -1,0 +1,36 @@
+"""The toy of a user's own pictures: what it promises of its table, and that the same arguments give the same bytes."""
+
+import pandas as pd
+import pytest
+
+from oochub.builders.toy_worlds.toy_pictures import toy_pictures
+from oochub.errors import OochubError
+
+USUAL = {"bulldog": ("beach", "desert"), "dachshund": ("jungle", "snow")}
+
+
+def usual_share(folder, split):
+    table = pd.read_csv(folder / split / "metadata.csv")
+    assert sorted(p.name for p in (folder / split).glob("*.png")) == sorted(table["file_name"])
+    return len(table), [b in USUAL[a] for a, b in zip(table["breed"], table["background"], strict=True)]
+
+
+def test_backgrounds_are_as_promised(tmp_path):
+    folder = toy_pictures(tmp_path / "pictures", size=20, correlation=0.9)
+    for split, rows, share in (("train", 40, 0.9), ("test", 20, 0.5), ("validation", 10, 1.0)):
+        n, usual = usual_share(folder, split)
+        assert (n, sum(usual) / n) == (rows, share), split
+
+
+def test_the_control_draws_every_background_alike(tmp_path):
+    n, usual = usual_share(toy_pictures(tmp_path / "pictures", size=400, correlation=None), "train")
+    assert abs(sum(usual) / n - 0.5) < 0.07  # 4 standard errors of 800 rows
+
+
+def test_the_same_arguments_give_the_same_bytes_and_others_are_refused(tmp_path):
+    one, two = (toy_pictures(tmp_path / name, size=8) for name in ("one", "two"))
+    files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    assert files and all((one / file).read_bytes() == (two / file).read_bytes() for file in files)
+    assert toy_pictures(one, size=8) == one
+    with pytest.raises(OochubError, match="another toy world"):
+        toy_pictures(one, size=9)
