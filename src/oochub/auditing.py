@@ -75,7 +75,7 @@ def audit(
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")
-    columns = {"label": label, "context": context, "group": group, "image": image, "usual": usual}
+    columns: dict[str, Any] = {"label": label, "context": context, "group": group, "image": image, "usual": usual}
     if isinstance(source, str | Path):
         data = load(source, config=config, data_dir=data_dir, options=options, **columns)
     else:

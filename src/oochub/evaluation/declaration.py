@@ -15,6 +15,8 @@ from oochub.report.records import MetricDescription
 from oochub.sides import Rows, WorstOfGroups
 from oochub.vocabulary import Vocabulary
 
+_SHOWN = 12  # classes
+
 
 def declaration(predictions: Predictions) -> Benchmark:
     """What holds for the config of the predictions; made of their columns for data that the hub does not know."""
@@ -28,7 +30,8 @@ def declaration(predictions: Predictions) -> Benchmark:
     column = next((each for each in ("group", "groups") if each in columns), None)
     output = predictions.output
     binary = output.one_answer and len(predictions.class_names) == 2
-    has_contexts = predictions.metadata.facts.usual_contexts is not None and challenged
+    facts = predictions.metadata.facts
+    has_contexts = facts.usual_contexts is not None and challenged
     in_context, out_of_context, words = _sides(last, column, challenged=challenged)
     if has_contexts:
         words = _in_contexts(predictions.class_names)
@@ -37,7 +40,7 @@ def declaration(predictions: Predictions) -> Benchmark:
     return Benchmark(
         name=name,
         title=str(predictions.metadata.config) if name == OWN and predictions.metadata.config else name,
-        summary="",
+        summary=_in_words(facts.usual_contexts or {}) if has_contexts else "",
         version=str(predictions.metadata.version),
         homepage="",
         citation="",
@@ -90,6 +93,13 @@ def _in_contexts(class_names: Sequence[str]) -> Vocabulary:
         return words
     negative, positive = (f"{name} in unusual contexts" for name in class_names)
     return replace(words, hard_negative=negative, hard_positive=positive)
+
+
+def _in_words(usual: Mapping[str, Sequence[str]]) -> str:
+    """The usual contexts, of a few classes: "Usual contexts: dog: beach, grass; cat: house."."""
+    shown = [f"{name}: {', '.join(contexts) or 'none'}" for name, contexts in list(usual.items())[:_SHOWN]]
+    more = [f"and of {len(usual) - _SHOWN:,} more classes"] if len(usual) > _SHOWN else []
+    return f"Usual contexts: {'; '.join([*shown, *more])}."
 
 
 def evaluated_benchmark(predictions: Predictions, benchmark: Benchmark) -> EvaluatedBenchmark:

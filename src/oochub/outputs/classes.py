@@ -105,14 +105,18 @@ class Classes(Output):
         return arrays["label"]
 
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
-        """Both classes by name; of two classes, "missed" where the second was there, else "false_alarm"."""
+        """Both classes by name.
+
+        Where the task asks for the second of two classes ("no_car" and "car", or bare numbers) the mistake is "missed"
+        where that was there, else "false_alarm".
+        """
         label, prediction = int(arrays["label"][row]), int(arrays["prediction"][row])
         binary = "missed" if label == 1 else "false_alarm"
         return Answer(
             label=class_names[label],
             predicted=class_names[prediction],
             probability=float(arrays["probability"][row, prediction]),
-            mistake=binary if len(class_names) == 2 else "confused",
+            mistake=binary if _asks_for_the_second(class_names) else "confused",
         )
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
@@ -189,6 +193,11 @@ def _named_logits(columns: GivenColumns, class_names: Sequence[str]) -> NDArray[
         )
         return None
     return logits
+
+
+def _asks_for_the_second(names: Sequence[str]) -> bool:
+    """Whether the first of two classes is that the second is not there."""
+    return len(names) == 2 and (names[1].lower() in names[0].lower() or list(names) == ["0", "1"])
 
 
 def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
