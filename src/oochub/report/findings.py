@@ -12,6 +12,8 @@ from oochub.stats.holm import holm
 if TYPE_CHECKING:
     from oochub.report.report import Report
 
+_ROUNDING = 1e-9
+
 
 class Drop(NamedTuple):
     """One group out of context.
@@ -155,9 +157,15 @@ def matched_words(report: "Report") -> str:
 
 
 def judged_gap(report: "Report") -> Estimate:
-    """The gap that the verdict is read from: at equal shares of the classes where the report has that."""
-    matched = report.matched_gap
-    return matched.estimate if matched is not None and matched.column == "label" else report.gap.estimate
+    """The gap that the verdict is read from: at equal shares of the classes where the report has that.
+
+    Where both sides hold the classes alike already the two are the same number, and the plain one has the better
+    interval: a bootstrap of rows that are all right or all wrong has none.
+    """
+    matched, plain = report.matched_gap, report.gap.estimate
+    if matched is None or matched.column != "label" or math.isclose(matched.estimate, plain, abs_tol=_ROUNDING):
+        return plain
+    return matched.estimate
 
 
 def match_title(report: "Report") -> str:
