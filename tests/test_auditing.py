@@ -1,10 +1,15 @@
 """Audits of pictures whose background is planted: what relies on it is told from what does not, and steps are kept."""
 
 import pytest
+import torch
 from planted_pictures import PROCESSOR, Onlooker, planted_folder
+from transformers import ResNetConfig, ResNetForImageClassification
 
 import oochub
+from oochub.errors import OochubError
+from oochub.report.report import Report
 from oochub.report.verdict import verdict
+from oochub.schema import to_json
 
 COLUMNS = {"label": "tone", "context": "ground"}
 
@@ -31,3 +36,82 @@ def test_a_model_that_looks_at_the_object_does_not(pictures):
     report = audit(Onlooker("object"), pictures)
     assert verdict(report).headline == "Any effect of context is smaller than 2 points."
     assert report["gap"] == 0.0 and report["out_of_context/accuracy"] == 1.0
+
+
+def test_no_picture_in_an_unusual_context_is_said(tmp_path):
+    """Nothing to compare with: the report says so and stands, page and all."""
+    folder = planted_folder(tmp_path / "usual", train=10, test=0, share=1.0)
+    report = audit(Onlooker("object"), folder, out=tmp_path / "audit")
+    assert verdict(report).headline == "Too few examples in unusual contexts to say."
+    assert report["gap"] != report["gap"] and "out of context" in report["gap"].reason
+    assert "usual contexts are counted on all 20 rows" in "; ".join(report.notes)
+    assert "Too few examples" in (tmp_path / "audit" / "report.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A folder as a user has it: weights, config, image processor."""
+    torch.manual_seed(0)
+    config = ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], layer_type="basic")
+    config.id2label = {0: "light", 1: "dark"}
+    folder = tmp_path_factory.mktemp("model") / "tones"
+    ResNetForImageClassification(config).save_pretrained(folder)
+    PROCESSOR.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    return planted_folder(tmp_path_factory.mktemp("few") / "squares", train=6, test=8)
+
+
+def test_the_steps_are_kept_and_made_again_where_something_changed(model, few, tmp_path, monkeypatch):
+    """Fault planted: a report kept whatever the usual contexts, which change no answer of the model."""
+    out = tmp_path / "audit"
+    first = oochub.audit(model, few, out=out, **COLUMNS)
+    made = {file.name: file.stat().st_mtime_ns for file in out.iterdir()}
+    assert sorted(made) == ["predictions.parquet", "report.html", "report.json"]
+    with monkeypatch.context() as patched:
+        patched.setattr("oochub.models.model_source.pretrained", lambda *a, **k: pytest.fail("the model was opened"))
+        patched.setattr("oochub.auditing.evaluate", lambda *a, **k: pytest.fail("it was evaluated"))
+        again = oochub.audit(model, few, out=out, **COLUMNS)
+    assert to_json(again) == to_json(first)
+    assert all((out / name).stat().st_mtime_ns == made[name] for name in ("predictions.parquet", "report.json"))
+    turned = oochub.audit(model, few, out=out, usual={"light": ["blue"], "dark": ["red"]}, **COLUMNS)
+    assert turned.benchmark.summary == "Usual contexts: dark: red; light: blue."
+    assert turned["gap"] == pytest.approx(-first["gap"])
+    assert Report.load(out / "report.json").benchmark.summary == turned.benchmark.summary
+
+
+def test_a_loaded_data_set_is_audited_too(model, few):
+    data = oochub.load(few, **COLUMNS)
+    assert oochub.audit(model, data)["gap"] == oochub.audit(model, few, **COLUMNS)["gap"]
+    with pytest.raises(OochubError, match="label= is read where source is a path or a name"):
+        oochub.audit(model, data, label="tone")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"context": None}, "do not say what surrounds each thing"),
+        ({"label": "tune"}, "Did you mean 'tone'"),
+        ({"mode": "heads"}, "No mode named 'heads'. Did you mean 'head'"),
+        ({"splits": ["tests"]}, "No split named 'tests'. Did you mean 'test'"),
+        ({"resamples": 3}, "resamples must be 100 or more"),
+        ({"usual": {"lite": ["red"]}}, "Did you mean 'light'"),
+        ({"batchsize": 3}, "No setting of the mode head named 'batchsize'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tmp_path, given, message):
+    monkeypatch.setattr("oochub.models.model_source.pretrained", lambda *a, **k: pytest.fail("the model was opened"))
+    with pytest.raises(OochubError, match=message):
+        oochub.audit(model, few, out=tmp_path / "audit", **{**COLUMNS, **given})
+    assert not (tmp_path / "audit" / "predictions.parquet").exists()
+
+
+def test_a_model_or_a_place_that_cannot_be_is_said_first(model, few, tmp_path, monkeypatch):
+    monkeypatch.setattr("oochub.auditing.load", lambda *a, **k: pytest.fail("the data were read"))
+    with pytest.raises(OochubError, match="No model at nowhere/at/all"):
+        oochub.audit("nowhere/at/all", few, **COLUMNS)
+    with pytest.raises(OochubError, match="is not an audit"):
+        oochub.audit(model, few, out=few, **COLUMNS)

@@ -17,6 +17,7 @@ from oochub.hub.check_source import check_source
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
+from oochub.stats.estimate import Sampling
 
 
 def audit(
@@ -72,6 +73,7 @@ def audit(
     >>> report.benchmark.name, report.slice("in_context").n, report.slice("out_of_context").n
     ('custom', 8, 8)
     """
+    Sampling(resamples=resamples, seed=seed)  # checked before the data are read
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")

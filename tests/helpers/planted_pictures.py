@@ -18,7 +18,7 @@ PROCESSOR = ViTImageProcessorPil(size={"height": SIZE, "width": SIZE}, do_normal
 
 def planted_folder(folder: Path, *, train: int = 40, test: int = 200, share: float = 0.9) -> Path:
     """Squares, light or dark, on red or blue: `share` of `train` as usual, one half of `test`; rows of each label."""
-    for split, rows, usual in (("train", train, share), ("test", test, 0.5)):
+    for split, rows, usual in (("train", train, share), ("test", test, 0.5))[: 2 if test else 1]:
         (folder / split).mkdir(parents=True)
         with (folder / split / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
