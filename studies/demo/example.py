@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from oochub.artifacts import EXAMPLE
 from oochub.builders.toy_worlds.toy_pictures import toy_pictures
+from oochub.data.columns import Columns
 from oochub.files import check_writable
 from oochub.training import train
 
@@ -30,5 +31,6 @@ def example(out: str | Path, *, size: str | int = "small", correlation: float | 
     """
     folder = check_writable(out, kind=EXAMPLE)
     pictures = toy_pictures(folder / "pictures", size=size, seed=seed, correlation=correlation)
-    train(str(pictures), folder / "model", label="breed", context="background", arguments={"seed": seed})
+    columns = Columns(label="breed", context="background")
+    train(str(pictures), folder / "model", columns=columns, arguments={"seed": seed})
     return Example(pictures, folder / "model")

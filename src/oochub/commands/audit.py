@@ -1,0 +1,93 @@
+"""The command `oochub audit`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oochub.artifacts import AUDIT
+from oochub.commands._options import (
+    AsJson,
+    ConfigName,
+    ContextColumn,
+    DataDir,
+    GroupColumn,
+    ImageColumn,
+    LabelColumn,
+    Options,
+    Preprocessing,
+    Source,
+    Usual,
+    done,
+    out_console,
+    without_weight_bars,
+    writes,
+)
+
+
+def audit(
+    model: Annotated[str, typer.Argument(help="A model folder, a run of `oochub train`, or a Hub id.")],
+    source: Source,
+    out: Annotated[
+        Path, typer.Option(callback=writes(AUDIT), help="The folder for predictions, report and page.")
+    ] = Path("audit"),
+    config: ConfigName = None,
+    label_column: LabelColumn = None,
+    context_column: ContextColumn = None,
+    group_column: GroupColumn = None,
+    image_column: ImageColumn = None,
+    usual: Usual = None,
+    split: Annotated[list[str] | None, typer.Option(help="Repeatable; default all but train.")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
+    ] = None,
+    preprocessing: Preprocessing = "auto",
+    cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0, max=2**32 - 1)] = 0,
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Says whether a model relies on context: predicts, evaluates and makes the page; run again, it keeps each step."""
+    from oochub.hub.check_source import check_source
+
+    check_source(model, kind="model", hint="`oochub train` makes one.")
+    from oochub.auditing import audit as run
+    from oochub.data.columns import parse_usual
+    from oochub.parameters import parse_options
+    from oochub.report.tables import terminal
+    from oochub.report.verdict import verdict
+
+    without_weight_bars()
+    report = run(
+        model,
+        source,
+        label=label_column,
+        context=context_column,
+        group=group_column,
+        image=image_column,
+        usual=parse_usual(usual) if usual else None,
+        config=config,
+        data_dir=data_dir,
+        options=parse_options(option or []) or None,
+        splits=split or None,
+        out=out,
+        batch_size=batch_size,
+        preprocessing=preprocessing,
+        cache=cache,
+        seed=seed,
+    )
+    said = verdict(report)
+    result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
+    if as_json:
+        done({"headline": said.sentence, "case": said.case, **result}, as_json)
+        return
+    out_console.print(terminal(report))
+    out_console.print()
+    out_console.print(f"{said.sentence} {said.lead}", markup=False)
+    done({"page": result["page"]}, as_json)
+
+
+_FILES = {"predictions": "predictions.parquet", "report": "report.json", "page": "report.html"}
