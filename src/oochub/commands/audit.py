@@ -59,6 +59,7 @@ def audit(
     from oochub.parameters import parse_options
     from oochub.report.tables import terminal
     from oochub.report.verdict import verdict
+    from oochub.schema import to_json
 
     without_weight_bars()
     report = run(
@@ -82,7 +83,7 @@ def audit(
     said = verdict(report)
     result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
     if as_json:
-        done({"headline": said.sentence, "case": said.case, **result}, as_json)
+        done({"headline": said.sentence, "case": said.case, "gap": to_json(report["gap"]), **result}, as_json)
         return
     out_console.print(terminal(report))
     out_console.print()

@@ -143,6 +143,8 @@ def matched_words(report: "Report") -> str:
         return f"{wording.sentence_case(where)} the gap could not be measured: {reason}."
     unit, word = report.unit, numbers.points_word(report.unit)
     interval = numbers.interval_points(value, unit)
+    if matched.column == "label" and math.isclose(value, raw, abs_tol=_ROUNDING) and matched.share_out == 1:
+        return f"The gap is the same {where}."
     before, after = numbers.points(raw, unit), numbers.points(value, unit)
     inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
     if not numbers.is_undefined(raw) and raw * value >= 0 and abs(value) <= abs(raw):
