@@ -195,7 +195,7 @@ def _reproduce(report: "Report") -> Section:
     facts: list[tuple[str, str]] = [
         ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
                  f"version {wording.name(benchmark.version)}"),
-        ("Summary", wording.name(benchmark.summary, _LONGEST_TEXT)),
+        ("Summary", wording.name(benchmark.summary, 400)),
         ("About the data", "; ".join(notes(report))),
         ("Predictions", f"{wording.name(predictions.file)}, {numbers.count(predictions.rows)} rows"),
         ("Their SHA-256", wording.name(predictions.sha256)),
