@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub import catalog
+from oochub.build_record import BuildRecord
 from oochub.errors import OochubError, either
 from oochub.evaluation.answers_file import AnswersFile
 from oochub.given_columns import GivenColumns
@@ -66,7 +67,7 @@ def given_predictions(
     if table is not None and joined is not None and columns.have(kind.label_column):
         _check_truth(kind, columns, table, joined.rows, names)
     if problems or answers is None or table is None or joined is None:
-        raise _unfit(file, problems)
+        raise _unfit(file, some, problems)
     for name, values in answers.items():
         table = table.append_column(name, values.take(pa.array(joined.rows)))
     unread = [name for name in file.table.column_names if name not in {"example_id", "split", *columns.read}]
@@ -216,11 +217,12 @@ def _first(texts: Any) -> str:
     return ", ".join(shown)
 
 
-def _unfit(file: AnswersFile, problems: list[str]) -> OochubError:
+def _unfit(file: AnswersFile, part: datasets.Dataset, problems: Sequence[str]) -> OochubError:
+    record = BuildRecord.of(part.info.description)
+    data = "the data" if record is None else f"{record.benchmark}/{record.config}"
     things = "this is" if len(problems) == 1 else f"these {len(problems)} things are"
     lines = "".join(f"\n- {problem}" for problem in problems)
-    load_words = either("oochub.load(...)", "oochub build BENCHMARK/CONFIG")
     return OochubError(
-        f"{file.name} does not fit the data, {things} wrong:{lines}\nThe rows are those of {load_words}: every "
-        "example_id of a split once, with its answer."
+        f"{file.name} does not fit {data}, {things} wrong:{lines}\nIt needs every example_id of a split once, with its "
+        f"answer; {either('oochub.load', 'oochub build')} gives the rows with their ids."
     )
