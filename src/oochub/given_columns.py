@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 _SMALLEST = float(np.finfo(np.float64).eps)
+_LARGEST = float(np.finfo(np.float32).max)  # predictions hold float32
 _SUM = 1e-3
 _LISTED = 4
 
@@ -149,10 +150,10 @@ class GivenColumns:
         return None
 
     def _finite(self, values: Floats | None, name: str) -> Floats | None:
-        if values is None or np.isfinite(values).all():
+        broken = np.zeros(0) if values is None else ~(np.abs(values) <= _LARGEST).reshape(len(values), -1)
+        if not broken.any():
             return values
-        broken = ~np.isfinite(values.reshape(len(values), -1))
-        self.rows_are(broken.max(axis=1), f"{name} that is not a finite number")
+        self.rows_are(broken.max(axis=1), f"{name} that is not a finite number of 32 bits")
         return None
 
 

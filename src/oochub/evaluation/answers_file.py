@@ -88,7 +88,7 @@ def _npz(path: Path, content: bytes) -> pa.Table:
 
 
 def _length(path: Path, name: str, array: Any) -> int:
-    if not isinstance(array, np.ndarray) or array.ndim not in (1, 2):
+    if not isinstance(array, np.ndarray) or array.ndim not in (1, 2) or array.shape[1:] == (0,):
         shape = getattr(array, "shape", "no array")
         raise OochubError(f"{name} in {path} must be an array (n,) or (n, c), got {shape}. Write it so.")
     return len(array)

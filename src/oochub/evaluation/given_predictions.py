@@ -200,7 +200,7 @@ def _check_truth(
     if wrong.any():
         first = int(np.argmax(wrong))
         words = [
-            str(names[int(each)]) if kind.one_answer and each >= 0 else str(each)
+            names[int(each)] if kind.one_answer and 0 <= each < len(names) else str(each)
             for each in (given[first], truth[first])
         ]
         problem = f"{_count(np.flatnonzero(wrong), 'label is not that', 'labels are not those')} of the data"
