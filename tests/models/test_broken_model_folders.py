@@ -75,7 +75,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
         r"tells 2 classes apart \(cat, dog\), the data set has 2 \(LABEL_0, LABEL_1\)",
     ),
     "config: more classes": (
-        lambda f: edited(f, CONFIG, id2label={str(k): f"c{k}" for k in range(3)}, label2id=...),
+        lambda f: edited(f, CONFIG, id2label={str(k): f"LABEL_{k}" for k in range(3)}, label2id=...),
         r"classifier\.1\.weight is \(2, 16\) in the file, \(3, 16\) in the model",
     ),
     "weights: a pickle": (pickled, r"a pickle \(pytorch_model\.bin\).*only safetensors are read"),

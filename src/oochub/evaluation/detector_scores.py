@@ -156,7 +156,7 @@ def _fitted(detector: Any, reference: Predictions | None, head: StoredHead | Non
         raise OochubError(
             f"{detector_name(detector)} needs {', '.join(missing)}. Predict with "
             f"{either('features=True', '--features')}, which keeps the features and the head; of a file, the head lies "
-            "in <predictions>.head.safetensors."
+            "in <predictions>.head.safetensors. Where classes of the model are summed by a label map, there is no head."
         )
     return detector.fit(**{name: given[name] for name in needs})
 

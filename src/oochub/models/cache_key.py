@@ -92,7 +92,7 @@ def _state(path: str) -> str:
 
 def _setting(value: Any) -> Any:
     if isinstance(value, str | Path):
-        return [str(value), _bytes(Path(value))] if _is_file(value) else str(value)
+        return [str(value), _bytes(Path(value).expanduser())] if _is_file(value) else str(value)
     if isinstance(value, Mapping):
         return {str(name): _setting(each) for name, each in value.items()}
     return [_setting(each) for each in value] if isinstance(value, list | tuple) else value
@@ -100,8 +100,8 @@ def _setting(value: Any) -> Any:
 
 def _is_file(value: str | Path) -> bool:
     try:
-        return Path(value).is_file()
-    except (OSError, ValueError):  # a text that is no name of a file: too long, with a null
+        return Path(value).expanduser().is_file()
+    except (OSError, RuntimeError, ValueError):  # a text that is no name of a file: too long, with a null
         return False
 
 

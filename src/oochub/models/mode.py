@@ -50,6 +50,8 @@ class Mode(ABC):
         class_names: Names of the c classes or labels; of a number, of its column.
         about: What predictions say of the model, the mode included.
         training: How it was trained; None if unknown.
+        left_out: Classes of the data set that it has no answer for: their rows are not predicted.
+        is_linear: Whether the logits are a linear function of the features, so that the head is worth keeping.
         details: What else predictions say of how the answers are made: JSON types by name.
         notes: Caveats that the report repeats.
     """
@@ -62,6 +64,8 @@ class Mode(ABC):
     class_names: tuple[str, ...]
     about: PredictedBy
     training: Training | None = None
+    left_out: tuple[str, ...] = ()
+    is_linear: bool = True
     details: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
 

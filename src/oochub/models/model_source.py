@@ -25,9 +25,8 @@ class ModelSource:
     Args:
         given: Folder, Hub id, or a model of transformers.
 
-    >>> source = ModelSource("runs/erm")
-    >>> source.path, source.about("head").id
-    ('runs/erm', 'runs/erm')
+    >>> ModelSource(Path("runs/erm")).path
+    'runs/erm'
     """
 
     given: Any

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -42,7 +43,7 @@ def data_metadata(
         config=record.config if record else info.config_name or "default",
         version=record.version if record else str(info.version or "0.0.0"),
         notes=(*(record.notes if record else ()), *notes),
-        facts=record.facts if record else BuildFacts(),
+        facts=_facts(record, info, kind, class_names),
         kind=kind.name,
         fingerprint=digest,
         model=model,
@@ -50,6 +51,17 @@ def data_metadata(
         rows=row_counts(rows.column("split").to_pylist()),
         **more,
     )
+
+
+def _facts(record: BuildRecord | None, info: Any, kind: Output, class_names: Sequence[str]) -> BuildFacts:
+    """Those of the build; its class numbers are those of the classes that are answered for."""
+    facts = record.facts if record else BuildFacts()
+    names = getattr((info.features or {}).get(kind.label_column), "names", None)
+    if facts.present_classes is None or names is None or list(names) == list(class_names):
+        return facts
+    numbers = {name: number for number, name in enumerate(class_names)}
+    present = (numbers.get(names[k]) for k in facts.present_classes)
+    return replace(facts, present_classes=tuple(number for number in present if number is not None))
 
 
 def _benchmark_name(info: Any) -> str | None:

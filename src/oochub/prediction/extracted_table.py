@@ -87,7 +87,7 @@ def _table(
     arrays: dict[str, Any] = {
         "example_id": pa.array([str(name) for name in ids]),
         "split": pa.array([split] * n),
-        kind.label_column: kind.truth(columns.pop(kind.label_column, None), n, mode.class_names),
+        kind.label_column: kind.truth(_truth(columns.pop(kind.label_column, None), part, mode), n, mode.class_names),
         **kind.store(vectors["logits"]),
         **{key: vector_array(matrix) for key, matrix in vectors.items() if key != "logits"},
     }
@@ -99,3 +99,11 @@ def _table(
             schema = datasets.Features({key: feature}).arrow_schema if feature is not None else None
             arrays[key] = pa.array(values, schema.field(key).type if schema is not None else None)
     return pa.table(arrays)
+
+
+def _truth(values: list[Any] | None, part: Any, mode: Mode) -> list[Any] | None:
+    """The truth of rows; where classes are left out, in the numbers of those that are answered for."""
+    if values is None or not mode.left_out:
+        return values
+    names, number = part.features[mode.kind.label_column].names, {n: k for k, n in enumerate(mode.class_names)}
+    return [value if value is None or value < 0 else number[names[value]] for value in values]

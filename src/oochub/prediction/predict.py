@@ -20,6 +20,7 @@ from oochub.models.in_dtype import DTYPES, InDtype
 from oochub.models.mode import PredictedData, mode_of
 from oochub.models.model_source import ModelSource
 from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
+from oochub.prediction.answered_rows import answered_rows
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
 from oochub.prediction.data_metadata import data_metadata
 from oochub.prediction.dtype_check import dtype_check
@@ -148,6 +149,7 @@ def predict(
     if inputs.settle(some, opened.network, batch_size=size, device=device):
         opened = chosen(source, inputs, data, **settings)
     parts = checked_splits(parts, read=inputs.column, reserved=opened.kind.columns)
+    parts, remarks = answered_rows(parts, opened.left_out)
     if (odin is not None or zoom is not None) and not opened.kind.one_answer:
         options = either("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
@@ -170,13 +172,15 @@ def predict(
         opened.kind,
         class_names=opened.class_names,
         model=opened.about,
-        notes=(*opened.notes, *sample.notes),
+        notes=(*opened.notes, *sample.notes, *remarks),
         training=opened.training,
         provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **keyed, **opened.details),
         odin=None if perturbation is None else perturbation.settings,
         zoom=None if factor is None else ZoomSettings(factor=factor),
     )
-    stored = None if head is None else StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
+    stored = None
+    if head is not None and opened.is_linear:
+        stored = StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
     predictions = Predictions(table, metadata, stored_head=stored)
     if images:
         pictures = thumbnails(predictions, parts, inputs)

@@ -1,6 +1,7 @@
 """The model's own head: a classifier or regressor answers as it was trained to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -8,81 +9,117 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub import catalog
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.input import Input
+from oochub.models.label_map import LabelMap
+from oochub.models.label_map_file import read_label_map
 from oochub.models.linear_head import Head, find_head
+from oochub.models.matched_classes import matched_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import Output, output_of, output_of_features
 
 
 class HeadMode(Mode):
-    """A model of transformers with a trained head, whose outputs are the classes of the data set in any order.
+    """A model of transformers with a trained head, whose outputs answer for the classes of the data set.
+
+    Where label sets differ, `oochub.models.matched_classes` finds the outputs that answer for a class. The logit of one
+    with several is the logsumexp of theirs, so its probability is the sum of their probabilities; the softmax over the
+    classes of the data set renormalizes what is left when other outputs are dropped. Such logits are no linear
+    function of the features: these are stored, and no head.
+
+    Args:
+        source: See `Mode`.
+        inputs: See `Mode`.
+        data: See `Mode`.
+        label_map: A class of the data set to the classes of the model that answer for it: a mapping, or a .csv or .json
+            file; see `oochub.models.label_map_file`. It wins over names.
+        restrict: Leave out the rows of classes that the model does not know, instead of an error.
 
     Raises:
-        OochubError: The outputs of the model are not those of the data set.
+        OochubError: The outputs of the model are not those of the data set, or a label map that does not fit.
     """
 
     auto_models: ClassVar[tuple[str, ...]] = ("AutoModelForImageClassification", "AutoModelForSequenceClassification")
     rank: ClassVar[int] = 0
 
-    def __init__(self, source: ModelSource, inputs: Input, data: PredictedData) -> None:
+    def __init__(
+        self,
+        source: ModelSource,
+        inputs: Input,
+        data: PredictedData,
+        *,
+        label_map: str | Path | Mapping[str, Any] | None = None,
+        restrict: bool = False,
+    ) -> None:
+        given = None if label_map is None else read_label_map(label_map)
+        self.kind = _kind(source.config, data.part)
+        self._map = _label_map(source.config, data.part, self.kind, given, restrict)
         model, unexpected = source.opened(inputs.auto_model, inputs)
         self._model = model.to(data.device)
-        self.kind = _kind(model, data.part)
-        self._order, names = _class_order(model, data.part, self.kind)
-        self.class_names = tuple(names)
-        in_order = self._order == list(range(model.config.num_labels))
-        self.network = self._model if in_order else _Reordered(self._model, self._order)
+        self.class_names, self.left_out = self._map.class_names, self._map.left_out
+        self.network = self._model if self._map.is_identity else _Mapped(self._model, self._map.outputs)
         self.about, self.training = source.about("head"), source.training
+        self.is_linear, self.notes = not self._map.has_sums, self._map.notes
         self.details = {"unexpected_weights": list(unexpected)} if unexpected else {}
+        if self._map.details:
+            self.details |= {"label_map": self._map.details}
+        if self._map.has_sums:
+            self.details |= {"head": "none: the probability of a class is the sum of several of the model's"}
 
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
-        """See `Mode.head`."""
-        head = find_head(self._model, probe)
-        return head._replace(weight=head.weight[self._order], bias=head.bias[self._order])
+        """See `Mode.head`; of the first output of each class."""
+        head, first = find_head(self._model, probe), [outputs[0] for outputs in self._map.outputs]
+        return head._replace(weight=head.weight[first], bias=head.bias[first])
 
 
-class _Reordered(nn.Module):  # type: ignore[misc]
-    """A model whose outputs are in another order."""
+class _Mapped(nn.Module):  # type: ignore[misc]
+    """A model whose outputs, one or several, answer for other classes."""
 
-    def __init__(self, model: nn.Module, order: list[int]) -> None:
+    def __init__(self, model: nn.Module, outputs: Sequence[tuple[int, ...]]) -> None:
         super().__init__()
-        self.model, self._order = model, order
+        self.model, self._outputs = model, [list(several) for several in outputs]
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        return ImageClassifierOutput(logits=self.model(**inputs).logits[:, self._order])
+        logits = self.model(**inputs).logits
+        if all(len(several) == 1 for several in self._outputs):
+            return ImageClassifierOutput(logits=logits[:, [k for (k,) in self._outputs]])
+        return ImageClassifierOutput(
+            logits=torch.stack([logits[:, several].logsumexp(1) for several in self._outputs], dim=1)
+        )
 
 
-def _kind(model: Any, part: Any) -> Output:
+def _kind(config: Any, part: Any) -> Output:
     """The kind of output: that of the data set's truth, else of the model's config."""
     name = output_of_features(part.features or {})
     if name is None:
-        problem = getattr(model.config, "problem_type", None)
+        problem = getattr(config, "problem_type", None)
         name = next((each for each in catalog.names("output") if output_of(each).problem_type == problem), None)
-        name = name or ("number" if model.config.num_labels == 1 else "classes")
+        name = name or ("number" if config.num_labels == 1 else "classes")
     return output_of(name)
 
 
-def _class_order(model: Any, part: Any, kind: Output) -> tuple[list[int], list[str]]:
-    """(order, names): class k of the data set is output `order[k]` of the model. Of a number, its column's name."""
-    named = model.config.id2label or {}  # some configs name none
-    own = [str(named.get(k, f"LABEL_{k}")) for k in range(model.config.num_labels)]
-    if kind.problem_type == "regression":
-        if len(own) != 1:
-            raise OochubError(
-                f"A number needs one output, and the model has {len(own)}. Train one with `oochub train`."
-            )
-        return [0], [kind.label_column]
+def _label_map(
+    config: Any, part: Any, kind: Output, given: Mapping[str, Sequence[str | int]] | None, restrict: bool
+) -> LabelMap:
+    """Which outputs answer for the classes of the data set; of a number, for its column."""
+    named = config.id2label or {}  # some configs name none
+    own = [str(named.get(k, f"LABEL_{k}")) for k in range(config.num_labels)]
     features = part.features or {}
     has_truth = kind.label_column in features and kind.is_truth(features[kind.label_column])
-    names = (kind.class_names(part) if has_truth else None) or own
-    if names == own or (len(names) == len(own) and all(name.startswith("LABEL_") for name in own)):
-        return list(range(len(own))), names
-    if sorted(names) == sorted(own):
-        return [own.index(name) for name in names], names
-    raise OochubError(
-        f"The model tells {len(own)} classes apart ({', '.join(own[:6])}{', ...' if len(own) > 6 else ''}), the data "
-        f"set has {len(names)} ({', '.join(names[:6])}). Train a head with `oochub train --model MODEL`, or set "
-        "model.config.id2label when the classes are the same under other names."
-    )
+    names = kind.class_names(part) if has_truth else None
+    is_number = kind.problem_type == "regression"
+    if is_number and len(own) != 1:
+        raise OochubError(f"A number needs one output, and the model has {len(own)}. Train one with `oochub train`.")
+    if names is None and (given is not None or restrict):
+        options = either("label_map= and restrict=", "--label-map and --restrict")
+        raise OochubError(f"{options} are about classes with names, and the data set has none. Leave them out.")
+    if is_number:
+        return LabelMap.in_order([kind.label_column])
+    found = LabelMap.in_order(own) if names is None else matched_classes(own, names, given=given, restrict=restrict)
+    if not kind.one_answer and (found.has_sums or found.left_out):
+        raise OochubError(
+            f"Several classes of a model for one, and rows left out, are of data with one class a row; these rows have "
+            f"{kind.name}. Give each class one class of the model."
+        )
+    return found

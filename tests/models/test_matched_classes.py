@@ -1,0 +1,189 @@
+"""Which outputs of a model answer for the classes of a data set, against ImageNet's well-known order and WordNet."""
+
+import json
+import string
+
+import pytest
+
+from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
+from oochub.builders.sources.imagenet_wnids import IMAGENET_1K_WNIDS
+from oochub.builders.sources.wordnet_facts import wordnet_facts
+from oochub.errors import OochubError, speaking_shell
+from oochub.models.imagenet_outputs import ImagenetOutputs
+from oochub.models.label_map_file import read_label_map
+from oochub.models.matched_classes import matched_classes
+
+HUB = ["crane" if name == "crane2" else name for name in IMAGENET_1K_NAMES]  # as models of the Hub call the machine
+WRITINGS = {
+    "the Hub's names": HUB,
+    "names that differ": IMAGENET_1K_NAMES,
+    "wnids": IMAGENET_1K_WNIDS,
+    "first words": [name.split(",")[0] for name in HUB],
+    "Keras": [f"{w}_{n.split(',')[0].replace(' ', '_')}" for w, n in zip(IMAGENET_1K_WNIDS, HUB, strict=True)],
+    "with a background": ["background", *HUB],
+}
+DOGS = range(151, 269)
+BIRDS = (*range(7, 25), *range(80, 101), *range(127, 147))
+"""The places of dogs and birds among ImageNet's 1,000 classes, as everybody who has seen the list knows them."""
+
+
+@pytest.mark.parametrize("writing", WRITINGS)
+def test_imagenet_s_classes_in_every_usual_writing(writing):
+    """Planted faults: `ancestors` without the class itself; a background that does not move the numbers."""
+    names = WRITINGS[writing]
+    found = matched_classes(names, ["bird", "Domestic_Dog", "tabby", "n02123394"])
+    before = len(names) - 1000
+    assert [[k - before for k in outputs] for outputs in found.outputs] == [[*BIRDS], [*DOGS], [281], [283]]
+    used = len(BIRDS) + len(DOGS) + 2
+    assert used < len(names) and found.notes[0].endswith(f"not the model's {len(names):,}")
+
+
+def test_every_concept_above_imagenet_s_classes(real_data):
+    """Each of the 1,860 wnids against a walk through hypernyms that were made elsewhere, not by our reader."""
+    above = json.loads((real_data / "imagenet" / "wordnet30_hypernyms_subset.json").read_text())
+
+    def reached(wnid):
+        return {wnid}.union(*(reached(parent) for parent in above[wnid]))
+
+    expected = {}
+    for number, wnid in enumerate(IMAGENET_1K_WNIDS):
+        for concept in reached(wnid):
+            expected.setdefault(concept, []).append(number)
+    outputs = ImagenetOutputs(HUB)
+    assert len(expected) == 1860
+    assert {wnid: [*outputs.senses(wnid)[wnid]] for wnid in expected} == expected
+
+
+def test_a_word_of_several_things_is_never_decided():
+    """Each pair is far apart in WordNet; the cat and the big cat are both felines, and the cat is called so.
+
+    Planted fault: the first sense taken.
+    """
+    for word, senses in {
+        "crane": {"n02012849": (134,), "n03126707": (517,)},
+        "plane": {"n02691156": (404,), "n03954731": (726,)},
+        "panda": {"n02509815": (387,), "n02510455": (388,)},
+    }.items():
+        assert ImagenetOutputs(HUB).senses(word) == senses
+        with pytest.raises(OochubError, match=f"{word} may be {min(senses)} .* or {max(senses)}"):
+            matched_classes(HUB, [word, "beagle"])
+    with pytest.raises(OochubError, match=r"crane may be n02012849 \(crane, a kind of wading bird\) or n03126707"):
+        matched_classes(HUB, ["crane", "beagle"], restrict=True)
+    cat = matched_classes(HUB, ["cat", "beagle"]).outputs[0]
+    assert [HUB[k].split(",")[0] for k in cat] == [
+        *("tabby", "tiger cat", "Persian cat", "Siamese cat", "Egyptian cat", "cougar", "lynx")
+    ]
+
+
+def test_two_classes_of_one_name_keep_apart_by_their_numbers():
+    """Planted fault: `own.index(name)`, which takes the first."""
+    assert matched_classes(HUB, HUB).is_identity and matched_classes(HUB, IMAGENET_1K_NAMES).is_identity
+    assert matched_classes(HUB, IMAGENET_1K_WNIDS).is_identity
+    own = ["crane", "hen", "crane"]
+    assert matched_classes(own, own).is_identity
+    with pytest.raises(OochubError, match=r"crane may be 0 \(crane\) or 2 \(crane\)"):
+        matched_classes(own, ["hen", "crane", "drake"], restrict=True)
+    with pytest.raises(OochubError, match=r"several classes .* 0 \(crane\), 2 \(crane\)\. Give the number of one\."):
+        matched_classes(own, ["hen", "crane"], given={"crane": ["crane"]})
+    assert matched_classes(own, ["hen", "crane"], given={"crane": ["2"]}).outputs == ((1,), (2,))
+
+
+def test_names_and_synonyms_without_case_spaces_and_hyphens():
+    """Letters alone: the outputs of names that a rule made, in another order."""
+    own = [f"{a}-one {b}, the {a}" for a in string.ascii_lowercase for b in "xy"]
+    wanted = [f"{a.upper()}_ONE{b}" for a in reversed(string.ascii_lowercase) for b in "yx"]
+    with pytest.raises(OochubError, match="does not know 1 of these: zebra"):
+        matched_classes(own, [*wanted[:-1], "zebra"])
+    found = matched_classes([name.split(",")[0] for name in own], wanted)
+    assert found.outputs == tuple((k,) for k in reversed(range(52)))
+    with pytest.raises(OochubError, match=r"the a may be 0 \(a-one x\) or 1 \(a-one y\)"):
+        matched_classes(own, ["the a", "B-one x"])
+
+
+def test_a_data_set_that_names_a_part_of_the_model_s_classes_as_the_model_does():
+    """Equal lists of names win over WordNet: "plane" is the tool among these classes."""
+    found = matched_classes(WRITINGS["first words"], ["plane", "beagle"])
+    assert found.outputs == ((726,), (162,)) and not found.details
+
+
+def test_all_that_does_not_fit_is_in_one_message():
+    with pytest.raises(OochubError) as caught:
+        matched_classes(HUB, ["bulldog", "corgi", "dachshund", "labrador", "crane"])
+    words = str(caught.value)
+    for part in (
+        "1,000 classes apart (tench, goldfish,",
+        "does not know 2 of these: dachshund; labrador (near: Labrador retriever)",
+        "crane may be",
+        "restrict=True",
+        "label_map=",
+    ):
+        assert part in words
+    with speaking_shell(), pytest.raises(OochubError, match=r"--label-map FILE.*--restrict"):
+        matched_classes(HUB, ["bulldog", "labrador"])
+    with pytest.raises(OochubError) as caught:
+        matched_classes(HUB, ["no_jeep", "jeep"])
+    assert "no_jeep is the absence of a thing" in str(caught.value) and "restrict" not in str(caught.value)
+    with pytest.raises(OochubError, match="does not know 2 of these"):  # nothing would be left
+        matched_classes(HUB, ["yeti", "unicorn"], restrict=True)
+
+
+def test_an_output_answers_for_one_class():
+    """Planted fault: the check left out, so that the dogs count twice."""
+    with pytest.raises(OochubError, match="dog and animal share 118 of them"):
+        matched_classes(HUB, ["dog", "animal"])
+    with pytest.raises(OochubError, match=r"a and b share 1 \(y\)"):
+        matched_classes(["x", "y"], ["a", "b"], given={"a": ["y"], "b": ["y"]})
+
+
+def test_a_file_wins_over_names():
+    given = {"crane": ["n03126707"], "animal": ["n02084071", "tabby"], "bird": [7, "8"]}
+    found = matched_classes(HUB, ["animal", "bird", "crane", "jeep"], given=given)
+    assert found.outputs == ((*DOGS, 281), (7, 8), (517,), (609,))
+    assert found.details["bird"] == {"rule": "file", "outputs": {"7": HUB[7], "8": HUB[8]}}
+    for wrong, words in {
+        "animl": "No class of the data set named 'animl'. Did you mean 'animal'",
+    }.items():
+        with pytest.raises(OochubError, match=words):
+            matched_classes(HUB, ["animal"], given={wrong: ["tabby"]})
+    for wrong in ("tabbi", 1000, "1000", -1, "n00000000"):
+        with pytest.raises(OochubError, match=f"No class of the model named '{wrong}'"):
+            matched_classes(HUB, ["animal"], given={"animal": [wrong]})
+
+
+def test_forms_of_a_label_map(tmp_path):
+    """The same map written in each form."""
+    expected = {"big cat": ["lion, king of beasts", "tiger"], "dog": ["162"]}
+    forms = {
+        "a.json": json.dumps({"big cat": ["lion, king of beasts", "tiger"], "dog": "162"}),
+        "a.csv": '\ufeffbig cat,"lion, king of beasts",tiger\r\n\r\ndog, 162\r\n',
+        "b.CSV": 'big cat,"lion, king of beasts"\ndog,162\nbig cat,tiger\n',
+    }
+    for name, text in forms.items():
+        (tmp_path / name).write_text(text, "utf-8")
+        assert read_label_map(tmp_path / name) == expected, name
+    broken = {
+        "c.csv": ("dog\n", r"c\.csv, line 1: a data class and a model class"),
+        "d.csv": ("dog,beagle\n,pug\n", "line 2"),
+        "e.csv": ('dog,"beagle\n', "line 1"),
+        "f.csv": ("", "is empty"),
+        "g.json": ("[1]", "no label map"),
+        "h.json": ('{"dog": []}', "'dog' must have one or more classes"),
+        "i.json": ('{"dog": [true]}', "'dog' must have one or more classes"),
+        "j.json": ('{"dog": {"a": 1}}', "'dog' must have one or more classes"),
+        "k.txt": ("dog,beagle", r"\.csv or \.json file, got k\.txt"),
+    }
+    for name, (text, words) in broken.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(OochubError, match=words):
+            read_label_map(tmp_path / name)
+    with pytest.raises(OochubError, match="no such file"):
+        read_label_map(tmp_path / "no.csv")
+    with pytest.raises(OochubError, match="got int"):
+        read_label_map(3)
+
+
+def test_the_facts_have_the_words_of_imagenet_s_own_list():
+    """Two lists of one thing: the words of WordNet's synsets and the names of the 1,000 classes."""
+    tree = wordnet_facts()
+    for wnid, name in zip(IMAGENET_1K_WNIDS, HUB, strict=True):
+        assert name == ", ".join(tree.lemmas[wnid]), wnid
