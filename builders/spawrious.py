@@ -53,6 +53,7 @@ spawrious = Benchmark(
         example="image", inside="on usual backgrounds", outside="on unusual ones", cause="context", place="on"
     ),
     context_column="background",
+    templates=("a photo of a {}, a type of dog.",),
     images_license="CC BY 4.0 (README); CC BY-SA (setup.py)",
     annotations_license="CC BY 4.0",
     toy_world="toy_spawrious",

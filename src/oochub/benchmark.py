@@ -84,6 +84,7 @@ class Benchmark:
         context_column: Column that holds the context.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
         validation_split: The split by which training chooses its epoch and a sweep its settings.
+        templates: Texts with {} for the name of a class, by which a model of pictures and texts answers.
         configs: The declarations of those configs that differ from this one.
         toy_world: The function f(folder, *, size, seed) that draws a small raw folder: its name where it is a file of
             `builders/toy_worlds`, else "package.module:function"; "" has none.
@@ -117,6 +118,7 @@ class Benchmark:
     context_column: str = "context"
     cluster: str | None = None
     validation_split: str = "validation"
+    templates: tuple[str, ...] = ("a photo of a {}.",)
     configs: Mapping[str, "Benchmark"] = field(default_factory=dict)
     toy_world: str = ""
     tried_configs: tuple[str, ...] = ()

@@ -43,7 +43,7 @@ def cache_key(
     >>> cache_key(ModelSource(object()), arrays, {}, mode=object, settings={}) is None
     True
     """
-    if source.path is None or source.revision is None:
+    if source.path is None or source.revision is None or inputs.tokenizer is not None:
         return None
     if not all(isinstance(part, datasets.Dataset) for part in splits.values()):
         return None
@@ -55,7 +55,11 @@ def cache_key(
         "code": [mode.__module__, _bytes(Path(inspect.getfile(mode))), _own_code()],
         "versions": without_when_and_where(provenance()),
     }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:40]
+    try:
+        text = json.dumps(content, sort_keys=True)
+    except TypeError:  # a setting that is an object, such as a tokenizer
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def _files(folder: Path) -> dict[str, str]:

@@ -20,6 +20,8 @@ _NOT_SERVED = {
     ("head", "pp_lcnet"): "its output has no logits",
     ("head", "shieldgemma2"): "it answers yes or no to a policy in words beside the picture",
     ("head", "timm_wrapper"): "it needs the package timm",
+    ("zero_shot", "blip-2"): "it compares a text with many embeddings of a picture, and answers by the nearest",
+    ("zero_shot", "videoprism"): "it reads films",
 }
 """Why a mode does not serve a type although transformers has the class; a test holds each against what happens."""
 

@@ -1,0 +1,186 @@
+"""Zero-shot: a model of pictures and texts answers for each class by how near the picture lies to texts of it."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+from transformers.modeling_outputs import ImageClassifierOutput
+
+from oochub import catalog
+from oochub.build_record import BuildFacts, BuildRecord
+from oochub.errors import OochubError, either
+from oochub.input import Input
+from oochub.models.auto_model import auto_model
+from oochub.models.mode import Mode, PredictedData
+from oochub.models.model_source import ModelSource
+from oochub.models.opening import opening
+from oochub.models.prompts import TEMPLATE_SETS, Given, Templates, read_prompts, read_templates
+from oochub.models.prompts import prompts as class_texts
+from oochub.models.text_encoder import TextEncoder
+from oochub.models.thing_asked_for import thing_asked_for
+from oochub.output import Output, output_of, output_of_features
+
+_NEGATIVES = ("a photo.", "a photo of a scene.", "a photo of something else.")
+_SHOWN = 100  # texts that predictions keep; of more, their digest
+
+
+class ZeroShotMode(Mode):
+    """Scaled cosines of picture and text embeddings, as CLIP, SigLIP and their like answer.
+
+    The texts of a class are a template each; their unit embeddings are averaged and made unit again (Radford et al.
+    2021, arXiv 2103.00020, section 3.1.4). The logits are a linear layer on the unit embedding of the picture, whose
+    weights are the text embeddings times the model's scale, so that embeddings are the features and every detector
+    runs. Equal to the model's own `logits_per_image` for one text a class.
+
+    A class that says that a thing is absent ("no_car") has texts that do not name it, `negatives`. Text encoders read
+    "without a car" much as "a car", so the default names nothing. What such texts are like moves the threshold
+    between the two classes: read the ranking (AUC), not the accuracy. Of several labels a row, the logit of each is
+    the difference between its texts and these.
+
+    Args:
+        source: The model, one of `AutoModelForZeroShotImageClassification`.
+        inputs: Of the pictures.
+        data: Classes, or several labels a row.
+        templates: A name ("photo", "imagenet_7") or texts with {} for the class; None takes the benchmark's own.
+        prompts: Texts of each class, which win: a mapping, or a JSON file of one.
+        negatives: Texts of an absent thing, {} stands for its name.
+        tokenizer: Instead of the one beside the model or in `processor`; a model object has none beside it.
+
+    Raises:
+        OochubError: A model of another kind, a data set without names of classes, texts that do not fit.
+    """
+
+    auto_models: ClassVar[tuple[str, ...]] = ("AutoModelForZeroShotImageClassification",)
+    rank: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        source: ModelSource,
+        inputs: Input,
+        data: PredictedData,
+        *,
+        templates: Templates | None = None,
+        prompts: Given | str | Path | None = None,
+        negatives: Sequence[str] | str = _NEGATIVES,
+        tokenizer: Any = None,
+    ) -> None:
+        auto = auto_model(source, self.auto_models, mode="zero_shot")
+        record = BuildRecord.of(data.part.info.description)
+        used = _templates(record) if templates is None else read_templates(templates, what="templates")
+        absent = read_templates(negatives, what="negatives")
+        given = None if prompts is None else read_prompts(prompts)
+        self.kind, self.class_names = _classes(data.part, given)
+        thing = thing_asked_for(self.class_names, record.facts if record else BuildFacts())
+        if given is not None or thing is None:
+            texts = class_texts(self.class_names, used, given=given)
+        else:
+            texts = [class_texts([thing.name], each)[0] for each in (absent, used)]
+            texts = texts if thing.present else texts[::-1]
+        against = class_texts(self.class_names, absent) if self.kind.name == "labels" else []
+        encoder = TextEncoder(_tokenizer(source, inputs, data.part, tokenizer), source.config)
+        beside = encoder.tokens(texts[0])
+        model, unexpected = source.opened(auto, inputs, beside=beside, logits="logits_per_image")
+        model = model.to(data.device)
+        scale, bias = _scale(model)
+        _check(_Cosines(model, scale * encoder.embeddings(model, texts[0]), bias), inputs.probe(), beside)
+        weight = encoder.ensembles(model, texts)
+        if against:
+            weight, bias = weight - encoder.ensembles(model, against), torch.zeros_like(bias)
+        self.network = _Cosines(model, scale * weight, bias).eval()
+        self.about, self.training = source.about("zero_shot"), source.training
+        self.details = _details(texts, against) | ({"unexpected_weights": list(unexpected)} if unexpected else {})
+        if (thing is not None and given is None) or against:
+            self.notes = (
+                f"That a thing is absent is read from texts that do not name it ({'; '.join(absent)}): the threshold "
+                "is theirs, so read the ranking (AUC) rather than the accuracy",
+            )
+
+
+class _Cosines(nn.Module):  # type: ignore[misc]
+    """The unit embedding of a picture and a linear layer on it."""
+
+    def __init__(self, model: Any, weight: torch.Tensor, bias: torch.Tensor) -> None:
+        super().__init__()
+        self.model = model
+        self.head = nn.Linear(weight.shape[1], len(weight), device=weight.device, dtype=weight.dtype)
+        self.head.weight.data, self.head.bias.data = weight, bias.expand(len(weight)).clone()
+        self.head.requires_grad_(False)
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        features = self.model.get_image_features(**inputs).pooler_output
+        return ImageClassifierOutput(logits=self.head(features / features.norm(dim=-1, keepdim=True)))
+
+
+def _templates(record: BuildRecord | None) -> tuple[str, ...]:
+    """Those of the benchmark, where it is one that is known here."""
+    if record is None or record.benchmark not in catalog.names("benchmark"):
+        return TEMPLATE_SETS["photo"]
+    templates: tuple[str, ...] = catalog.get("benchmark", record.benchmark).of(record.config).templates
+    return templates
+
+
+def _classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
+    """The kind of output and the names of the classes or labels."""
+    features = part.features or {}
+    kind = output_of(output_of_features(features) or "classes")
+    if kind.problem_type == "regression":
+        raise OochubError("Texts answer for classes, and the label of this data set is a number. Use a regressor.")
+    names = kind.class_names(part) if kind.label_column in features else list(given or ())
+    if not names:
+        raise OochubError(
+            "The data set does not name its classes, so there is no text for them. Cast its label to "
+            f"datasets.ClassLabel(names=...), or give {either('prompts=', '--set prompts=FILE')} with texts of each."
+        )
+    return kind, tuple(names)
+
+
+def _tokenizer(source: ModelSource, inputs: Input, part: Any, given: Any) -> Any:
+    if given is not None or inputs.tokenizer is not None:
+        return inputs.tokenizer if given is None else given
+    if source.path is None:
+        raise OochubError(
+            "A model object needs the tokenizer of its texts: give its processor of pictures and texts as processor=, "
+            "or tokenizer=."
+        )
+    with opening(source.path, words="a model of pictures and texts with its tokenizer"):
+        return catalog.get("input", "texts").load_processor(source.path, part)
+
+
+def _scale(model: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """What cosines are multiplied by, and what is added: CLIP's logit_scale, ALIGN's temperature, SigLIP's bias."""
+    own = {name: weight.detach() for name, weight in model.named_parameters(recurse=False)}
+    if "logit_scale" in own:
+        return own["logit_scale"].exp(), own.get("logit_bias", torch.zeros_like(own["logit_scale"]))
+    if "temperature" in own:
+        return 1 / own["temperature"], torch.zeros_like(own["temperature"])
+    raise _not_served(model)
+
+
+def _check(network: _Cosines, pictures: Mapping[str, torch.Tensor], beside: Mapping[str, torch.Tensor]) -> None:
+    """Holds the network against the model's own answer."""
+    model = network.model
+    inputs, words = ({name: each.to(model.device) for name, each in given.items()} for given in (pictures, beside))
+    with torch.no_grad():
+        own, ours = model(**inputs, **words).logits_per_image, network(**inputs).logits
+    if own.shape != ours.shape or not torch.allclose(own, ours, rtol=1e-3, atol=1e-3):
+        raise _not_served(model)
+
+
+def _not_served(model: Any) -> OochubError:
+    return OochubError(
+        f"{type(model).__name__} does not answer with scaled cosines of the embeddings of a picture and of texts, so "
+        "zero_shot does not serve it. Take a CLIP, SigLIP, ALIGN, AltCLIP, BLIP or Chinese-CLIP model."
+    )
+
+
+def _details(texts: Sequence[Sequence[str]], against: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The texts, or their digest where there are many."""
+    every = [list(own) for own in (*texts, *against)]
+    if sum(map(len, every)) <= _SHOWN:
+        return {"prompts": every}
+    digest = hashlib.sha256(json.dumps(every).encode()).hexdigest()
+    return {"prompts": every[:1], "prompts_sha256": digest}
