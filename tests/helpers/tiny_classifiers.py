@@ -116,12 +116,17 @@ _PROCESSORS: dict[str, dict[str, Any]] = {
 }
 
 
-def tiny_classifier(model_type: str, folder: Path) -> Path:
+def architectures(model_type: str) -> tuple[str, ...]:
+    """The classes of transformers for this type: deit, levit and perceiver have several."""
+    kinds = MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES[model_type]
+    return (kinds,) if isinstance(kinds, str) else tuple(kinds)
+
+
+def tiny_classifier(model_type: str, folder: Path, *, architecture: str | None = None) -> Path:
     """A model of `CLASSES` classes in a folder, its logits far apart for pictures that differ."""
     names = {k: f"class {k}" for k in range(CLASSES)}
     config = transformers.CONFIG_MAPPING[model_type](**TINY[model_type], id2label=names)
-    kind = MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES[model_type]  # several for deit, levit and perceiver
-    model = getattr(transformers, kind if isinstance(kind, str) else kind[0])(config)
+    model = getattr(transformers, architecture or architectures(model_type)[0])(config)
     processor = tiny_processor(model_type)
     _draw(model, processor)
     model.save_pretrained(folder)
