@@ -14,6 +14,7 @@ _SMALLEST = float(np.finfo(np.float64).eps)
 _LARGEST = float(np.finfo(np.float32).max)  # predictions hold float32
 _SUM = 1e-3
 _LISTED = 4
+_ROWS = 1024  # whose lists are Python's at a time
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ class GivenColumns:
         column = self.table.column(name).combine_chunks()
         if _is_text(column.type) and len(column) and str(column[0].as_py()).lstrip().startswith("["):
             try:
-                return pa.array(json.loads(f"[{','.join(column.to_pylist())}]"))
+                return _parsed(column)
             except (ValueError, TypeError, RecursionError, pa.ArrowException):
                 return column
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -155,6 +156,14 @@ class GivenColumns:
             return values
         self.rows_are(broken.max(axis=1), f"{name} that is not a finite number of 32 bits")
         return None
+
+
+def _parsed(column: pa.Array) -> pa.Array:
+    """Lists of their JSON; whole numbers become floats where other rows have these."""
+    parts = [column[row : row + _ROWS].to_pylist() for row in range(0, len(column), _ROWS)]
+    lists = [pa.array(json.loads(f"[{','.join(part)}]")) for part in parts]
+    is_one_type = len({each.type for each in lists}) == 1
+    return pa.concat_arrays(lists if is_one_type else [each.cast(pa.list_(pa.float64())) for each in lists])
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -82,15 +82,21 @@ def test_the_same_logits_give_the_same_report(name, data, predicted, tmp_path):
     assert ours == theirs
 
 
-def test_by_command(spawrious, predicted, tmp_path, capsys, monkeypatch):
-    """The report says the model, the file and how to make it again, and no folder of this machine."""
+@pytest.fixture
+def run(monkeypatch):
+    """Runs a command; gives its exit status."""
 
-    def run(*words):
+    def exit_status(*words):
         monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             main()
         return ended.value.code
 
+    return exit_status
+
+
+def test_by_command(spawrious, predicted, tmp_path, capsys, run):
+    """The report says the model, the file and how to make it again, and no folder of this machine."""
     frame_of(predicted).to_csv(tmp_path / "mine.csv", index=False)
     options = ["--benchmark", "spawrious/o2o_hard", "--data-dir", str(spawrious), "--model-name", "theirs/net"]
     assert not run("evaluate", tmp_path / "mine.csv", *options, "--out", tmp_path / "r.json")
@@ -101,6 +107,24 @@ def test_by_command(spawrious, predicted, tmp_path, capsys, monkeypatch):
     assert str(tmp_path) not in (tmp_path / "r.json").read_text()
     assert run("evaluate", tmp_path / "mine.csv", "--out", tmp_path / "r.json") == 2
     assert "Name the data with --benchmark" in capsys.readouterr().err
+
+
+def test_answers_to_data_of_ones_own(tmp_path, run, capsys):
+    """By hand: gulls are right at sea alone. Fault planted: the columns that were named not handed on."""
+    birds = [("gull", "sea")] * 60 + [("gull", "land")] * 30 + [("wren", "land")] * 60 + [("wren", "sea")] * 30
+    frame = pd.DataFrame(birds, columns=["bird", "place"])
+    frame.to_csv(tmp_path / "birds.csv", index=False)
+    data = oochub.load(tmp_path / "birds.csv", label="bird", context="place")
+    (split,) = data
+    pd.DataFrame(
+        {"example_id": data[split]["example_id"], "score": np.where(frame["place"] == "sea", 0.1, 0.9)}
+    ).to_csv(tmp_path / "mine.csv", index=False)
+    options = ["--benchmark", tmp_path / "birds.csv", "--label-column", "bird", "--context-column", "place"]
+    assert not run("evaluate", tmp_path / "mine.csv", *options, "--out", tmp_path / "r.json"), capsys.readouterr()
+    report = Report.load(tmp_path / "r.json")
+    assert (report["in_context/accuracy"], report["out_of_context/accuracy"]) == (1.0, 0.0)
+    assert run("evaluate", tmp_path / "mine.csv", *options[2:], "--out", tmp_path / "r.json") == 2
+    assert "--label-column is read with --benchmark only" in capsys.readouterr().err
 
 
 def test_a_probability_of_the_second_class_gives_the_numbers_of_scikit_learn(coco, tmp_path):

@@ -6,7 +6,19 @@ from typing import Annotated, Any
 import typer
 
 from oochub.artifacts import REPORT, REPORTS
-from oochub.commands._options import AsJson, DataDir, Options, done, out_console
+from oochub.commands._options import (
+    AsJson,
+    ConfigName,
+    ContextColumn,
+    DataDir,
+    GroupColumn,
+    ImageColumn,
+    LabelColumn,
+    Options,
+    Usual,
+    done,
+    out_console,
+)
 from oochub.errors import OochubError
 from oochub.files import check_writable
 
@@ -39,8 +51,15 @@ def evaluate(
         str, typer.Option(help="What an answer may be: all classes, or those present in its set.")
     ] = "all",
     benchmark: Annotated[
-        str | None, typer.Option(help="What a CSV, Parquet or NPZ file of answers is of: spawrious/o2o_hard.")
+        str | None,
+        typer.Option(help="What a CSV, Parquet or NPZ file of answers is of: spawrious/o2o_hard, or own data."),
     ] = None,
+    config: ConfigName = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    context_column: ContextColumn = None,
+    group_column: GroupColumn = None,
+    usual: Usual = None,
     data_dir: DataDir = None,
     option: Options = None,
     model_name: Annotated[str | None, typer.Option(help="Of such a file; default its stem.")] = None,
@@ -50,6 +69,7 @@ def evaluate(
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
     several = task is not None and (len(task) > 1 or "every" in task)
     check_writable(out, kind=REPORTS if several else REPORT)
+    from oochub.data.columns import parse_usual
     from oochub.evaluation.evaluate import evaluate as run
     from oochub.parameters import parse_options
     from oochub.report.report import Report
@@ -61,12 +81,16 @@ def evaluate(
             "--classes."
         )
 
+    columns = {"image": image_column, "label": label_column, "context": context_column, "group": group_column}
+    usual_contexts, options = parse_usual(usual or []) or None, parse_options(option or [])
+    loading = {"config": config, **columns, "usual": usual_contexts, "options": options}
     source: dict[str, Any] = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name}
-    source["options"] = parse_options(option or [])
     if task:
         from oochub.evaluation.task_reports import task_reports
 
-        written = task_reports(predictions, task, out, source=source, metrics=metric or None, match=match, seed=seed)
+        written = task_reports(
+            predictions, task, out, source=source | loading, metrics=metric or None, match=match, seed=seed
+        )
         if len(written) == 1 and not as_json:
             out_console.print(terminal(Report.load(*written.values())))
         done({"reports": len(written), "report": str(out)}, as_json)
@@ -81,6 +105,7 @@ def evaluate(
         probes=probe or [],
         classes=classes,  # type: ignore[arg-type]  # evaluate checks it
         seed=seed,
+        loading=loading,
         **source,
     )
     report.save(out)

@@ -52,7 +52,7 @@ def evaluate(
     seed: int = 0,
     benchmark: Any = None,
     data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
+    loading: Mapping[str, Any] | None = None,
     model_name: str | None = None,
 ) -> Report:
     """Scores predictions; the model is not needed.
@@ -75,9 +75,10 @@ def evaluate(
             sides (`report["matched_gap"]`, see `oochub.evaluation.matching`).
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Seed of the bootstrap.
-        benchmark: What answers of another program are of, "spawrious/o2o_hard", or the splits that `oochub.load` gave.
+        benchmark: What answers of another program are of: a source of `oochub.load`, such as "spawrious/o2o_hard", or
+            the splits that it gave.
         data_dir: The raw folder of that benchmark; None takes `$OOCHUB_DATA/<benchmark>`.
-        options: Options of that benchmark, as in `oochub.load`.
+        loading: What else `oochub.load` takes, such as {"label": "breed", "context": "place"} of your own data.
         model_name: What the report calls the model that gave such answers; None takes the file's stem.
 
     Returns:
@@ -108,8 +109,8 @@ def evaluate(
             made_detector(name)
     parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
     files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
-    loading = {"data_dir": data_dir, "options": options}
-    opened = opened_predictions(parts, benchmark=benchmark, model_name=model_name, **loading)
+    source = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name, **(loading or {})}
+    opened = opened_predictions(parts, **source)
     compared = chosen_pairs(opened, pairs) if detectors else []
     # With detectors sets stand beside each other; the classifier itself is scored on the first.
     first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]

@@ -96,7 +96,10 @@ def _kind(part: datasets.Dataset) -> Output:
     name = output_of_features(part.features)
     if name is None:
         truths = sorted({output_of(each).label_column for each in catalog.names("output")})
-        raise OochubError(f"These data have no truth to compare answers with: no column {' or '.join(truths)}.")
+        name = either('loading={"label": ...}', "--label-column")
+        raise OochubError(
+            f"These data have no truth to compare answers with: no column {' or '.join(truths)}. Name it with {name}."
+        )
     return output_of(name)
 
 

@@ -8,6 +8,7 @@ from oochub.errors import OochubError, either
 from oochub.prediction.predictions import Predictions
 
 _ANSWERS = (".csv", ".npz")
+_OPTIONS = {"options": "--option"} | {name: f"--{name}-column" for name in ("image", "label", "context", "group")}
 
 
 def opened_predictions(
@@ -38,9 +39,9 @@ def opened_predictions(
     if benchmark is None:
         given = {"model_name": model_name, **loading}
         if read := [name for name, value in given.items() if value]:
-            words = either(f"{read[0]}= is", f"--{read[0].replace('_', '-').removesuffix('s')} is")
+            words = either(f"{read[0]}=", _OPTIONS.get(read[0], f"--{read[0].replace('_', '-')}"))
             raise OochubError(
-                f"{words} read with {either('benchmark=', '--benchmark')} only. Name it, or leave it out."
+                f"{words} is read with {either('benchmark=', '--benchmark')} only. Name it, or leave it out."
             )
         if answers := [path for path in paths if path.suffix.lower() in _ANSWERS]:
             name = either("benchmark=", "--benchmark")
