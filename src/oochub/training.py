@@ -7,10 +7,8 @@ from typing import Any
 
 from oochub import catalog
 from oochub.artifacts import RUN
-from oochub.benchmark import Benchmark
-from oochub.build_record import BuildRecord
 from oochub.data.columns import Columns
-from oochub.data.load import declaration_of, is_benchmark, load_columns
+from oochub.data.load import declaration_for, declaration_of, is_benchmark, load_columns
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable
 from oochub.hub.check_source import check_source
@@ -87,7 +85,7 @@ def train(
     if model != TINY:
         check_source(model, kind="model", hint=f"Check the name, or take {TINY!r}, an untrained one.", also=[TINY])
     data = load_columns(source, columns or Columns(), config=config, data_dir=data_dir, options=options)
-    declared = declared or _known(next(iter(data.values())))
+    declared = declared or declaration_for(data)
     column = environments or (declared.environments if declared else "group")
     validation = declared.validation_split if declared else "validation"
     for split in ("train", validation):
@@ -148,12 +146,6 @@ def train(
 def _numbers(train: Any) -> list[str]:
     """Names of classes that are whole numbers: the numbers from 0 to the largest."""
     return [str(number) for number in range(max(train["label"][:], default=-1) + 1)]
-
-
-def _known(part: Any) -> Benchmark | None:
-    """The declaration of the benchmark that a repository holds; None of own data."""
-    record = BuildRecord.of(part.info.description)
-    return declaration_of(f"{record.benchmark}/{record.config}") if record and is_benchmark(record.benchmark) else None
 
 
 def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:

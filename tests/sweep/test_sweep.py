@@ -14,10 +14,13 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from own_data import picture_folder
 
 import oochub
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.cli import main
+from oochub.data.columns import Columns
+from oochub.data.own_repository import own_repository
 from oochub.errors import OochubError
 from oochub.sweep.measurement import measure
 from oochub.sweep.read_recipe import read_recipe
@@ -381,3 +384,23 @@ def test_leaving_environments_out_trains_without_them(tmp_path, spawrious):
         out = (predictions.split == "validation") & (predictions.column("environment") == row["left_out"])
         right = (predictions.prediction == predictions.label)[out]
         assert row["held_out/accuracy"] == pytest.approx(right.mean())
+
+
+def test_own_data_are_a_task(tmp_path, monkeypatch):
+    """A repository of `oochub build`, by both tracks: the headline of two classes is the AUC on easy and hard rows."""
+    for split in ("train", "validation", "test"):
+        picture_folder(tmp_path / "mine" / split)
+    monkeypatch.chdir(tmp_path)
+    own_repository("mine", "repository", columns=Columns(label="species", context="place"))
+    (tmp_path / "own.toml").write_text(
+        'about = "Own data."\ntasks = ["./repository"]\nmodel = "resnet-tiny"\nimage_size = 16\n'
+        '[arguments]\nnum_train_epochs = 1\n[methods.GDRO]\nobjective = "group_dro"\n'
+    )
+    for name, track in (("whole", ()), ("heads", ("--features",))):
+        monkeypatch.setattr(sys, "argv", ["oochub", "sweep", "own.toml", "--out", name, *track])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert not stopped.value.code
+        (row,) = pd.read_parquet(tmp_path / name / "runs.parquet").to_dict("records")
+        assert row["task"] == "./repository" and row["headline"] == "auc" and row["run"].startswith("repository-gdro")
+        assert row["in_context/auc.n"] == 5 and row["out_of_context/auc.n"] == 3

@@ -49,7 +49,7 @@ def sweep(
     overrides |= {} if head is None else {"head": head}
     plan = read_recipe(recipe, variant=variant, overrides=overrides)
     options = parse_options(option or [])
-    for benchmark in {task.partition("/")[0] for task in plan.tasks} - set(plan.missing_benchmarks):
+    for benchmark in plan.benchmarks:
         check_options(benchmark, options)
     plan = replace(plan, options={**plan.options, **options})
     if dry_run:

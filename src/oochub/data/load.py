@@ -190,6 +190,16 @@ def declaration_of(name: str) -> Benchmark:
     return declared.of(config)
 
 
+def declaration_for(data: Mapping[str, Any]) -> Benchmark | None:
+    """What holds for the benchmark whose build record loaded data carry; None of own data.
+
+    Args:
+        data: The splits, as `load` gives them.
+    """
+    record = BuildRecord.of(next(iter(data.values())).info.description)
+    return declaration_of(f"{record.benchmark}/{record.config}") if record and is_benchmark(record.benchmark) else None
+
+
 def config_class(benchmark: str) -> Any:
     """The class of a benchmark's configurations: its fields are the builder's options, its docstring says what they do.
 

@@ -16,8 +16,10 @@ from torch import Tensor
 
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
-from oochub.data.load import declaration_of, load, split_name
+from oochub.data.load import declaration_for, load
+from oochub.data.open_source import source_name
 from oochub.errors import OochubError
+from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import written_whole
 from oochub.prediction.metadata import Metadata, PredictedBy, Training
@@ -119,14 +121,14 @@ def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     if not run.arguments.get("normalize", True):
         processor = copy.deepcopy(processor)
         processor.do_normalize = False
-    benchmark = split_name(run.task)[0]
+    declared = declaration_for(data)
     look = json.dumps([run.model, run.pretrained, json.loads(processor.to_json_string())], sort_keys=True)
-    name = f"{benchmark}-{Path(run.model).name}-{hashlib.sha256(look.encode()).hexdigest()[:8]}"
+    rows = declared.name if declared else source_name(run.task)
+    name = f"{rows}-{Path(run.model).name}-{hashlib.sha256(look.encode()).hexdigest()[:8]}"
     cache = FeatureCache(folder / "features" / name)
-    declared = declaration_of(run.task)
-    environments = run.environments or declared.environments
+    environments = run.environments or (declared.environments if declared else "group")
     features = cache.features(network, processor, data)
-    return _Prepared(data, features, processor, environments, declared.validation_split)
+    return _Prepared(data, features, processor, environments, declared.validation_split if declared else "validation")
 
 
 def _fitted(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHead]:
@@ -145,7 +147,7 @@ def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> Run
     if head.error:
         return RunResult.failure(head.error)
     predictions = _predictions(prepared, run, head)
-    primary = declaration_of(run.task).primary_metric
+    primary = declaration(predictions).primary_metric
     layers = {
         f"{i}.{part}": values for i, layer in enumerate(head.layers) for part, values in zip(_PARTS, layer, strict=True)
     }
@@ -175,14 +177,13 @@ def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions
         )
     table = pa.concat_tables(tables)
     record = BuildRecord.of(prepared.data["train"].info.description)
-    benchmark, config = split_name(run.task)
     widths = [len(bias) for _, bias in head.layers[:-1]]
     kind = f"an MLP head ({widths[0]} hidden)" if widths else "a linear head"
     return Predictions(
         table,
         Metadata(
-            benchmark=benchmark,
-            config=record.config if record else config,
+            benchmark=record.benchmark if record else None,
+            config=record.config if record else source_name(run.task),
             version=record.version if record else "0.0.0",
             notes=(*(record.notes if record else ()), f"{kind} on fixed features of {Path(run.model).name}"),
             facts=record.facts if record else BuildFacts(),

@@ -10,19 +10,24 @@ from oochub.benchmark import data_folder
 from oochub.data.load import declaration_of, load
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
+from oochub.hub.check_source import check_source
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
 from oochub.sweep.runs import Run, RunResult
+from oochub.sweep.sweep_recipe import is_place
 
 
 def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
-    """Checks that the raw files of each benchmark are there, before the first run.
+    """Checks that the raw files of each benchmark are there, and own data, before the first run.
 
     Raises:
         OochubError: A folder is missing or lacks files.
     """
     for task in tasks:
-        data_folder(declaration_of(task), data_dir)
+        if is_place(task):
+            check_source(task, kind="dataset", hint="Correct the tasks of the recipe.")
+        else:
+            data_folder(declaration_of(task), data_dir)
 
 
 def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult:

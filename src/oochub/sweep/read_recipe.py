@@ -46,6 +46,7 @@ _LARGEST_SIZE = 100_000  # pixels a side, or numbers of a layer
 _LARGEST_SEED = 2**32 - 1  # that numpy and torch take
 _HEADS = ("linear", "mlp")
 _TASK = re.compile(r"\w[\w-]*(/(?!\.)[\w.*?\[\]-]+)?")  # its config may hold * and ?; it becomes a part of a path
+_PLACE = re.compile(r"\.(/(?!\.)[\w.-]+)+")  # of own data, below the working directory
 _TUNING_KEYS: Mapping[str, type] = {"shared": str, "seeds": list, "carry": dict}
 
 
@@ -168,8 +169,9 @@ def _tasks(patterns: list[str]) -> tuple[str, ...]:
     """The tasks, with `*` in the name of a config standing for all that match."""
     tasks: list[str] = []
     for pattern in patterns:
-        if not isinstance(pattern, str) or not _TASK.fullmatch(pattern):
-            raise OochubError(f"A task of a recipe is written benchmark/config, got {pattern!r}.")
+        if not isinstance(pattern, str) or not (_TASK.fullmatch(pattern) or _PLACE.fullmatch(pattern)):
+            hint = "Own data below the working directory are written ./folder."
+            raise OochubError(f"A task of a recipe is written benchmark/config, got {pattern!r}. {hint}")
         benchmark, _, config = pattern.partition("/")
         if benchmark not in catalog.names("benchmark"):
             tasks.append(pattern)
@@ -232,7 +234,7 @@ def _check(recipe: SweepRecipe) -> None:
             "select = 'leave_one_environment_out' and leave_out, the list of the environments to leave out, go "
             f"together; got select = {recipe.select!r} and leave_out = {list(recipe.leave_out)}."
         )
-    for benchmark in {task.partition("/")[0] for task in recipe.tasks} - set(recipe.missing_benchmarks):
+    for benchmark in recipe.benchmarks:
         check_options(benchmark, recipe.options)
     titles = {method.title: dict for method in recipe.methods}
     for task, table in {"": {}, **recipe.per_task}.items():

@@ -5,12 +5,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from oochub.errors import OochubError, unknown_name
 from oochub.schema import optional
 from oochub.sweep.methods import ARGUMENTS, Method
-from oochub.sweep.sweep_recipe import SweepRecipe, Tuning
+from oochub.sweep.sweep_recipe import SweepRecipe, Tuning, is_place
 
 _MODEL = ("model", "pretrained", "image_size", "environments")
 _TRAINED = ("task", "objective", "hyperparameters", "arguments", *_MODEL, "options", "left_out")
@@ -21,7 +22,7 @@ class Run:
     """One training of a sweep.
 
     Attributes:
-        task: benchmark/config.
+        task: benchmark/config, or the place of own data.
         method: Title of the method.
         objective: Its name in the catalog.
         seed: Of the weights that are not loaded, the order of rows and the augmentation.
@@ -74,7 +75,8 @@ class Run:
         """
         trained = {name: getattr(self, name) for name in _TRAINED}
         digest = hashlib.sha256(json.dumps(trained, sort_keys=True).encode()).hexdigest()[:8]
-        parts = [self.task, self.method, words(self.setting), self.left_out and f"without-{self.left_out}"]
+        task = Path(self.task).name if is_place(self.task) else self.task
+        parts = [task, self.method, words(self.setting), self.left_out and f"without-{self.left_out}"]
         readable = "-".join(re.sub(r"[^a-z0-9_.=]+", "-", str(part).lower()).strip("-") for part in parts if part)
         return f"{readable[:120]}-seed{self.seed}-{digest}"
 

@@ -74,12 +74,27 @@ class SweepRecipe:
     def missing_benchmarks(self) -> list[str]:
         """Benchmarks of the tasks that this version does not have: the recipe can be listed, and not be run."""
         known = catalog.names("benchmark")
-        return sorted({name for task in self.tasks if (name := task.partition("/")[0]) not in known})
+        named = (task.partition("/")[0] for task in self.tasks if not is_place(task))
+        return sorted({name for name in named if name not in known})
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Benchmarks of the tasks that this version has."""
+        return sorted({name for task in self.tasks if (name := task.partition("/")[0]) in catalog.names("benchmark")})
 
     @property
     def hidden(self) -> int:
         """Width of the hidden layer of the heads on features; 0 for linear ones."""
         return self.hidden_size if self.head == "mlp" else 0
+
+
+def is_place(task: str) -> bool:
+    """Whether a task of a recipe is own data, by their place, and not benchmark/config.
+
+    >>> is_place("./birds"), is_place("nooch/ce_car")
+    (True, False)
+    """
+    return task.startswith("./")
 
 
 def features_track(hidden: int) -> str:
