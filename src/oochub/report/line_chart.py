@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
+from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.report import numbers, svg, wording
 from oochub.report.model_line import ModelLine
@@ -31,6 +32,11 @@ class Axis:
         room = 0.08 * (max(places) - min(places)) or 0.1
         self._line, self._low, self._high = line, min(places) - room, max(places) + room
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends, as `ModelLine.place` gives them."""
+        return self._low, self._high
+
     def at(self, value: float) -> float:
         """The place of a value, 0 at the low end and 1 at the high end."""
         return (float(self._line.place(value)) - self._low) / (self._high - self._low)
@@ -53,8 +59,6 @@ class Axis:
         return [self._line_back(place) for place in np.linspace(self._low, self._high, _STEPS)]
 
     def _line_back(self, place: float) -> float:
-        from scipy import special
-
         return float(special.ndtr(place)) if self._line.is_probit else float(place)
 
 

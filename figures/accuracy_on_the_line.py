@@ -1,0 +1,122 @@
+"""Many models in context against out of it, with the line through them: what lies above it is robust beyond it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oochub.errors import OochubError, unknown_name
+from oochub.figures._labels import label_points
+from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
+from oochub.report import numbers, theme, wording
+from oochub.report.line_chart import line_axes
+from oochub.report.model_line import ModelLine, model_lines
+from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_NAMED = 5
+
+
+def accuracy_on_the_line(
+    reports: Sequence[Report], *, metric: str | None = None, config: str | None = None, ax: "Axes | None" = None
+) -> "Axes":
+    """Draws a point a model with 95% intervals both ways, the dotted line of no gap, and from five models on the line.
+
+    Shares stand on probit axes. The line is least squares through all models, with its 95% band; the five models
+    farthest above it are named as far as there is room. How far each lies above, its effective robustness, is the
+    table that `--plot` prints; see `oochub.report.model_line`.
+
+    Args:
+        reports: A report a model, of one config of a benchmark or of several.
+        metric: Its name; None takes the benchmark's primary metric.
+        config: Which config, "ce_car" or "nooch/ce_car"; needed where the reports are of several.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: the metric in context to the right, out of context upward; of shares in probits, labeled times 100.
+
+    Raises:
+        OochubError: matplotlib is missing, no reports, reports of several configs and none or another named, or a
+            metric that no report has on both sides.
+
+    Source: Taori et al. 2020, Fig. 1; Miller et al. 2021, Fig. 1.
+
+    >>> import numpy as np, oochub
+    >>> label, challenge = np.arange(40) % 2, ["easy"] * 20 + ["hard_positive", "hard_negative"] * 10
+    >>> def made(name, wrong):
+    ...     score = np.where(np.arange(40) < wrong, -1.0, 1.0) * (2 * label - 1)
+    ...     return oochub.evaluate(oochub.Predictions.from_arrays(
+    ...         logits=np.stack([0 * score, score], 1), label=label, challenge=challenge, model=name))
+    >>> ax = accuracy_on_the_line([made("a", 2), made("b", 5)], metric="accuracy")
+    >>> [tick.get_text() for tick in ax.get_xticklabels()]
+    ['50', '60', '70', '80', '90', '95', '98']
+    """
+    line = _chosen(reports, metric, config)
+    x, y = line_axes(line)
+    ax = axes(ax, 5.4, 5.2)
+    across = np.array(x.across())
+    ax.plot(*(line.place(across),) * 2, color=INK2, linewidth=1, linestyle=":", zorder=1)
+    if line.fit is not None:
+        middle, low, high = (line.place(end) for end in line.at(across))
+        ax.plot(line.place(across), middle, color=INK, linewidth=1.5, zorder=2)
+        ax.fill_between(line.place(across), low, high, color=OUT, alpha=0.15, linewidth=0, zorder=1)
+    points = []
+    for point in line.points:
+        here = [float(line.place(line.shown(each))) for each in (point.inside, point.outside)]
+        for estimate, draw, at in ((point.inside, ax.hlines, here[1]), (point.outside, ax.vlines, here[0])):
+            if numbers.has_interval(estimate):
+                ends = [float(line.place(line.shown(estimate, end))) for end in (estimate.low, estimate.high)]
+                draw(at, ends[0], ends[1], color=OUT, linewidth=1, alpha=0.5, zorder=2)
+        points.append(here)
+    ax.plot(*np.transpose(points), theme.MARKERS["out"], color=OUT, markersize=5, zorder=3)
+    scale = numbers.SCALES.get(line.described.unit, 1)
+    for axis, which in ((x, ax.xaxis), (y, ax.yaxis)):
+        which.set_ticks(
+            [float(line.place(tick)) for tick in axis.ticks], [f"{scale * tick:.4g}" for tick in axis.ticks]
+        )
+    ax.set_xlim(*x.ends)
+    ax.set_ylim(*y.ends)
+    described = line.described
+    words = (wording.name(described.title, 40), numbers.unit_of(line.metric, described.unit))
+    title = " ".join(filter(None, (*words, numbers.arrow(described.direction))))
+    ax.set_xlabel(f"{title}, {line.titles[0]}")
+    ax.set_ylabel(f"{title}, {line.titles[1]}")
+    ax.set_title(f"{wording.name(line.benchmark)}/{wording.name(line.config)}: {line.sentence}", loc="left", color=INK,
+                 fontsize="medium", wrap=True)  # fmt: skip
+    ax.grid(color=GRID)
+    bare(ax)
+    above = sorted(range(len(points)), key=lambda k: -line.points[k].robustness if line.fit else 0.0)
+    label_points(ax, np.array(points)[above], [line.points[k].model for k in above[:_NAMED]])
+    return ax
+
+
+def _table(
+    reports: Sequence[Report], *, metric: str | None = None, config: str | None = None, **_: Any
+) -> "pd.DataFrame":
+    """The points with their intervals, and how far each lies above the line, as `--plot` prints them."""
+    import pandas as pd
+
+    rows = []
+    for point in _chosen(reports, metric, config).points:
+        row: dict[str, Any] = {"model": point.model}
+        for name in ("inside", "outside", "robustness"):
+            estimate = getattr(point, name)
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _chosen(reports: Sequence[Report], metric: str | None, config: str | None) -> ModelLine:
+    lines = {f"{line.benchmark}/{line.config}": line for line in model_lines(list(reports), metric=metric)}
+    if config is None and len(lines) > 1:
+        raise OochubError(f"These reports are of {', '.join(lines)}. Name one: config={next(iter(lines))!r}.")
+    fitting = [name for name in lines if config in (None, name, name.partition("/")[2])]
+    if not fitting:
+        known = lines if "/" in str(config) else [line.config for line in lines.values()]
+        raise unknown_name("config in these reports", str(config), known)
+    if not lines[fitting[0]].points:
+        raise OochubError(f"No report of {fitting[0]} has the metric both in and out of context.")
+    return lines[fitting[0]]

@@ -1,0 +1,146 @@
+"""The pages of two predictions and of many reports: their policy, structure, words and what hostile names do."""
+
+import base64
+import hashlib
+import io
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from parsed_page import ParsedPage
+from PIL import Image
+from test_model_line import made, models
+
+import oochub
+from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.report.comparison import comparison
+
+ATTACK = "</style><script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>\"' onload='x' {{ 7*7 }}"
+
+
+def jpeg():
+    stream = io.BytesIO()
+    Image.new("RGB", (32, 24), (200, 30, 60)).save(stream, "JPEG")
+    return stream.getvalue()
+
+
+def pair(classes=2, n=240, name="m", names=None, challenge=True, **columns):
+    rng = np.random.default_rng(classes)
+    label = rng.integers(classes, size=n)
+    more = {"challenge": np.where(np.arange(n) % 3, "easy", "hard_positive")} if challenge else {}
+    parts = []
+    for k in range(2):
+        logits = rng.normal(size=(n, classes))
+        logits[np.arange(n), label] += 1.0 + k
+        part = oochub.Predictions.from_arrays(
+            logits=logits, label=label, model=f"{name}{k}", class_names=names, **more, **columns
+        )
+        parts.append(part)
+    return paired_comparison(*parts)
+
+
+@pytest.fixture(
+    scope="module",
+    params=["pair", "pair with pictures", "1,000 classes", "no sides", "groups", "hostile", "1 model", "30 models"],
+)
+def page(request):
+    if request.param.endswith("models") or request.param == "1 model":
+        count = int(request.param.split()[0])
+        given = [made(f"model {k}", 0.9 + 0.09 * np.sin(k), 0.6 + 0.3 * np.sin(k + 1)) for k in range(count)]
+        return comparison(given).to_html()
+    more = {
+        "pair with pictures": {"thumbnail": [jpeg()] * 240},
+        "1,000 classes": {"classes": 1000},
+        "no sides": {"challenge": False},
+        "groups": {
+            "challenge": False,
+            "group": [f"a rather long name of a group, number {k % 30}" for k in range(240)],
+        },
+        "hostile": {"name": ATTACK, "names": [ATTACK, "b" * 300], "group": [ATTACK] * 240},
+    }
+    return pair(**more.get(request.param, {})).to_html()
+
+
+def test_the_page_is_whole_and_loads_nothing(page):
+    """Planted faults: a style attribute on a mark; `| safe` behind a group's title; a table without caption."""
+    parsed = ParsedPage(page)
+    assert not parsed.unbalanced and not parsed.open
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.S)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    assert policy in page.replace("&#39;", "'") and len(style) <= 14_000
+    names = {name for _, attrs in parsed.tags for name in attrs}
+    assert "style" not in names and not [name for name in names if name.startswith("on")]
+    assert not {tag for tag, _ in parsed.tags} & {
+        "script",
+        "link",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+        "a",
+    } - {"a"}
+    assert all(source.startswith("data:image/jpeg;base64,") for source in parsed.attributes("src"))
+    ids, links = parsed.attributes("id"), parsed.attributes("href")
+    assert len(ids) == len(set(ids)) and all(link[1:] in ids for link in links if link.startswith("#"))
+    assert parsed.headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(parsed.headings, parsed.headings[1:], strict=False))
+    tags = [tag for tag, _ in parsed.tags]
+    assert tags.count("table") == tags.count("caption") > 0
+    assert all("scope" in attrs for tag, attrs in parsed.tags if tag == "th")
+    assert all("alt" in attrs for tag, attrs in parsed.tags if tag == "img")
+    assert not re.search(r"\b(nan|inf|None)\b", parsed.words) and len(page) < 300_000
+
+
+def test_numbers_of_a_pair_stand_on_its_page():
+    report = pair()
+    words = ParsedPage(report.to_html()).words
+    for part in report.slices:
+        for metric, number in part.numbers.items():
+            scale, form = (1, "{:.3f}") if metric == "nll" else (100, "{:.1f}")
+            for estimate in (number.first, number.second):
+                if not np.isnan(estimate):
+                    assert " to ".join(form.format(scale * end) for end in (estimate.low, estimate.high)) in words
+    assert report.to_html() == report.to_html()  # the same bytes
+
+
+def test_flips_are_pictures_where_there_are_some():
+    """Planted fault: the pictures of the flips in the other gallery."""
+    shown = pair(thumbnail=[jpeg()] * 240)
+    assert len(shown.flips) == 12 and shown.to_html().count("<img") == 12
+    html = shown.to_html(images=False)
+    assert "<img" not in html and "Pictures are left out" in html
+    assert all(flip.mistake.example_id in html for flip in shown.flips)
+    words = ParsedPage(shown.to_html()).words
+    first, second = (words.index(f"Right in {letter} alone") for letter in "BA")
+    for flip in shown.flips:
+        part = words[first:second] if flip.right == "second" else words[second:]
+        assert f"{100 * flip.probability:.1f}%" in part
+
+
+def test_without_rows_out_of_context_the_page_says_so():
+    report = pair(challenge=False)
+    words = ParsedPage(report.to_html()).words
+    assert "Neither model has a gap: the predictions lack rows" in words and "on all of test" in words
+
+
+def test_a_model_against_itself_has_a_page():
+    predictions = oochub.Predictions.from_arrays(logits=np.eye(2)[np.arange(60) % 2], label=np.arange(60) // 2 % 2)
+    report = paired_comparison(predictions, predictions)
+    assert "No clear difference between A and B" in ParsedPage(report.to_html()).words and not report.flips
+    assert "no example flips" in report.to_markdown()
+
+
+def test_many_models_are_on_the_page_of_their_reports():
+    given = [*models(), made("model 1", 0.8, 0.9, config="ce_cow")]
+    words = ParsedPage(comparison(given).to_html()).words
+    assert "6 models on 2 data sets" in words and "A line through 6 models." in words
+    assert "−14.0−17.0 to −11.0n 800" in words and "–" in words
+
+
+def test_reports_without_sides_are_a_page_without_charts():
+    bare = [replace(each, slices=tuple(p for p in each.slices if p.role == "all")) for each in models()]
+    html = comparison(bare, slice="all").to_html()
+    assert 'id="line"' not in html and 'id="gaps"' in html
