@@ -122,11 +122,10 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
     ]
     clear = [part.numbers[metric].is_clear for part in having]
     if not is_groups and metric == report.benchmark.primary_metric and not numbers.is_undefined(report.gap.first):
-        sides = (wording.side_title(report.benchmark, side) for side in ("out", "in"))
-        rows.append((f"Gap, {' minus '.join(sides)}", *_cells(report.gap, unit, signed=True), "", "", ""))
+        rows.append(("Gap between the sides", *_cells(report.gap, unit, signed=True), "", ""))
         clear.append(False)
     has_flips = any(part.only_first is not None for part in having)
-    heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "only A right", "only B right")
+    heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "right alone\nA · B")
     where = "each group" if is_groups else "each slice"
     first, second = paired_words.names(report)
     return TextTable(
@@ -154,10 +153,10 @@ def cell(estimate: Estimate, unit: str, *, signed: bool = False) -> str:
     return f"{value}\n{interval or wording.name(estimate.reason or 'no interval')}"
 
 
-def _counts(part: ComparedRows) -> tuple[str, str, str]:
+def _counts(part: ComparedRows) -> tuple[str, str]:
     if part.only_first is None or part.only_second is None:
-        return numbers.count(part.n), "", ""
-    return numbers.count(part.n), numbers.count(part.only_first), numbers.count(part.only_second)
+        return numbers.count(part.n), ""
+    return numbers.count(part.n), f"{numbers.count(part.only_first)} · {numbers.count(part.only_second)}"
 
 
 def _records(report: "PairedReport") -> Iterator[dict[str, Any]]:

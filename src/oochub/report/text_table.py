@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_"}
 _LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00d7": r"$\times$", "\u2212": "$-$", "\u2013": "--"}
-_LATEX |= {"\u202f": r"\,", "…": r"\ldots{}", "±": r"$\pm$"}
+_LATEX |= {"\u202f": r"\,", "…": r"\ldots{}", "±": r"$\pm$", "·": r"$\cdot$"}
 _MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|#"} | {"<": "&lt;", ">": "&gt;", "\n": " "}
 
 
