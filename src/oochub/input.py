@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 Fetch = Callable[[list[int]], "dict[str, torch.Tensor] | OochubError"]
 """Rows by their numbers, as a batch that travels to the device, or what is wrong with one of them."""
 
-CHANGES = ("augment", "image_size", "odin", "zoom")
+CHANGES = ("augment", "image_size", "odin", "skip_broken", "zoom")
 """The settings that change what a model sees; pictures know all of them."""
+
+
+class BrokenRow(NamedTuple):
+    """A row that cannot be read: its example_id, else its number, and what is wrong with it."""
+
+    example: str
+    fault: str
 
 
 class InputBatch(NamedTuple):
@@ -25,11 +32,13 @@ class InputBatch(NamedTuple):
         inputs: What the model is called with, each (b, ...), on its device.
         columns: The other columns of the rows, by name.
         zoomed: What it is called with to see the rows zoomed; None unless asked for.
+        rows: Their numbers in the split; None for those that follow the last ones.
     """
 
     inputs: Mapping[str, "torch.Tensor"]
     columns: Mapping[str, Sequence[Any]]
     zoomed: Mapping[str, "torch.Tensor"] | None = None
+    rows: Sequence[int] | None = None
 
 
 class Input(ABC):
@@ -118,7 +127,13 @@ class Input(ABC):
 
     @abstractmethod
     def batches(
-        self, part: Any, *, batch_size: int, device: "torch.device", zoom: float | None = None
+        self,
+        part: Any,
+        *,
+        batch_size: int,
+        device: "torch.device",
+        zoom: float | None = None,
+        broken: list[BrokenRow] | None = None,
     ) -> Iterator[InputBatch]:
         """The rows of a Dataset or IterableDataset in order.
 
@@ -127,6 +142,7 @@ class Input(ABC):
             batch_size: Rows of a batch; the last may have fewer.
             device: Where the inputs go.
             zoom: Also the inputs zoomed by this factor; None for none.
+            broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
 
         Raises:
             OochubError: A row that cannot be read; its split and example are named.
@@ -163,9 +179,9 @@ class Input(ABC):
         """What predictions say of how their rows were read."""
         return {"processor": type(self.processor).__name__}
 
-    def thumbnail(self, part: Any, row: int) -> bytes | None:
-        """A small JPEG of a row of a `datasets.Dataset`, for a report; None where there is nothing to look at."""
-        return None
+    def thumbnails(self, part: Any, rows: Sequence[int]) -> list[bytes | None]:
+        """Small JPEGs of rows of a `datasets.Dataset`, for a report; None where there is nothing to look at."""
+        return [None] * len(rows)
 
 
 def kinds_of(dataset: Any) -> list[type[Input]]:

@@ -86,6 +86,7 @@ Dtype = Annotated[
     typer.Option(help="What the network computes in; auto is float32."),
 ]
 Limit = Annotated[int | None, typer.Option(help="At most so many rows of each split, at random: a quick look.", min=1)]
+SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out and count pictures that cannot be read.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 

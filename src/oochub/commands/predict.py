@@ -19,6 +19,7 @@ from oochub.commands._options import (
     Limit,
     Options,
     Preprocessing,
+    SkipBroken,
     Source,
     Usual,
     columns_of,
@@ -51,6 +52,7 @@ def predict(
     device: Device = "auto",
     dtype: Dtype = "auto",
     limit: Limit = None,
+    skip_broken: SkipBroken = False,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
@@ -91,6 +93,7 @@ def predict(
         device=device,
         dtype=dtype,
         limit=limit,
+        skip_broken=skip_broken,
         out=out,
         cache=cache,
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from oochub.errors import OochubError
-from oochub.input import Fetch, Input, InputBatch
+from oochub.input import BrokenRow, Fetch, Input, InputBatch
 from oochub.models.array_processor import ArrayProcessor, array_values
 from oochub.schema import to_json
 
@@ -95,7 +95,13 @@ class Arrays(Input):
         return {self.processor.argument: self._normalized(batch["array"])}
 
     def batches(
-        self, part: Any, *, batch_size: int, device: "torch.device", zoom: float | None = None
+        self,
+        part: Any,
+        *,
+        batch_size: int,
+        device: "torch.device",
+        zoom: float | None = None,
+        broken: list[BrokenRow] | None = None,
     ) -> Iterator[InputBatch]:
         """See `Input.batches`."""
         if self.column not in (part.column_names or ()):

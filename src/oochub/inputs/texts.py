@@ -10,7 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.input import Fetch, Input, InputBatch
+from oochub.input import BrokenRow, Fetch, Input, InputBatch
 
 if TYPE_CHECKING:
     import torch
@@ -92,7 +92,13 @@ class Texts(Input):
         return {name: batch[name] for name in ("input_ids", "attention_mask")}
 
     def batches(
-        self, part: Any, *, batch_size: int, device: "torch.device", zoom: float | None = None
+        self,
+        part: Any,
+        *,
+        batch_size: int,
+        device: "torch.device",
+        zoom: float | None = None,
+        broken: list[BrokenRow] | None = None,
     ) -> Iterator[InputBatch]:
         """See `Input.batches`; the texts stay among the columns."""
         for columns in part.with_format(None).iter(batch_size):

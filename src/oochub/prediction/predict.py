@@ -1,6 +1,6 @@
 """Runs a model over the splits of a data set, once; everything after works on the file it leaves."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import torch
 from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable
+from oochub.input import BrokenRow
 from oochub.inputs.pictures.zoom import check_zoom
 from oochub.models.cache_key import cache_key
 from oochub.models.chosen_device import chosen_device
@@ -34,6 +35,7 @@ from oochub.provenance import provenance
 
 _PREPROCESSING = ("auto", "fused", "processor")
 _FEW = 8  # rows to look at a network with
+_NAMED = 5  # of the rows that are left out
 
 
 def predict(
@@ -55,6 +57,7 @@ def predict(
     device: str | torch.device = "auto",
     dtype: str = "auto",
     limit: int | None = None,
+    skip_broken: bool = False,
     cache: bool = True,
     **settings: Any,
 ) -> Predictions:
@@ -90,6 +93,8 @@ def predict(
             logits are stored in float32. The provenance says how far the first rows move from float32.
         limit: At most so many rows of each split, drawn at random by a fixed seed, of a stream the first: a quick look,
             and every report of it says so.
+        skip_broken: Leave out the rows whose picture cannot be read or is refused for safety, and count them in the
+            notes; else the first is an error.
         cache: Keep the predictions of a folder or Hub id, and take those of before where model, data, settings and
             versions are the same: no model runs, and `provenance["when"]["cached"]` says when it did. A model object
             and a stream always run. See docs/cache.md.
@@ -123,7 +128,9 @@ def predict(
     some = next(iter(parts.values()))
     source = ModelSource(model)
     processor = image_processor if processor is None else processor
-    inputs = source.inputs(some, processor=processor, preprocessing=preprocessing, odin=odin, zoom=zoom)
+    inputs = source.inputs(
+        some, processor=processor, preprocessing=preprocessing, odin=odin, zoom=zoom, skip_broken=skip_broken or None
+    )
     chosen = mode_of(source, mode, settings)
     size = batch_size or (128 if device.type == "cuda" else 32)
     every = dataset if isinstance(dataset, Mapping) else parts
@@ -136,6 +143,7 @@ def predict(
             "device": device.type,
             "dtype": str(DTYPES[dtype]),
             "limit": limit,
+            "skip_broken": skip_broken,
             "splits": list(parts),
             **settings,
         },
@@ -154,7 +162,10 @@ def predict(
         options = either("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
     read = partial(inputs.batches, batch_size=size, device=device, zoom=factor)
-    few = next(read(_few(some))).inputs if features or DTYPES[dtype] != torch.float32 else {}
+    few: Mapping[str, torch.Tensor] = {}
+    if features or DTYPES[dtype] != torch.float32:
+        first = next(read(_few(some), broken=[] if skip_broken else None), None)
+        few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
     head = opened.head(few) if features else None
     network, computed = opened.network, {"dtype": "float32"}
     if DTYPES[dtype] != torch.float32:
@@ -162,9 +173,12 @@ def predict(
         computed = {"dtype": dtype, "dtype_check": dtype_check(dtype, network, opened.network, few, opened.kind)}
     perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=inputs.std)
     extraction = Extraction(network, head=head, perturbation=perturbation)
-    table = pa.concat_tables(
-        [extracted_table(name, part, read, extraction, opened, unit=inputs.unit) for name, part in parts.items()]
-    )
+    extracted = {
+        name: extracted_table(name, part, read, extraction, opened, unit=inputs.unit, skip_broken=skip_broken)
+        for name, part in parts.items()
+    }
+    table = pa.concat_tables([each.table for each in extracted.values()])
+    unread = [_unread(name, each.broken, inputs.unit) for name, each in extracted.items() if each.broken]
     keyed = {} if key is None else {"key": key}
     metadata = data_metadata(
         table,
@@ -172,7 +186,7 @@ def predict(
         opened.kind,
         class_names=opened.class_names,
         model=opened.about,
-        notes=(*opened.notes, *sample.notes, *remarks),
+        notes=(*opened.notes, *sample.notes, *remarks, *unread),
         training=opened.training,
         provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **keyed, **opened.details),
         odin=None if perturbation is None else perturbation.settings,
@@ -183,7 +197,7 @@ def predict(
         stored = StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
     predictions = Predictions(table, metadata, stored_head=stored)
     if images:
-        pictures = thumbnails(predictions, parts, inputs)
+        pictures = thumbnails(predictions, parts, {name: each.rows for name, each in extracted.items()}, inputs)
         predictions = predictions.with_table(table.append_column("thumbnail", pictures))
     if out is not None:
         predictions.save(out)
@@ -194,6 +208,13 @@ def predict(
 def _check_count(name: str, value: Any, hint: str) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise OochubError(f"{name} must be a whole number, 1 or larger, got {value!r}. {hint}")
+
+
+def _unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
+    several = "" if len(broken) == 1 else "s"
+    names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
+    verbs = "was refused as unsafe, and is" if len(broken) == 1 else "were refused as unsafe, and are"
+    return f"{len(broken)} {unit}{several} of {split} could not be read or {verbs} left out: {names}"
 
 
 def _few(part: Any) -> Any:

@@ -3,7 +3,7 @@
 import copy
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.input import CHANGES, Fetch, Input, InputBatch
+from oochub.input import CHANGES, BrokenRow, Fetch, Input, InputBatch
+from oochub.inputs.pictures.decoded_batches import decoded_batches
 from oochub.inputs.pictures.fused_check import FusedCheck, fused_check
 from oochub.inputs.pictures.image_processor import check_image_processor, image_processor
-from oochub.inputs.pictures.picture_batches import PictureRows, batches, picture_bytes, uint8_cache
+from oochub.inputs.pictures.picture_batches import PictureRows, batches, picture_bytes, uint8_cache, undecoded
 from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
 from oochub.inputs.pictures.zoom import BesideZoomed, zoomed
 
@@ -116,17 +117,23 @@ class Pictures(Input):
         return {"pixel_values": self._normalize(augmentation(batch["pixels"], augment, generator=generator))}
 
     def batches(
-        self, part: Any, *, batch_size: int, device: "torch.device", zoom: float | None = None
+        self,
+        part: Any,
+        *,
+        batch_size: int,
+        device: "torch.device",
+        zoom: float | None = None,
+        broken: list[BrokenRow] | None = None,
     ) -> Iterator[InputBatch]:
         """See `Input.batches`; decoded in worker processes, a stream in this one."""
         if self._fused is None:
-            yield from self._by_processor(part, batch_size, device, zoom)
+            yield from self._by_processor(part, batch_size, device, zoom, broken)
             return
         fused, both = self._fused, None if zoom is None else BesideZoomed(self._fused, zoom)
-        for batch in batches(part, both or fused, batch_size=batch_size):
+        for batch in batches(part, both or fused, batch_size=batch_size, broken=broken):
             kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
             plain, *large = ({"pixel_values": normalize(pixels.to(device), fused)} for pixels in kinds)
-            yield InputBatch(plain, batch.columns, large[0] if large else None)
+            yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
 
     def settle(self, part: Any, network: Any, *, batch_size: int, device: "torch.device") -> bool:
         """See `Input.settle`: the fused path where it is as good as the processor, else that."""
@@ -169,16 +176,10 @@ class Pictures(Input):
         check = {} if self._check is None else {"preprocessing_check": str(self._check)}
         return {**way, **check, **super().provenance()}
 
-    def thumbnail(self, part: Any, row: int) -> bytes | None:
-        """See `Input.thumbnail`: at most 224 pixels wide and high."""
-        from datasets import Image as ImageFeature
-
-        stored = part.cast_column("image", ImageFeature(decode=False))[row]["image"]
-        picture = decode(picture_bytes(stored, f"row {row}"), f"row {row}")
-        picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
-        file = io.BytesIO()
-        picture.save(file, "JPEG", quality=80)  # a new file: what the original carried besides pixels stays behind
-        return file.getvalue()
+    def thumbnails(self, part: Any, rows: Sequence[int]) -> list[bytes | None]:
+        """See `Input.thumbnails`: at most 224 pixels wide and high."""
+        pictures = undecoded(part.select_columns(["image"]))
+        return [_thumbnail(pictures[row]["image"], f"row {row}") for row in rows]
 
     def _trained_on(self) -> Preprocessing:
         if self._fused is None:
@@ -186,22 +187,21 @@ class Pictures(Input):
         return self._fused
 
     def _by_processor(
-        self, part: Any, batch_size: int, device: "torch.device", zoom: float | None
+        self,
+        part: Any,
+        batch_size: int,
+        device: "torch.device",
+        zoom: float | None,
+        broken: list[BrokenRow] | None,
     ) -> Iterator[InputBatch]:
-        from datasets import Image as ImageFeature
-
-        first, of = 0, f"split {part.split}, " if part.split else ""
-        for columns in part.cast_column("image", ImageFeature(decode=False)).iter(batch_size):
-            stored = columns.pop("image")
-            names = columns.get("example_id", range(first, first + len(stored)))
-            places, first = [f"{of}example {name}" for name in names], first + len(stored)
-            pictures = [decode(picture_bytes(each, where), where) for each, where in zip(stored, places, strict=True)]
-            plain = [self._processed(each) for each in pictures]
-            large = None if zoom is None else [self._processed(zoomed(each, zoom)) for each in pictures]
-            for rows in _alike(plain, *([] if large is None else [large])):
-                inputs = _stacked(plain[rows], device)
-                own = {name: values[rows] for name, values in columns.items()}
-                yield InputBatch(inputs, own, None if large is None else _stacked(large[rows], device))
+        for batch in decoded_batches(part, batch_size=batch_size, broken=broken):
+            plain = [self._processed(each) for each in batch.pictures]
+            large = None if zoom is None else [self._processed(zoomed(each, zoom)) for each in batch.pictures]
+            for few in _alike(plain, *([] if large is None else [large])):
+                inputs = _stacked(plain[few], device)
+                own = {name: values[few] for name, values in batch.columns.items()}
+                zoomed_inputs = None if large is None else _stacked(large[few], device)
+                yield InputBatch(inputs, own, zoomed_inputs, batch.rows[few])
 
     def _processed(self, picture: Any) -> Mapping[str, "torch.Tensor"]:
         """All that the model is called with for one picture; in a batch, processors pad pictures to the largest."""
@@ -222,6 +222,14 @@ def _stacked(
     import torch
 
     return {name: torch.cat([each[name] for each in inputs]).to(device) for name in inputs[0]}
+
+
+def _thumbnail(stored: Mapping[str, Any], where: str) -> bytes:
+    picture = decode(picture_bytes(stored, where), where)
+    picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    file = io.BytesIO()
+    picture.save(file, "JPEG", quality=80)  # a new file: what the original carried besides pixels stays behind
+    return file.getvalue()
 
 
 class _Cached:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
+from oochub.input import BrokenRow
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.reading import read_bytes
 
@@ -34,11 +35,15 @@ class Fitting(Protocol):
 
 
 class PictureBatch(NamedTuple):
-    """Preprocessed pictures: `pixels` uint8 (b, height, width, 3); `rows` (b,) their numbers; `columns` the others."""
+    """Preprocessed pictures: `pixels` uint8 (b, height, width, 3); `rows` (b,) their numbers; `columns` the others.
+
+    `broken` are the rows among them that cannot be read, where these are left out.
+    """
 
     pixels: "torch.Tensor"
     rows: NDArray[np.int64]
     columns: Mapping[str, Sequence[Any]]
+    broken: Sequence[BrokenRow] = ()
 
 
 def uint8_cache(
@@ -84,7 +89,12 @@ def uint8_cache(
 
 
 def batches(
-    dataset: Any, preprocessing: Fitting, *, batch_size: int, num_workers: int | None = None
+    dataset: Any,
+    preprocessing: Fitting,
+    *,
+    batch_size: int,
+    num_workers: int | None = None,
+    broken: list[BrokenRow] | None = None,
 ) -> Iterator[PictureBatch]:
     """Preprocessed pictures in row order, decoded in worker processes.
 
@@ -94,6 +104,7 @@ def batches(
         preprocessing: What to do with each picture.
         batch_size: Pictures in a batch; the last may hold fewer.
         num_workers: Processes; None for as many as there are cores, at most 8, and 0 for a small data set.
+        broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
 
     Raises:
         OochubError: No `image` column, or a picture that cannot be read; the message names its split and id.
@@ -101,7 +112,7 @@ def batches(
     from datasets import IterableDataset
     from torch.utils.data import DataLoader
 
-    pictures = PictureRows(dataset, preprocessing)
+    pictures = PictureRows(dataset, preprocessing, skip_broken=broken is not None)
     if not isinstance(pictures.dataset, IterableDataset):
         count = len(pictures.dataset)
         if num_workers is None:
@@ -113,7 +124,10 @@ def batches(
     for batch in loader:
         if isinstance(batch, OochubError):
             raise batch
-        yield batch
+        if broken is not None:
+            broken += batch.broken
+        if len(batch.rows):
+            yield batch
 
 
 class PictureRows:
@@ -125,13 +139,14 @@ class PictureRows:
     Args:
         dataset: A `datasets.Dataset` or IterableDataset with an `image` column.
         preprocessing: What to do with each picture.
+        skip_broken: Leave those out that cannot be read, and say which.
 
     Raises:
         OochubError: There is no `image` column.
     """
 
-    def __init__(self, dataset: Any, preprocessing: Fitting) -> None:
-        self.dataset, self.preprocessing = undecoded(dataset), preprocessing
+    def __init__(self, dataset: Any, preprocessing: Fitting, *, skip_broken: bool = False) -> None:
+        self.dataset, self.preprocessing, self._skip_broken = undecoded(dataset), preprocessing, skip_broken
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -157,13 +172,21 @@ class PictureRows:
         pictures = columns.pop("image")
         ids = columns.get("example_id", rows)
         split = self.dataset.split
+        whole: list[int] = []
+        broken = []
         for position, (picture, example) in enumerate(zip(pictures, ids, strict=True)):
             where = f"split {split}, example {example}" if split else f"example {example}"
             try:
-                pixels[position] = self.preprocessing.pixels(picture_bytes(picture, where), where)
+                pixels[len(whole)] = self.preprocessing.pixels(picture_bytes(picture, where), where)
             except OochubError as error:
-                return error
-        return PictureBatch(together, np.asarray(rows, np.int64), columns)
+                if not self._skip_broken:
+                    return error
+                broken.append(BrokenRow(str(example), str(error)))
+            else:
+                whole.append(position)
+        if broken:
+            columns = {name: [values[position] for position in whole] for name, values in columns.items()}
+        return PictureBatch(together[: len(whole)], np.asarray(rows, np.int64)[whole], columns, broken)
 
 
 def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
