@@ -1,6 +1,7 @@
 """What `served_models` says holds: what it names is served, what it refuses fails for the reason that it gives."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import transformers
 from model_folders import pictures
 from safetensors.torch import save_file
 from tiny_classifiers import TINY
+from tiny_zero_shot import TYPES, processor
 from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
 
 import oochub
@@ -15,43 +17,72 @@ from oochub.errors import OochubError
 from oochub.models.served import served_models
 
 TOWER = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-REFUSED = {
-    "dinat": ({}, "requires the natten library"),
-    "pp_lcnet": ({"scale": 0.25}, "has no attribute 'logits'"),
-    "shieldgemma2": (
+WORDS = {**TOWER, "vocab_size": 64, "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1}
+EYE = {**TOWER, "image_size": 32, "patch_size": 8}
+TRIED = {"head": TINY, "zero_shot": TYPES}
+"""The types that other tests run, by mode."""
+
+REFUSED: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
+    ("head", "dinat"): ({}, "requires the natten library"),
+    ("head", "pp_lcnet"): ({"scale": 0.25}, "has no attribute 'logits'"),
+    ("head", "shieldgemma2"): (
         {
             "text_config": {**TOWER, "vocab_size": 20, "head_dim": 8, "num_key_value_heads": 1},
-            "vision_config": {**TOWER, "image_size": 32, "patch_size": 8},
+            "vision_config": EYE,
             "mm_tokens_per_image": 4,
         },
         "input_ids",
     ),
-    "timm_wrapper": ({"architecture": "resnet18"}, "requires the timm library"),
+    ("head", "timm_wrapper"): ({"architecture": "resnet18"}, "requires the timm library"),
+    ("zero_shot", "blip-2"): (
+        {
+            "vision_config": EYE,
+            "qformer_config": {**WORDS, "encoder_hidden_size": 16, "use_qformer_text_input": True},
+            "text_config": {"model_type": "opt", **WORDS, "ffn_dim": 16, "word_embed_proj_dim": 16},
+            "num_query_tokens": 4,
+        },
+        "does not answer with scaled cosines",
+    ),
+    ("zero_shot", "videoprism"): (
+        {
+            "text_config": WORDS,
+            "vision_config": {
+                **EYE,
+                "num_frames": 2,
+                "num_spatial_layers": 1,
+                "num_temporal_layers": 1,
+                "num_auxiliary_layers": 1,
+            },
+        },
+        "pixel_values_videos",
+    ),
 }
+AUTO = {"head": "AutoModelForImageClassification", "zero_shot": "AutoModelForZeroShotImageClassification"}
 
 
-def test_the_head_serves_what_is_compared_with_the_pipeline() -> None:
-    """`test_every_classifier` runs each of them; planted fault seen: a type less in the table of those not served."""
-    served = {each.model_type for each in served_models() if "head" in each.modes}
-    assert served == set(TINY)
-    reasons = {each.model_type for each in served_models() if each.reason.startswith("head: ")}
-    assert reasons == set(REFUSED)
+@pytest.mark.parametrize("mode", TRIED)
+def test_what_is_served_is_tried(mode: str) -> None:
+    """`test_every_classifier` and `test_zero_shot` run each type; planted fault seen: a type refused no more."""
+    types = served_models()
+    assert {each.model_type for each in types if mode in each.modes} == set(TRIED[mode])
+    reasons = {each.model_type for each in types if f"{mode}: " in each.reason}
+    assert reasons == {model_type for refused, model_type in REFUSED if refused == mode}
 
 
-@pytest.mark.parametrize("model_type", REFUSED)
-def test_what_is_refused_fails(model_type: str, tmp_path: Path) -> None:
-    settings, words = REFUSED[model_type]
+@pytest.mark.parametrize(("mode", "model_type"), REFUSED)
+def test_what_is_refused_fails(mode: str, model_type: str, tmp_path: Path) -> None:
+    settings, words = REFUSED[mode, model_type]
     config = transformers.CONFIG_MAPPING[model_type](**settings)
-    names = transformers.AutoModelForImageClassification._model_mapping._model_mapping
+    names = getattr(transformers, AUTO[mode])._model_mapping._model_mapping
     kind = getattr(transformers, names[model_type])
     try:
         kind(config).save_pretrained(tmp_path)
     except ImportError:  # its package is not there, and the weights are never read
         config.save_pretrained(tmp_path)
         save_file({"weight": torch.zeros(1)}, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path)
+    processor("clip").save_pretrained(tmp_path)
     with pytest.raises(OochubError, match=words):
-        oochub.predict(tmp_path, pictures())
+        oochub.predict(tmp_path, pictures(), mode=mode)
 
 
 def test_types_whose_image_processor_needs_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
