@@ -71,9 +71,13 @@ def test_probabilities_are_the_sums_of_the_model_s_renormalized():
 
 
 def test_sums_have_features_and_no_head(tmp_path):
-    """Detectors that need the head say so; those of features run. Planted fault: the head of the first outputs kept."""
+    """Detectors that need the head say so; those of features run.
+
+    Planted faults: the head of the first outputs kept, and that of the predictions that lay there before.
+    """
     model, data = classifier(OWN), rows(NAMES, [0, 1, 2] * 6 + [-1] * 6)
     known = predicted(model, rows(NAMES, [0, 1, 2] * 8), label_map=MAP, features=True)
+    assert predicted(classifier(NAMES), data, features=True, out=tmp_path / "p.parquet").head is not None
     made = predicted(model, data, label_map=MAP, features=True, out=tmp_path / "p.parquet")
     assert made.features.shape == (24, 16) and made.head is None
     assert [file.name for file in tmp_path.iterdir()] == ["p.parquet"]

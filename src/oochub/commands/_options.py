@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from oochub.data.columns import Columns, parse_usual
+from oochub.errors import OochubError
 from oochub.files import FileKind, check_writable
 from oochub.parameters import parse_options
 
@@ -87,6 +88,18 @@ Dtype = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option(help="At most so many rows of each split, at random: a quick look.", min=1)]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out and count pictures that cannot be read.")]
+ModeName = Annotated[
+    str, typer.Option("--mode", help="How the model answers: auto, by its architecture, or one of `oochub list mode`.")
+]
+LabelMapFile = Annotated[
+    str | None,
+    typer.Option("--label-map", help="A .csv or .json file: a class of the data, the classes of the model for it."),
+]
+Restrict = Annotated[bool, typer.Option("--restrict", help="Leave out rows of classes that the model does not know.")]
+ModeOptions = Annotated[
+    list[str] | None,
+    typer.Option("--mode-option", callback=check_pairs, help="Another setting of the mode, key=value; repeatable."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
@@ -95,6 +108,21 @@ def columns_of(
 ) -> Columns:
     """The columns that were named by the five options above."""
     return Columns(image=image, label=label, context=context, group=group, usual=parse_usual(usual) if usual else None)
+
+
+def mode_settings(label_map: str | None, restrict: bool, pairs: list[str] | None) -> dict[str, Any]:
+    """The settings of a mode that were given by the three options above.
+
+    Raises:
+        OochubError: A setting in two ways.
+    """
+    own = {"label_map": label_map, "restrict": restrict or None}
+    settings = {name: value for name, value in own.items() if value is not None}
+    others = parse_options(pairs or [], by="--mode-option")
+    twice = next((name for name in others if name in settings), None)
+    if twice is not None:
+        raise OochubError(f"--mode-option {twice}= and --{twice.replace('_', '-')} say one thing. Give one of them.")
+    return {**settings, **others}
 
 
 def without_weight_bars() -> None:

@@ -14,11 +14,16 @@ from oochub.commands._options import (
     GroupColumn,
     ImageColumn,
     LabelColumn,
+    LabelMapFile,
+    ModeName,
+    ModeOptions,
     Options,
     Preprocessing,
+    Restrict,
     Source,
     Usual,
     done,
+    mode_settings,
     out_console,
     without_weight_bars,
     writes,
@@ -42,6 +47,10 @@ def audit(
         int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
     ] = None,
     preprocessing: Preprocessing = "auto",
+    mode: ModeName = "auto",
+    label_map: LabelMapFile = None,
+    restrict: Restrict = False,
+    mode_option: ModeOptions = None,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
@@ -61,6 +70,7 @@ def audit(
     from oochub.report.verdict import verdict
     from oochub.schema import to_json
 
+    settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
     report = run(
         model,
@@ -78,6 +88,8 @@ def audit(
         batch_size=batch_size,
         preprocessing=preprocessing,
         cache=cache,
+        mode=mode,
+        **settings,
         seed=seed,
     )
     said = verdict(report)

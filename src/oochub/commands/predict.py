@@ -16,14 +16,19 @@ from oochub.commands._options import (
     GroupColumn,
     ImageColumn,
     LabelColumn,
+    LabelMapFile,
     Limit,
+    ModeName,
+    ModeOptions,
     Options,
     Preprocessing,
+    Restrict,
     SkipBroken,
     Source,
     Usual,
     columns_of,
     done,
+    mode_settings,
     without_weight_bars,
     writes,
 )
@@ -40,6 +45,10 @@ def predict(
     ] = None,
     images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
     preprocessing: Preprocessing = "auto",
+    mode: ModeName = "auto",
+    label_map: LabelMapFile = None,
+    restrict: Restrict = False,
+    mode_option: ModeOptions = None,
     odin: Annotated[
         float | None,
         typer.Option(help="Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014.", min=0),
@@ -74,6 +83,7 @@ def predict(
     from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run
 
+    settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
     columns = columns_of(
         image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
@@ -96,6 +106,8 @@ def predict(
         skip_broken=skip_broken,
         out=out,
         cache=cache,
+        mode=mode,
+        **settings,
     )
     cached = predictions.metadata.provenance["when"].get("cached")
     if cached is not None:

@@ -157,7 +157,7 @@ def _unmatched(
     ways = [_file()]
     if unknown and not absent and len(unknown) < len(wanted):
         ways.append(
-            f"leave out the rows of {'that' if len(unknown) == 1 else 'those'}: {either('restrict=True', '--restrict')}"
+            f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {either('restrict=True', '--restrict')}"
         )
     modes = [mode for mode in ("linear_probe", "zero_shot", "presence") if mode in catalog.names("mode")]
     if modes:

@@ -161,11 +161,15 @@ class Predictions:
     def save(self, path: str | Path) -> Path:
         """Writes the table as Parquet with the metadata in its schema, sealed; whole or not at all.
 
-        A head lies beside it, in `<stem>.head.safetensors`.
+        A head lies beside it, in `<stem>.head.safetensors`; one that lies there of other predictions goes with them.
         """
-        if self.head is not None and Path(path).suffix.lower() == ".parquet":  # a stream has no place beside it
+        is_file = Path(path).suffix.lower() == ".parquet"  # a stream has no place beside it
+        if is_file:
             check_writable(path, kind=PREDICTIONS)
-            self.head.save(head_file(path))
+            if self.head is None:
+                head_file(path).unlink(missing_ok=True)
+            else:
+                self.head.save(head_file(path))
         metadata = {_KEY: json.dumps(to_json(self.metadata), sort_keys=True).encode()}
         return write_parquet(self.table.replace_schema_metadata(metadata), path, kind=PREDICTIONS)
 
