@@ -144,3 +144,14 @@ def test_reports_without_sides_are_a_page_without_charts():
     bare = [replace(each, slices=tuple(p for p in each.slices if p.role == "all")) for each in models()]
     html = comparison(bare, slice="all").to_html()
     assert 'id="line"' not in html and 'id="gaps"' in html
+
+
+def test_a_comparison_is_a_few_lines_at_the_prompt_and_small_tables_in_a_notebook():
+    """Planted fault: names put in unescaped."""
+    report = pair(name=ATTACK, group=["sea", "land"] * 120)
+    lines = repr(report).split("\n")
+    assert lines[0].startswith("<PairedReport of A (") and len(lines) <= 6 and all(len(line) < 400 for line in lines)
+    html = report._repr_html_()
+    assert "<script" not in html and "<img" not in html and html.count("<table") == 3
+    words = ParsedPage(html).words
+    assert lines[1] in words and "right alone" in words and "sea" in words

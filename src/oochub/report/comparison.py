@@ -29,10 +29,12 @@ class Comparison:
     Attributes:
         tables: One for each metric and benchmark.
         reports: What they were made of.
+        metric: The first metric that was asked for; None is the primary one of each benchmark.
     """
 
     tables: tuple[ComparisonTable, ...]
     reports: tuple[Report, ...]
+    metric: str | None = None
 
     def to_terminal(self, *, width: int = 100) -> "Group":
         """The tables for a terminal; one wider than it is printed in several, column after column.
@@ -93,7 +95,7 @@ class Comparison:
         from oochub.report.comparison_page import comparison_page
 
         tables = [(_text_table(table), (_caption(table), *_notes(table))) for table in self.tables]
-        return comparison_page(self.reports, tables)
+        return comparison_page(self.reports, tables, metric=self.metric)
 
 
 def comparison(
@@ -142,6 +144,7 @@ def comparison(
             comparison_table(part, metric=name, slice=slice, reported=reported) for name in metrics for part in parts
         ),
         reports=tuple(run.report for run in runs),
+        metric=metrics[0],
     )
 
 

@@ -55,6 +55,16 @@ class PairedReport:
     provenance: Provenance
     other: Provenance
 
+    def __repr__(self) -> str:
+        from oochub.report.paired_tables import short_text
+
+        return short_text(self)
+
+    def _repr_html_(self) -> str:
+        from oochub.report.paired_tables import notebook_html
+
+        return notebook_html(self)
+
     def slice(self, name: str) -> ComparedRows:
         """The slice of that name ("out_of_context"), or of that title where it is a side ("hard").
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from oochub.notebook_table import notebook_table
 from oochub.report import numbers, paired_words, wording
 from oochub.report.paired_records import ComparedNumber, ComparedRows
 from oochub.report.text_table import TextTable, markdown_text
@@ -91,6 +92,27 @@ def to_latex(report: "PairedReport") -> str:
         table.to_latex(f"{table.title}. {said if number == 0 else paired_words.CAVEAT}", small=True)
         for number, table in enumerate(_tables(report))
     )
+
+
+def short_text(report: "PairedReport") -> str:
+    """The comparison at the prompt: what was compared, the headline, and the sentences below it."""
+    benchmark, (first, second) = report.benchmark, paired_words.names(report)
+    data = "/".join(wording.name(part) for part in (benchmark.name, benchmark.config))
+    return "\n".join(
+        [f"<PairedReport of {first} and {second} on {data}>", paired_words.headline(report), *_sentences(report)]
+    )
+
+
+def notebook_html(report: "PairedReport") -> str:
+    """The headline, the table of the main metric with the gap, and the groups; escaped HTML for a notebook."""
+    headline, said = paired_words.headline(report), _sentences(report)
+    groups = group_table(report)
+    parts = [
+        notebook_table(table.rows, heads=table.heads, title=headline, sentences=(*said, table.title))
+        for table in slice_tables(report)[:1]
+    ]
+    parts += [notebook_table(groups.rows, heads=groups.heads, title=groups.title)] if groups else []
+    return "\n".join([*parts, notebook_table([[line] for line in (paired_words.CAVEAT, *_notes(report))])])
 
 
 def to_frame(report: "PairedReport") -> "pd.DataFrame":
