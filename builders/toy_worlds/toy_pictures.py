@@ -24,8 +24,8 @@ def toy_pictures(
 
     Args:
         folder: New or empty, or one that already holds this very world, which is then left as it is. Written whole.
-        size: Pictures of each breed in `train`, half as many in `test`, a quarter in `validation`: "small" (200),
-            "medium" (800), or a number of at least 8.
+        size: Pictures of each breed in `train`, as many in `test`, a quarter in `validation`: "small" (200), "medium"
+            (800), or a number of at least 8.
         seed: Another seed is another world; the same arguments give the same bytes.
         correlation: In [0.5, 1]; None draws every background alike, in both splits: the control.
 
@@ -48,7 +48,7 @@ def toy_pictures(
     with _folder.written_whole(root, parameters) as draft:
         splits = (
             ("train", count, correlation),
-            ("test", count // 2, None if correlation is None else 0.5),
+            ("test", count, None if correlation is None else 0.5),
             ("validation", count // 4, correlation),
         )
         for part, (split, rows, share) in enumerate(splits):

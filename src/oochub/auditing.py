@@ -71,7 +71,7 @@ def audit(
     >>> pictures, model = example(tempfile.mkdtemp() + "/example", size=16)
     >>> report = audit(model, pictures, label="breed", context="background")
     >>> report.benchmark.name, report.slice("in_context").n, report.slice("out_of_context").n
-    ('custom', 8, 8)
+    ('custom', 16, 16)
     """
     Sampling(resamples=resamples, seed=seed)  # checked before the data are read
     folder = None if out is None else check_writable(out, kind=AUDIT)
@@ -92,7 +92,6 @@ def audit(
         predictions = predict(model, data, splits=splits, **prediction)
         return _evaluated(predictions, predictions, resamples=resamples, seed=seed)
     with sole_writer(folder):
-        folder.mkdir(parents=True, exist_ok=True)
         predictions = predict(model, data, splits=splits, out=folder / "predictions.parquet", **prediction)
         report = _kept(folder / "report.json", predictions, resamples=resamples, seed=seed)
         if report is None:

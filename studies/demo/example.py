@@ -9,6 +9,8 @@ from oochub.data.columns import Columns
 from oochub.files import check_writable
 from oochub.training import train
 
+_EPOCHS = 6
+
 
 class Example(NamedTuple):
     """What `example` made: the folder of pictures and that of the model."""
@@ -32,5 +34,5 @@ def example(out: str | Path, *, size: str | int = "small", correlation: float | 
     folder = check_writable(out, kind=EXAMPLE)
     pictures = toy_pictures(folder / "pictures", size=size, seed=seed, correlation=correlation)
     columns = Columns(label="breed", context="background")
-    train(str(pictures), folder / "model", columns=columns, arguments={"seed": seed})
+    train(str(pictures), folder / "model", columns=columns, arguments={"seed": seed, "num_train_epochs": _EPOCHS})
     return Example(pictures, folder / "model")

@@ -17,7 +17,7 @@ def usual_share(folder, split):
 
 def test_backgrounds_are_as_promised(tmp_path):
     folder = toy_pictures(tmp_path / "pictures", size=20, correlation=0.9)
-    for split, rows, share in (("train", 40, 0.9), ("test", 20, 0.5), ("validation", 10, 1.0)):
+    for split, rows, share in (("train", 40, 0.9), ("test", 40, 0.5), ("validation", 10, 1.0)):
         n, usual = usual_share(folder, split)
         assert (n, sum(usual) / n) == (rows, share), split
 

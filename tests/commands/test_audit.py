@@ -1,0 +1,57 @@
+"""The command audit as its user runs it, beside `oochub example`, which makes what the README audits."""
+
+import json
+
+import pytest
+from planted_pictures import PROCESSOR, planted_folder
+
+from oochub.cli import main
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Runs a command in an empty folder; gives its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*words):
+        monkeypatch.setattr("sys.argv", ["oochub", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        streams = capsys.readouterr()
+        return end.value.code or 0, streams.out, streams.err
+
+    return command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("control", [False, True])
+def test_the_first_example_of_the_readme(run, tmp_path, control):
+    """Trained where the background gives the breed away the model relies on it; trained where not, it does not."""
+    code, *_ = run("example", "toy", *(["--control"] if control else []))
+    assert code == 0
+    words = ("toy/model", "toy/pictures", "--label-column", "breed", "--context-column", "background")
+    code, out, _ = run("audit", *words, "--out", "toy/audit", "--json")
+    said = json.loads(out)
+    assert code == 0 and said["case"] in (("unclear", "no_effect") if control else ("relies",)), said
+    assert (said["gap"]["value"] > -0.1) if control else (said["gap"]["high"] < -0.2)
+    code, out, _ = run("audit", *words, "--out", "toy/audit")
+    last = out.strip().splitlines()
+    assert code == 0 and last[-1] == "toy/audit/report.html" and said["headline"] in last[-2]
+    assert (tmp_path / last[-1]).read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_what_is_wrong_ends_with_2_and_says_what_to_do(run, tmp_path):
+    planted_folder(tmp_path / "squares", train=2, test=2)
+    columns = ("--label-column", "tone", "--context-column", "ground")
+    code, _, err = run("audit", "./nomodel", "squares", *columns)
+    assert code == 2 and "No model at ./nomodel" in err
+    PROCESSOR.save_pretrained(tmp_path / "model")
+    code, _, err = run("audit", "./model", "squares", *columns)
+    assert code == 2 and "no config.json" in err
+    code, _, err = run("audit", "./model", "nosquares", *columns)
+    assert code == 2 and "No dataset at nosquares" in err
+    code, _, err = run("audit", "./model", "squares", "--usual", "light")
+    assert code == 2 and "CLASS=CONTEXT" in err
+    code, _, err = run("audit", "./model", "squares", "--out", "squares", *columns)
+    assert code == 2 and "is not an audit" in err
+    assert not (tmp_path / "audit").exists()
