@@ -13,7 +13,8 @@ import oochub
 from oochub.build_record import BuildRecord
 from oochub.data.challenge import challenge
 from oochub.data.check_context import check_context
-from oochub.data.columns import parse_usual
+from oochub.data.columns import Columns, parse_usual
+from oochub.data.own_rows import own_rows
 from oochub.data.usual_contexts import usual_contexts
 from oochub.errors import OochubError
 
@@ -276,7 +277,8 @@ def broken(folder, rows, **features):
         ({"y": ["a", "b"], "c": [0.25, 1.0]}, {"label": "y", "context": "c"}, "continuous numbers, first 0.25"),
         ({"y": ["a", "b"], "c": ["d", None]}, {"label": "y", "context": "c"}, "context column 'c' has no value"),
         ({"y": [[1], [2]]}, {"label": "y"}, "label column 'y' holds list<"),
-        ({"p": ["nope.jpg"]}, {"image": "p"}, "row 0 of split train has no file at"),
+        ({"p": ["nope.jpg"]}, {"image": "p"}, "The picture 'p' of row 0, split train, has no file at"),
+        ({"p": ["a.jpg", None]}, {"image": "p"}, "row 1 of split train has none"),
         ({"p": [1]}, {"image": "p"}, "not pictures, nor the paths"),
         ({"example_id": ["a", "b", "a"]}, {}, "Rows 0 and 2 of split train have one example_id, 'a'"),
         ({"example_id": ["a", None]}, {}, "example_id has no value in 1 of 2 rows"),
@@ -306,6 +308,9 @@ def test_wrong_places_are_said(tmp_path):
     (folder / "metadata.csv").write_text('file_name,species\n0.jpg,"dog\n1.jpg,cat,too,many\n')
     other = picture_folder(tmp_path / "unnamed")
     (other / "metadata.csv").write_text("name,species\n0.jpg,dog\n")
+    lost = picture_folder(tmp_path / "lost")
+    (lost / "5.jpg").unlink()
+    (tmp_path / "no.tar").write_bytes(b"no tar at all" * 100)
     (tmp_path / "torn.parquet").write_bytes(parquet_file(tmp_path / "whole.parquet").read_bytes()[:-40])
     for source, words in (
         (tmp_path / "nope", "No dataset at"),
@@ -314,6 +319,9 @@ def test_wrong_places_are_said(tmp_path):
         (tmp_path / "none.csv", "none.csv"),
         (folder, "Could not load"),
         (other, "file_name"),
+        (lost, "The picture 'image' of row 5, split train, has no file at"),
+        (tmp_path / "no.tar", "Could not load .*no.tar"),
+        ("", "No dataset is named"),
         (tmp_path / "torn.parquet", "torn.parquet"),
     ):
         with pytest.raises(OochubError, match=words):
@@ -333,3 +341,12 @@ def test_the_record_is_json(tmp_path):
     data = oochub.load(picture_folder(tmp_path / "mine"), label="species", context="place")
     line = data["train"].info.description.rpartition("\n")[2].removeprefix("Build record: ")
     assert json.loads(line)["facts"]["usual_contexts"] == {"cat": ["sofa"], "dog": ["beach", "grass"]}
+
+
+def test_text_of_the_hub_opens_no_file_here(tmp_path):
+    """A data set of somebody else would say which pictures of this machine are opened, and later pushed."""
+    (tmp_path / "own.jpg").write_bytes(jpeg("1"))
+    data = DatasetDict(train=Dataset.from_dict({"p": [str(tmp_path / "own.jpg")]}))
+    with pytest.raises(OochubError, match="pictures of data on this disk alone"):
+        own_rows(data, Columns(image="p"), name="somebody", folder=None)
+    assert "image" in own_rows(data, Columns(image="p"), name="mine", folder=tmp_path)["train"].column_names

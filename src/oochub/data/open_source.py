@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tarfile import TarError
 from typing import Any
 
 import datasets
@@ -41,6 +42,8 @@ def open_source(
     known = ", ".join(catalog.names("benchmark"))
     hint = f"Give benchmark/config ({known}), a folder of pictures, a Parquet, CSV, JSON or .tar file, or a Hub id."
     also = [f"{name}{source[source.find('/') :] if '/' in source else ''}" for name in catalog.names("benchmark")]
+    if not source.strip():
+        raise OochubError(f"No dataset is named. {hint}")
     check_source(source, kind="dataset", hint=hint, also=also)
     place = Path(source).expanduser().absolute()
     path, given = str(place) if place.is_dir() else source, dict(options or {})
@@ -57,11 +60,12 @@ def open_source(
             loaded = _built(path, data_dir, given, num_proc, check)
     except OochubError:
         raise
-    except (ValueError, TypeError, KeyError, OSError, DatasetGenerationError, YAMLError) as error:
+    except (ValueError, TypeError, KeyError, OSError, TarError, DatasetGenerationError, YAMLError) as error:
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
         passes = either("options= passes", "--option passes")
         raise OochubError(
-            f"Could not load {source}: {str(cause).rstrip('.')}. {hint} {passes} on what datasets.load_dataset takes."
+            f"Could not load {source}: {str(cause).strip().rstrip('.')}. It is read as datasets.load_dataset reads it, "
+            f"and {passes} on what that takes. {'Correct the file.' if place.is_file() else hint}"
         ) from error
     if isinstance(loaded, datasets.Dataset):
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})

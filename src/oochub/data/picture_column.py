@@ -38,6 +38,8 @@ def with_pictures(data: datasets.DatasetDict, column: str | None, *, folder: Pat
         return data
     if not isinstance(features[chosen], datasets.Image):
         data = datasets.DatasetDict({split: _opened(part, chosen, split, folder) for split, part in data.items()})
+    for split, part in data.items():
+        _check_files(part, chosen, split)
     if chosen == "image":
         return data
     return data.rename_columns({**({"image": "own_image"} if "image" in features else {}), chosen: "image"})
@@ -89,16 +91,18 @@ def _opened(part: datasets.Dataset, column: str, split: str, folder: Path | None
         return part.cast_column(column, datasets.Image())
     if kind not in ("string", "large_string"):
         raise OochubError(f"Column {column!r} holds {feature}, not pictures, nor the paths of their files.")
-    base = folder or Path.cwd()
-    paths = [None if name is None else base / name for name in column_array(part, column).to_pylist()]
-    for row, path in enumerate(paths):
-        if path is None or not path.is_file():
-            what = "no path" if path is None else f"no file at {path}"
-            raise OochubError(
-                f"Column {column!r} holds text, which is read as paths of pictures relative to {base}: row {row} of "
-                f"split {split} has {what}. Correct the paths, or name another column with "
-                f"{either('image=', '--image-column')}."
-            )
+    if folder is None:  # a file of somebody else does not say which pictures of this machine are opened
+        raise OochubError(
+            f"Column {column!r} holds text, and paths are read as pictures of data on this disk alone: fetch the data "
+            "and their pictures into a folder, and give that."
+        )
+    names = column_array(part, column).to_pylist()
+    if None in names:
+        raise OochubError(
+            f"Column {column!r} holds text, which is read as paths of pictures, and row {names.index(None)} of split "
+            f"{split} has none. Fill it in, or name another column with {either('image=', '--image-column')}."
+        )
+    paths = [folder / name for name in names]
     place = part.column_names.index(column)
     stored = pa.table({column: pa.array([str(path) for path in paths], pa.string())})
     opened = datasets.Dataset(stored).cast_column(column, datasets.Image())
@@ -107,6 +111,21 @@ def _opened(part: datasets.Dataset, column: str, split: str, folder: Path | None
     )
     names = [name for name in part.column_names if name != column]
     return joined.select_columns([*names[:place], column, *names[place:]])
+
+
+def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
+    """Refuses pictures whose bytes are not in the data, nor in a file."""
+    start = 0
+    for chunk in part.select_columns([column]).with_format("arrow")[:].column(column).chunks:
+        inside = chunk.field("bytes").is_valid().to_pylist()
+        for row, (has_bytes, path) in enumerate(zip(inside, chunk.field("path").to_pylist(), strict=True), start):
+            if not has_bytes and not (path and ("://" in path or Path(path).is_file())):
+                where = f"no file at {path}" if path else "neither bytes nor a path"
+                raise OochubError(
+                    f"The picture {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
+                    f"row out; another column is named with {either('image=', '--image-column')}."
+                )
+        start += len(chunk)
 
 
 def _bare(info: Any) -> Any:
