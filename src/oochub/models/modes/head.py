@@ -58,7 +58,8 @@ class HeadMode(Mode):
         model, unexpected = source.opened(inputs.auto_model, inputs)
         self._model = model.to(data.device)
         self.class_names, self.left_out = self._map.class_names, self._map.left_out
-        self.network = self._model if self._map.is_identity else _Mapped(self._model, self._map.outputs)
+        network = self._model if self._map.is_identity else _Mapped(self._model, self._map.outputs)
+        self.network = network.eval()
         self.about, self.training = source.about("head"), source.training
         self.is_linear, self.notes = not self._map.has_sums, self._map.notes
         self.details = {"unexpected_weights": list(unexpected)} if unexpected else {}

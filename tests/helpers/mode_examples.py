@@ -1,0 +1,76 @@
+"""A tiny model for each mode, and pictures whose classes it can answer for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tiny_zero_shot
+import transformers
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from datasets import Image as ImageFeature
+from input_rows import encoded, photograph
+from model_folders import edited, resnet
+
+BREEDS = ("labrador", "corgi", "bulldog")
+
+
+class Example(NamedTuple):
+    """What a mode is tried with.
+
+    Attributes:
+        model: A folder.
+        class_names: Of a data set that it answers for, two or more.
+    """
+
+    model: Path
+    class_names: tuple[str, ...]
+
+
+def _classifier(folder: Path) -> Example:
+    names = {str(k): name for k, name in enumerate(sorted(BREEDS))}
+    return Example(edited(resnet(folder, classes=3), "config.json", id2label=names, label2id=...), BREEDS)
+
+
+def _detector(folder: Path) -> Example:
+    config = transformers.YolosConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        image_size=[32, 32],
+        patch_size=16,
+        num_detection_tokens=5,
+        id2label={0: "car", 1: "dog"},
+        label2id={"car": 0, "dog": 1},
+    )
+    transformers.YolosForObjectDetection(config).save_pretrained(folder)
+    transformers.YolosImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
+    return Example(folder, ("no_car", "car"))
+
+
+EXAMPLES: dict[str, Callable[[Path], Example]] = {
+    "head": _classifier,
+    "zero_shot": lambda folder: Example(tiny_zero_shot.folder(folder, "clip"), BREEDS),
+    "linear_probe": _classifier,
+    "presence": _detector,
+}
+"""By the name of the mode; a new one needs a line here."""
+
+
+def example_rows(class_names: tuple[str, ...], order: tuple[str, ...]) -> DatasetDict:
+    """Splits train (8 rows a class) and test (2 rows a class), the same rows whatever the order of the classes.
+
+    Args:
+        class_names: The class of each row, by turns.
+        order: Of the ClassLabel.
+    """
+    features: Any = Features(
+        {"example_id": Value("string"), "image": ImageFeature(), "label": ClassLabel(names=list(order))}
+    )
+    splits = {}
+    for split, rows in {"train": 8 * len(class_names), "test": 2 * len(class_names)}.items():
+        label = [class_names[k % len(class_names)] for k in range(rows)]
+        files = [{"bytes": encoded(photograph(34, 36, k + 100 * len(split))), "path": None} for k in range(rows)]
+        columns = {"example_id": [f"{split}/{k}" for k in range(rows)], "image": files, "label": label}
+        splits[split] = Dataset.from_dict(columns, features)
+    return DatasetDict(splits)

@@ -1,0 +1,228 @@
+"""Contract tests over every mode of the catalog: what a file of models/modes must hold, whatever it does."""
+
+import inspect
+import json
+import shutil
+from itertools import combinations
+from typing import Any
+
+import pytest
+import torch
+from mode_examples import EXAMPLES, Example, example_rows
+from torch import nn
+
+import oochub
+from oochub import catalog
+from oochub.models.extraction import Extraction
+from oochub.models.mode import Mode, PredictedData, mode_of
+from oochub.models.model_source import ModelSource
+from oochub.models.modes.head import HeadMode
+from oochub.output import Output
+
+MODES = oochub.names("mode")
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """The example of a mode by its name, made once."""
+    made: dict[str, Example] = {}
+
+    def of(name: str) -> Example:
+        if name not in made:
+            made[name] = EXAMPLES[name](tmp_path_factory.mktemp(name) / "model")
+        return made[name]
+
+    return of
+
+
+def test_every_mode_has_an_example(capsys):
+    """Planted fault: a mode whose line is taken out of EXAMPLES."""
+    lacking = sorted(set(MODES) - set(EXAMPLES))
+    assert not lacking, f"add a tiny model of {lacking} to EXAMPLES in tests/helpers/mode_examples.py"
+    assert len(MODES) >= 2
+    with capsys.disabled():
+        print(f"\nmodes covered: {', '.join(MODES)}")  # noqa: T201
+
+
+def opened(mode: type[Mode], example: Example, order: tuple[str, ...]) -> tuple[Mode, Any]:
+    """A mode on the example's rows with the classes in an order; and the inputs of its test split."""
+    data, source = example_rows(example.class_names, order), ModelSource(str(example.model))
+    inputs = source.inputs(data["test"], preprocessing="processor")
+    made = mode(source, inputs, PredictedData(data["test"], data, torch.device("cpu"), 4))
+    return made, next(inputs.batches(data["test"], batch_size=len(data["test"]), device=torch.device("cpu")))
+
+
+def check_signature(mode: type[Mode]) -> None:
+    """Three positional parameters, then settings by name with defaults and types."""
+    first, others = [], {}
+    for name, each in inspect.signature(mode, eval_str=True).parameters.items():
+        if each.kind is each.KEYWORD_ONLY:
+            others[name] = each
+        else:
+            first.append(name)
+    assert first == ["source", "inputs", "data"], f"{mode.__name__} takes (source, inputs, data, *, settings)"
+    for name, each in others.items():
+        assert each.default is not each.empty, f"the setting {name} needs a default"
+        assert each.annotation is not each.empty, f"the setting {name} needs a type"
+
+
+def check_mode(mode: type[Mode], name: str, example: Example) -> None:
+    """The rules of what stands open; each failure says which one."""
+    with torch.random.fork_rng():
+        made, batch = opened(mode, example, example.class_names)
+        turned, again = opened(mode, example, example.class_names[::-1])
+    assert made.about.mode == name, "about says the mode"
+    assert isinstance(made.kind, Output) and made.class_names == example.class_names, "the classes of the data set"
+    json.dumps(made.details)
+    assert all(isinstance(note, str) and note for note in made.notes), "notes are texts"
+    assert set(made.left_out) <= set(example.class_names) and not set(made.left_out) & set(made.class_names)
+    assert isinstance(made.network, nn.Module), "the network is a module"
+    assert not any(module.training for module in made.network.modules()), "the network is in evaluation mode"
+    with torch.inference_mode():
+        logits = made.network(**batch.inputs).logits
+        one = made.network(**{key: values[:1] for key, values in batch.inputs.items()}).logits
+        others = turned.network(**again.inputs).logits
+    assert logits.shape == (len(batch.columns["label"]), len(made.class_names)), "logits are (b, c)"
+    assert logits.is_floating_point() and logits.isfinite().all(), "logits are finite floats"
+    torch.testing.assert_close(one, logits[:1], atol=1e-4, rtol=1e-4, msg="a row is the same alone")
+    columns = [turned.class_names.index(each) for each in made.class_names]
+    difference = (others[:, columns] - logits).abs().max() / (logits.max() - logits.min())
+    assert difference < 0.01, "logits are in the order of the class names"
+    pixels = batch.inputs["pixel_values"].clone().requires_grad_()
+    made.network(**{**batch.inputs, "pixel_values": pixels}).logits.sum().backward()
+    assert pixels.grad is not None and pixels.grad.abs().sum() > 0, "ODIN needs the gradient of the logits"
+    if made.is_linear:
+        check_head(made, batch)
+
+
+def check_head(made: Mode, batch: Any) -> None:
+    """The head gives the logits from the features; a mode that has none says so."""
+    try:
+        head = made.head(batch.inputs)
+    except oochub.OochubError as error:
+        assert "features" in str(error), "a mode without a head says that features are unknown"
+        return
+    stored = Extraction(made.network, head=head)(batch)
+    assert head.weight.shape == (len(made.class_names), stored["features"].shape[1]), "the head is (c, d)"
+    rebuilt = stored["features"] @ head.weight.T.float().cpu() + head.bias.float().cpu()
+    torch.testing.assert_close(rebuilt, stored["logits"], atol=1e-3, rtol=1e-3, msg="the head gives the logits")
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_mode_keeps_its_contract(name, example):
+    mode = catalog.get("mode", name)
+    check_signature(mode)
+    check_mode(mode, name, example(name))
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_mode_predicts(name, example, tmp_path):
+    """From the folder to a file by its name; the file says which mode it was."""
+    folder, names = example(name)
+    data = example_rows(names, names)
+    oochub.predict(str(folder), data, mode=name, splits=["test"], out=tmp_path / "p.parquet", cache=False)
+    made = oochub.Predictions.load(tmp_path / "p.parquet")
+    assert made.metadata.model.mode == name and len(made) == 2 * len(names)
+    assert made.class_names == list(names) and made.label.tolist() == data["test"]["label"][:]
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_wrong_setting_is_said_before_weights_are_read(name, example, tmp_path):
+    """The folder has no weights any more. Planted fault: the settings checked when the mode is open."""
+    folder, names = example(name)
+    shutil.copytree(folder, tmp_path / "model", ignore=shutil.ignore_patterns("*.safetensors"))
+    data = example_rows(names, names)["test"]
+    with pytest.raises(oochub.OochubError, match=f"No setting of the mode {name} named 'no_such_setting'"):
+        oochub.predict(str(tmp_path / "model"), data, mode=name, cache=False, no_such_setting=1)
+
+
+def check_ranks(modes: dict[str, type[Mode]]) -> None:
+    """No model is served by two modes of one rank: "auto" would have to guess."""
+    for (one, first), (other, second) in combinations(modes.items(), 2):
+        both = first.architectures() & second.architectures()
+        assert first.rank != second.rank or not both, f"{one} and {other} have one rank and serve {sorted(both)[:3]}"
+
+
+def test_auto_has_one_answer(example):
+    """Planted fault: a second mode of the rank and the models of head."""
+    modes = {name: catalog.get("mode", name) for name in MODES}
+    check_ranks(modes)
+    twin = type("Twin", (HeadMode,), {})
+    with pytest.raises(AssertionError, match="head and twin have one rank"):
+        check_ranks({"head": HeadMode, "twin": twin})
+    for name, mode in modes.items():
+        assert mode.architectures(), f"{name} serves nothing"
+        chosen = mode_of(ModelSource(str(example(name).model)), "auto", {})
+        assert chosen.rank <= mode.rank and ModelSource(str(example(name).model)).architecture in chosen.architectures()
+
+
+class _Wrapped(nn.Module):
+    """A network whose logits are changed."""
+
+    def __init__(self, network: nn.Module, change: Any) -> None:
+        super().__init__()
+        self.network, self.change = network, change
+
+    def forward(self, **inputs: torch.Tensor) -> Any:
+        answer = self.network(**inputs)
+        answer.logits = self.change(answer.logits)
+        return answer
+
+
+FAULTS = {
+    "in evaluation mode": lambda mode: mode.network.train(),
+    "logits are (b, c)": lambda mode: _change(mode, lambda logits: logits[:, :-1]),
+    "finite floats": lambda mode: _change(mode, lambda logits: logits / 0),
+    "the order of the class names": lambda mode: _change(mode, lambda logits: logits.sort(1).values),
+    "the same alone": lambda mode: _change(mode, lambda logits: logits - logits.mean(0, keepdim=True)),
+    "needs the gradient": lambda mode: _change(
+        mode, lambda logits: logits.detach() + 0 * sum(p.sum() for p in mode.network.parameters())
+    ),
+    "the classes of the data set": lambda mode: setattr(mode, "class_names", mode.class_names[::-1]),
+    "about says the mode": lambda mode: setattr(mode, "about", mode.about.__class__(id="x", mode="y")),
+    "not JSON serializable": lambda mode: setattr(mode, "details", {"a": object()}),
+    "notes are texts": lambda mode: setattr(mode, "notes", (None,)),
+    "the head gives the logits": lambda mode: setattr(mode, "head", _wrong_head(mode)),
+}
+
+
+def _change(mode: Mode, change: Any) -> None:
+    mode.network = _Wrapped(mode.network, change).eval()
+
+
+def _wrong_head(mode: Mode) -> Any:
+    right = mode.head
+
+    def head(probe: Any) -> Any:
+        found = right(probe)
+        return found._replace(weight=found.weight.flip(0))
+
+    return head
+
+
+@pytest.mark.parametrize("words", FAULTS)
+def test_a_broken_rule_is_said(words, example):
+    """Planted faults, one a rule, in a mode that keeps the others."""
+
+    class Broken(HeadMode):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            FAULTS[words](self)
+
+    with pytest.raises((AssertionError, TypeError), match=words.replace("(", r"\(").replace(")", r"\)")):
+        check_mode(Broken, "head", example("head"))
+
+
+def test_a_setting_without_default_or_type_is_said():
+    class Positional(HeadMode):
+        def __init__(self, source: Any, inputs: Any, data: Any, folds: int = 3) -> None: ...
+
+    class Needed(HeadMode):
+        def __init__(self, source: Any, inputs: Any, data: Any, *, folds: int) -> None: ...
+
+    class Untyped(HeadMode):
+        def __init__(self, source: Any, inputs: Any, data: Any, *, folds=3) -> None: ...
+
+    for broken, words in {Positional: "takes", Needed: "needs a default", Untyped: "needs a type"}.items():
+        with pytest.raises(AssertionError, match=words):
+            check_signature(broken)
