@@ -73,6 +73,13 @@ def _imagenet_model(inputs: Inputs, path: Path) -> Words:
     return []
 
 
+def _own_pictures(inputs: Inputs, path: Path) -> Words:
+    from own_data import picture_folder
+
+    picture_folder(path)
+    return []
+
+
 def _recipe(inputs: Inputs, path: Path) -> Words:
     path.write_text(_RECIPE)
     return []
@@ -95,6 +102,7 @@ _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/nooch": _world("toy_coco", size=120, focus="car"),
     "raw/imagenet_ood": _world("toy_imagenet", size=1),
     "encoder": _encoder,
+    "own_pictures": _own_pictures,
     "recipe.toml": _recipe,
     "imagenet_model": _imagenet_model,
     "run": _train(_TASK, "raw/spawrious"),
@@ -118,6 +126,9 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "build by two": lambda i, o: ["build", _TASK, *_data(i, "spawrious", f"{o}/spawrious"), "--num-proc", "2"],
     "build gist": lambda i, o: [
         *("build", "nooch/gist_car", *_data(i, "nooch", f"{o}/nooch"), "--option", f"encoder={i('encoder')}")
+    ],
+    "build own data": lambda i, o: [
+        *("build", i("own_pictures"), "--label-column", "species", "--context-column", "place", "--out", f"{o}/own"),
     ],
     "build audit": lambda i, o: ["build", "imagenet_ood/imagenet_ood", "--audit", f"{o}/audit.csv"],
     "loading script nooch": lambda i, o: [
