@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.figures._labels import label_points
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
 from oochub.report import numbers, theme, wording
@@ -96,23 +96,22 @@ def accuracy_on_the_line(
 def _table(
     reports: Sequence[Report], *, metric: str | None = None, config: str | None = None, **_: Any
 ) -> "pd.DataFrame":
-    """The points with their intervals, and how far each lies above the line, as `--plot` prints them."""
+    """The points, and how far each lies above the line with its interval, as `--plot` prints them."""
     import pandas as pd
 
-    rows = []
-    for point in _chosen(reports, metric, config).points:
-        row: dict[str, Any] = {"model": point.model}
-        for name in ("inside", "outside", "robustness"):
-            estimate = getattr(point, name)
-            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-        rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"model": point.model, "in": point.inside.value, "out": point.outside.value}
+        | {"above the line": point.robustness.value, "low": point.robustness.low, "high": point.robustness.high}
+        for point in _chosen(reports, metric, config).points
+    )
 
 
 def _chosen(reports: Sequence[Report], metric: str | None, config: str | None) -> ModelLine:
     lines = {f"{line.benchmark}/{line.config}": line for line in model_lines(list(reports), metric=metric)}
     if config is None and len(lines) > 1:
-        raise OochubError(f"These reports are of {', '.join(lines)}. Name one: config={next(iter(lines))!r}.")
+        first = next(iter(lines.values())).config
+        how = either(f"config={first!r}", f"--plot accuracy_on_the_line:config={first}=FILE.png")
+        raise OochubError(f"These reports are of {', '.join(lines)}. Name one: {how}.")
     fitting = [name for name in lines if config in (None, name, name.partition("/")[2])]
     if not fitting:
         known = lines if "/" in str(config) else [line.config for line in lines.values()]

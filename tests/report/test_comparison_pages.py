@@ -141,9 +141,12 @@ def test_many_models_are_on_the_page_of_their_reports():
 
 
 def test_reports_without_sides_are_a_page_without_charts():
+    """And so are those of a metric that picks its own rows. Planted fault: charts of whatever was asked for."""
     bare = [replace(each, slices=tuple(p for p in each.slices if p.role == "all")) for each in models()]
-    html = comparison(bare, slice="all").to_html()
-    assert 'id="line"' not in html and 'id="gaps"' in html
+    for given, metric in ((bare, None), (models(), "auc_hard")):
+        html = comparison(given, slice="all", metric=metric).to_html()
+        assert 'id="line"' not in html and 'id="gaps"' in html
+    assert "ECE" in comparison(models(), metric=["ece", "auc"]).to_html().partition('id="line"')[2]
 
 
 def test_a_comparison_is_a_few_lines_at_the_prompt_and_small_tables_in_a_notebook():

@@ -13,7 +13,7 @@ from oochub.evaluation.limits import check_limits
 from oochub.prediction.predictions import Predictions
 from oochub.sides import GroupsOfRows
 
-_SAME = ("kind", "benchmark", "config", "version", "class_names")
+_SAME = ("benchmark", "config", "version", "kind", "class_names")
 _LISTED = 3
 
 

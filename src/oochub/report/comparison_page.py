@@ -29,7 +29,8 @@ def comparison_page(
         OochubError: Two reports of one cell, or so many that the page would exceed its limits.
     """
     matrix = gap_matrix(reports)
-    lines = [line for line in model_lines(reports, metric=metric) if line.points] if _has_sides(reports) else []
+    has_points = any(_has_point(report, metric) for report in reports)
+    lines = [line for line in model_lines(reports, metric=metric) if line.points] if has_points else []
     charts = [(line, line_chart(line, number=number)) for number, line in enumerate(lines[:_CHARTS])]
     return self_contained_page(
         "comparison.html.jinja",
@@ -45,8 +46,11 @@ def comparison_page(
     )
 
 
-def _has_sides(reports: Sequence[Report]) -> bool:
-    return any(report.slice_of("in") and report.slice_of("out") for report in reports)
+def _has_point(report: Report, metric: str | None) -> bool:
+    """Whether the metric has a number on both sides."""
+    key = metric or report.benchmark.primary_metric
+    parts = (report.slice_of("in"), report.slice_of("out"))
+    return all(part is not None and not numbers.is_undefined(part.metrics.get(key)) for part in parts)
 
 
 def _headline(matrix: GapMatrix) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, unknown_name
 from oochub.report import numbers
 from oochub.report.model_names import model_names
 from oochub.report.report import Report
@@ -75,8 +75,7 @@ def gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatrix:
             lost = max(0.0, estimate.value if described.direction == "lower" else -estimate.value)
         cells[name, column] = MatrixCell(estimate=estimate, unit=described.unit, lost=lost)
     if not cells:
-        known = sorted({key for report in reports for key in report})
-        raise OochubError(f"No report has the number {number!r}. They have {', '.join(known[:12])}, ...")
+        raise unknown_name("number in these reports", number, {key for report in reports for key in report})
     return GapMatrix(
         number=number,
         models=tuple(dict.fromkeys(names)),
