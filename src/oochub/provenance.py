@@ -7,7 +7,17 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-_PACKAGES = ("accelerate", "datasets", "evaluate", "numpy", "pillow", "scipy", "torch", "transformers")
+_PACKAGES = (
+    "accelerate",
+    "datasets",
+    "evaluate",
+    "numpy",
+    "pillow",
+    "scikit-learn",
+    "scipy",
+    "torch",
+    "transformers",
+)
 
 
 def provenance(**fields: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from datasets import DatasetDict, load_dataset
 from model_folders import HEAD, SIZE, changed, edited, pictures, resnet
@@ -167,11 +168,11 @@ def test_what_is_not_known_is_not_kept(model):
     assert not Path(os.environ["OOCHUB_CACHE"]).exists()
 
 
-@pytest.mark.parametrize("what", ["predictions", "head", "no head", "another's"])
+@pytest.mark.parametrize("what", ["predictions", "head", "no head", "another's", "no seal"])
 def test_damage_is_made_again(what, model):
-    """A bit of the file or of its head, a head that is gone, predictions of another key under this name.
+    """A bit of the file or of its head, a head that is gone, another's predictions, a file without its seal.
 
-    Faults planted, one each: a file without a check of its seal, its head not opened, not missed, its key not read.
+    Faults planted: a file without its seal taken, its head not opened, not missed, its key not read.
     """
     first = oochub.predict(model, pictures(), features=True)
     (file,) = Path(os.environ["OOCHUB_CACHE"], "predictions").glob("*.parquet")
@@ -182,6 +183,8 @@ def test_damage_is_made_again(what, model):
     elif what == "another's":
         other = oochub.predict(model, pictures(5), features=True)
         other.save(file)
+    elif what == "no seal":
+        pq.write_table(pq.read_table(file), file)
     else:
         whole[len(whole) // 2] ^= 1
         target.write_bytes(whole)

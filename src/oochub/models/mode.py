@@ -26,12 +26,14 @@ class PredictedData(NamedTuple):
         splits: Every split of the data set by name, those of training and validation too, where it has them.
         device: Where the network is to run.
         batch_size: Rows a forward pass.
+        cache: Whether what is learned from may be kept, and taken from before.
     """
 
     part: Any
     splits: Mapping[str, Any]
     device: torch.device
     batch_size: int
+    cache: bool = False
 
 
 class Mode(ABC):

@@ -13,7 +13,7 @@ from oochub.errors import OochubError
 from oochub.input import Input, check_changes, check_config, kind_of_processor, kinds_of
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
-from oochub.models.pretrained import Pretrained, pretrained
+from oochub.models.pretrained import Answers, Pretrained, pretrained
 from oochub.models.training_record import training_record
 from oochub.prediction.metadata import PredictedBy, Training
 
@@ -129,7 +129,7 @@ class ModelSource:
         inputs: Input,
         *,
         beside: Mapping[str, torch.Tensor] | None = None,
-        logits: str = "logits",
+        logits: str | Answers = "logits",
         whole: bool = False,
     ) -> Pretrained:
         """The model with its weights, float32 and in evaluation mode; an object as it is.
@@ -138,7 +138,7 @@ class ModelSource:
             auto_model: The class of transformers that opens it, such as "AutoModelForImageClassification".
             inputs: Makes what the model is called with.
             beside: What else it must be called with, such as the tokens of a text.
-            logits: The field of its output that is read.
+            logits: See `pretrained`.
             whole: Whether no weight may miss, see `pretrained`.
 
         Raises:

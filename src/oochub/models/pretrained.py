@@ -17,6 +17,9 @@ _UNREAD = ".num_batches_tracked"  # of BatchNorm; read in training alone
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
+Answers = Callable[[Any, Mapping[str, torch.Tensor]], torch.Tensor]
+
+
 class Pretrained(NamedTuple):
     """A model, float32 and in evaluation mode, and the names of the weights of its file that it has no place for."""
 
@@ -32,7 +35,7 @@ def pretrained(
     words: str = "a model",
     hint: str = "",
     changes: Mapping[str, Any] | None = None,
-    logits: str = "logits",
+    logits: str | Answers = "logits",
     whole: bool = False,
 ) -> Pretrained:
     """A model with its weights.
@@ -49,7 +52,7 @@ def pretrained(
         hint: What to do where it cannot be loaded.
         changes: What its config is to say instead, for training. Its head may then be new, and every weight whose
             shape the changes set.
-        logits: The field of its output that is read.
+        logits: The field of its output that is read, or what gives it from the model and its inputs.
         whole: Whether every weight must be there: where the logits depend on some in ways that have no gradient.
 
     Raises:
@@ -85,7 +88,7 @@ def pretrained(
         head = _head(auto, model, {*missing, *mismatched})
         missing, mismatched = missing - head, {key: both for key, both in mismatched.items() if key not in head}
     with torch.enable_grad(), opening(source, words=words, hint=hint):
-        answers: torch.Tensor = getattr(model(**probe()), logits)
+        answers: torch.Tensor = getattr(model(**probe()), logits) if isinstance(logits, str) else logits(model, probe())
     unused = set() if whole else _unused(model, answers, {*missing, *mismatched})
     unexpected = tuple(sorted(loading["unexpected_keys"]))
     _refuse(sorted(missing - unused), {k: v for k, v in mismatched.items() if k not in unused}, unexpected, source)

@@ -1,0 +1,137 @@
+"""A model as an encoder: from its inputs to one vector a row, whatever it was made for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from oochub.errors import OochubError, unknown_name
+from oochub.input import Input
+from oochub.models.linear_head import Head, find_head
+from oochub.models.model_source import ModelSource
+from oochub.models.pretrained import Answers
+
+POOLINGS = ("auto", "pooler", "cls", "mean")
+"""How the vectors of tokens or places become one."""
+
+
+class Encoder(nn.Module):  # type: ignore[misc]
+    """The vectors (b, d) of an encoder, in evaluation mode; gradients flow through it.
+
+    Attributes:
+        pooling: Where they are from, in words: "the input of the head", "pooler_output", "image embeddings", "cls",
+            "mean".
+        unexpected: Weights of its file that it has no place for.
+    """
+
+    def __init__(self, model: Any, vectors: Answers, pooling: str, unexpected: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.model, self._vectors, self.pooling, self.unexpected = model, vectors, pooling, unexpected
+
+    @classmethod
+    def opened(cls, source: ModelSource, inputs: Input, *, pooling: str = "auto") -> "Encoder":
+        """The encoder of a model of any kind.
+
+        "auto" takes what the head of a classifier sees, the image embedding of a model of pictures and texts, the
+        `pooler_output` of an encoder that has one with its weights, else the mean over its tokens or places.
+
+        Args:
+            source: The model.
+            inputs: Makes what it is called with.
+            pooling: One of `POOLINGS`; all but "auto" are of the last hidden state of the model without its head.
+
+        Raises:
+            OochubError: An unknown pooling, or a model that gives nothing of the kind.
+        """
+        if pooling not in POOLINGS:
+            raise unknown_name("pooling", pooling, POOLINGS)
+        if pooling == "auto" and source.architecture in _architectures(inputs.auto_model):
+            model, unexpected = source.opened(inputs.auto_model, inputs)
+            return cls(model, _before(find_head(model, inputs.probe())), "the input of the head", unexpected)
+        if pooling == "auto" and source.architecture in _architectures("AutoModelForZeroShotImageClassification"):
+            model, unexpected = source.opened("AutoModel", inputs, logits=_embedding)
+            return cls(model, _embedding, "image embeddings", unexpected)
+        for way in ("pooler", "mean") if pooling == "auto" else (pooling,):
+            try:
+                model, unexpected = source.opened("AutoModel", inputs, logits=_POOLED[way])
+                if source.path is None:
+                    with torch.inference_mode():
+                        _POOLED[way](model, inputs.probe())
+                elif hasattr(model.config, "mask_ratio"):
+                    model.config.mask_ratio = 0.0  # a masked autoencoder is to see the whole picture
+            except OochubError:
+                if (pooling, way) == ("auto", "pooler"):
+                    continue  # it has none, or one without weights
+                raise
+            break
+        return cls(model, _POOLED[way], "pooler_output" if way == "pooler" else way, unexpected)
+
+    def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
+        """Float32 (b, d)."""
+        return self._vectors(self.model, inputs).float()
+
+
+def _architectures(auto_model: str) -> set[str]:
+    """The names of the classes that an Auto class opens."""
+    import transformers
+
+    names: set[str] = set()
+    for classes in getattr(transformers, auto_model)._model_mapping._model_mapping.values():
+        names.update([classes] if isinstance(classes, str) else filter(None, classes))
+    return names
+
+
+def _before(head: Head) -> Answers:
+    """What goes into the head of a classifier."""
+
+    def vectors(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        seen: dict[nn.Module, torch.Tensor] = {}
+
+        def see(layer: nn.Module, given: Any) -> None:
+            seen[layer] = given[0]
+
+        handles = [layer.register_forward_pre_hook(see) for layer in head.layers]
+        try:
+            model(**inputs)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return torch.cat([seen[layer].flatten(1) for layer in head.layers], dim=1)
+
+    return vectors
+
+
+def _embedding(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    vectors: torch.Tensor = model.get_image_features(**inputs).pooler_output
+    return vectors
+
+
+def _field(model: Any, inputs: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
+    values = getattr(model(**inputs), name, None)
+    if not isinstance(values, torch.Tensor):
+        raise OochubError(
+            f"{type(model).__name__} gives no {name}, so it has no vectors for a linear probe"
+            f"{' of this pooling. Take another, or auto.' if name == 'pooler_output' else '. Use another encoder.'}"
+        )
+    return values
+
+
+def _pooler(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return _field(model, inputs, "pooler_output").flatten(1)
+
+
+def _mean(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Over the tokens of (b, n, d), the places of (b, d, h, w)."""
+    hidden = _field(model, inputs, "last_hidden_state")
+    return hidden.mean(1) if hidden.ndim == 3 else hidden.flatten(2).mean(2) if hidden.ndim > 3 else hidden
+
+
+def _cls(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    hidden = _field(model, inputs, "last_hidden_state")
+    if hidden.ndim != 3:
+        raise OochubError(f"{type(model).__name__} gives places and no tokens, so none of them is cls. Take mean.")
+    return hidden[:, 0]
+
+
+_POOLED: dict[str, Answers] = {"pooler": _pooler, "mean": _mean, "cls": _cls}
