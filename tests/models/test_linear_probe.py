@@ -14,10 +14,15 @@ from PIL import Image
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from tiny_classifiers import TINY, tiny_processor
 
 import oochub
+from oochub.inputs.pictures import Pictures
 from oochub.models import stored_features
+from oochub.models.encoder import Encoder
 from oochub.models.logistic_regression import GRID
+from oochub.models.model_source import ModelSource
+from oochub.models.served import served_models
 
 _SIZE = 32
 _VISION = {
@@ -325,3 +330,25 @@ def test_a_pooler_without_weights_is_refused_by_name(tmp_path, data):
     _saved(tmp_path, "vit without pooler")
     with pytest.raises(oochub.OochubError, match=r"pooler\.dense"):
         _predict(tmp_path, data, pooling="pooler")
+
+
+def test_every_type_that_is_served():
+    """The encoder of each type gives vectors, the same each time; all but two whose classifiers alone do.
+
+    Planted fault: a masked autoencoder that masks (ViTMAE, above), the vectors of one picture for all (a mean over
+    the rows).
+    """
+    served = {each.model_type for each in served_models() if "linear_probe" in each.modes} & set(TINY)
+    assert len(served) > 30
+    alike = set()
+    for model_type in sorted(served - {"hgnet_v2", "perceiver"}):
+        torch.manual_seed(0)
+        model = transformers.AutoModel.from_config(transformers.CONFIG_MAPPING[model_type](**TINY[model_type])).eval()
+        inputs = Pictures.of(tiny_processor(model_type), preprocessing="processor")
+        encoder = Encoder.opened(ModelSource(model), inputs)
+        with torch.no_grad():
+            first, again = encoder(**inputs.probe()), encoder(**inputs.probe())
+        assert first.ndim == 2 and len(first) == 2 and torch.equal(first, again), model_type
+        assert first.isfinite().all(), model_type
+        alike |= {model_type} if torch.equal(first[0], first[1]) else set()
+    assert alike <= {"efficientnet", "imagegpt"}, "these two of random weights say the same of all noise"

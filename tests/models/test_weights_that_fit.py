@@ -88,6 +88,8 @@ def test_the_vision_tower_of_a_clip(tmp_path: Path) -> None:
         torch.testing.assert_close(weight, stored[f"vision_model.{name.removeprefix('vision_model.')}"])
     with pytest.raises(OochubError, match=r"2 weights \(classifier\.bias, classifier\.weight\) missing.*oochub train"):
         oochub.predict(folder, pictures(), mode="head")
+    with pytest.raises(OochubError, match=r"A linear probe learns from a split train.*oochub train"):
+        oochub.predict(folder, pictures(), mode="linear_probe")
     changed(folder, lambda weights: weights.pop("vision_model.post_layernorm.bias"))  # the logits do not see it
     with pytest.warns(OochubWarning):
         backbone(str(folder), class_names=["a", "b", "c"])

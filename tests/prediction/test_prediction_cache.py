@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import torch
 from datasets import DatasetDict, load_dataset
 from model_folders import HEAD, SIZE, changed, edited, pictures, resnet
 from PIL import Image
@@ -93,6 +94,9 @@ _CHANGES = {
     "odin": 0.01,
     "odin_temperature": 10.0,
     "zoom": 1.2,
+    "device": "cpu",
+    "dtype": "bfloat16",
+    "limit": 4,
 }
 """Another value of each setting of `predict`."""
 _NONE = {"model", "dataset", "out", "cache", "settings", "mode"}
@@ -113,7 +117,7 @@ def test_every_setting_counts(model, tmp_path):
     first = _key(model, data, **plain)
     assert _key(model, data, **plain) == first
     for name, value in _CHANGES.items():
-        same = name == "mode"  # "auto" takes "head"
+        same = name in ("mode", "device") and not torch.cuda.is_available()  # "auto" takes "head", and the CPU
         assert (_key(model, data, **{**plain, name: value}) == first) == same, name
 
 

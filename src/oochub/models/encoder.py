@@ -1,6 +1,7 @@
 """A model as an encoder: from its inputs to one vector a row, whatever it was made for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -58,8 +59,6 @@ class Encoder(nn.Module):  # type: ignore[misc]
                 if source.path is None:
                     with torch.inference_mode():
                         _POOLED[way](model, inputs.probe())
-                elif hasattr(model.config, "mask_ratio"):
-                    model.config.mask_ratio = 0.0  # a masked autoencoder is to see the whole picture
             except OochubError:
                 if (pooling, way) == ("auto", "pooler"):
                     continue  # it has none, or one without weights
@@ -107,8 +106,23 @@ def _embedding(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     return vectors
 
 
+@contextmanager
+def _whole_pictures(config: Any) -> Iterator[None]:
+    """A block in which a masked autoencoder masks nothing."""
+    ratio = getattr(config, "mask_ratio", None)
+    if ratio is None:
+        yield
+        return
+    config.mask_ratio = 0.0
+    try:
+        yield
+    finally:
+        config.mask_ratio = ratio
+
+
 def _field(model: Any, inputs: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
-    values = getattr(model(**inputs), name, None)
+    with _whole_pictures(model.config):
+        values = getattr(model(**inputs), name, None)
     if not isinstance(values, torch.Tensor):
         raise OochubError(
             f"{type(model).__name__} gives no {name}, so it has no vectors for a linear probe"

@@ -22,6 +22,13 @@ _NOT_SERVED = {
     ("head", "timm_wrapper"): "it needs the package timm",
     ("zero_shot", "blip-2"): "it compares a text with many embeddings of a picture, and answers by the nearest",
     ("zero_shot", "videoprism"): "it reads films",
+    ("linear_probe", "dinat"): "it needs the package natten",
+    ("linear_probe", "mllama"): "it reads words beside the picture",
+    ("linear_probe", "timesformer"): "it reads films",
+    ("linear_probe", "timm_backbone"): "it needs the package timm",
+    ("linear_probe", "timm_wrapper"): "it needs the package timm",
+    ("linear_probe", "videomae"): "it reads films",
+    ("linear_probe", "videoprism_vision_model"): "it reads films",
 }
 """Why a mode does not serve a type although transformers has the class; a test holds each against what happens."""
 

@@ -67,7 +67,8 @@ def predict(
         model: Folder or Hub id of a model of transformers for pictures, texts or arrays, or the model itself.
         dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
             `example_id` and any other columns are carried into the predictions, texts too.
-        mode: How the model answers, one of `oochub.names("mode")`: "head", its own head; ... "auto" takes the one that
+        mode: How the model answers, one of `oochub.names("mode")`: "head", its own head; "linear_probe", logistic
+            regression on the features of the split train; ... "auto" takes the one that
             its architecture is made for.
         features: Keep what the head sees (`features`), and the head itself (`Predictions.head`, in a file
             `<out>.head.safetensors`).

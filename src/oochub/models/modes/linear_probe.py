@@ -100,6 +100,7 @@ def _class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
         raise OochubError(
             f"A linear probe learns from a split {_TRAIN}, and the data set has {found}. Give a DatasetDict with one: "
             'datasets.DatasetDict(train=..., test=...), or rows.train_test_split(0.2, stratify_by_column="label").'
+            " A model gets a head of its own by `oochub train --model MODEL`."
         )
     if len(data.splits) == 1:
         raise OochubError(
