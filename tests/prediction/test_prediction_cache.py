@@ -97,6 +97,7 @@ _CHANGES = {
     "device": "cpu",
     "dtype": "bfloat16",
     "limit": 4,
+    "skip_broken": True,
 }
 """Another value of each setting of `predict`."""
 _NONE = {"model", "dataset", "out", "cache", "settings", "mode"}
