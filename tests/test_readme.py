@@ -5,12 +5,14 @@ import importlib
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import oochub
+from oochub.studies.demo.example import example
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -64,12 +66,16 @@ def guide(request, coco, spawrious, imagenet, tmp_path_factory):
 
 
 def test_guide_python_runs(guide, monkeypatch):
-    """The blocks in order, in one namespace."""
+    """The blocks in order, in one namespace; toy/ is a small one of `oochub example`."""
     name, folder = guide
     monkeypatch.chdir(folder)
+    blocks = _blocks(name, "python")
+    if any("toy/" in block for block in blocks):
+        example("toy", size=16)
     namespace: dict[str, object] = {}
-    for block in _blocks(name, "python"):
+    for block in blocks:
         exec(compile(block, name, "exec"), namespace)  # noqa: S102  the guides are ours
+    shutil.rmtree("toy", ignore_errors=True)  # the shell makes its own
 
 
 @pytest.mark.slow  # the README alone trains, predicts and reports: a minute

@@ -1,6 +1,6 @@
 """Trains on a benchmark or on own data: rows, backbone, objective and trainer, all checked before the first step."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,11 @@ def train(
     image_size: int | None = None,
     pretrained: bool = True,
     config: str | None = None,
-    columns: Columns | None = None,
+    label: str | None = None,
+    context: str | None = None,
+    group: str | None = None,
+    image: str | None = None,
+    usual: Mapping[str, Sequence[str]] | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     leave_out: str | None = None,
@@ -60,7 +64,11 @@ def train(
         image_size: Pixels to whose square whole pictures are squeezed; None leaves that to the model's processor.
         pretrained: Load the weights of `model`; False takes its architecture alone.
         config: The configuration, where the source has several and does not name one.
-        columns: Which columns of own data are what, as in `oochub.load`.
+        label: Of own data the column of labels, as in `oochub.load`; so are `context`, `group`, `image`, `usual`.
+        context: The column of contexts.
+        group: The column of groups.
+        image: The column of pictures.
+        usual: Class to its usual contexts.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder.
         leave_out: An environment whose rows are dropped from training and validation.
@@ -84,7 +92,8 @@ def train(
 
     if model != TINY:
         check_source(model, kind="model", hint=f"Check the name, or take {TINY!r}, an untrained one.", also=[TINY])
-    data = load_columns(source, columns or Columns(), config=config, data_dir=data_dir, options=options)
+    columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
+    data = load_columns(source, columns, config=config, data_dir=data_dir, options=options)
     declared = declared or declaration_for(data)
     column = environments or (declared.environments if declared else "group")
     validation = declared.validation_split if declared else "validation"
@@ -99,7 +108,7 @@ def train(
             raise OochubError(f"{there}: training needs train and {validation}. {hint}")
     train = data["train"]
     if declared is None and output_of_features(train.features) is None:
-        names = either("columns=Columns(label=...)", "--label-column")
+        names = either("label=", "--label-column")
         raise OochubError(
             f"{source} has no column label, which training needs, only {', '.join(train.column_names)}. Name the one "
             f"that holds it with {names}."

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from oochub.artifacts import EXAMPLE
 from oochub.builders.toy_worlds.toy_pictures import toy_pictures
-from oochub.data.columns import Columns
 from oochub.files import check_writable
 from oochub.training import train
 
@@ -33,6 +32,6 @@ def example(out: str | Path, *, size: str | int = "small", correlation: float | 
     """
     folder = check_writable(out, kind=EXAMPLE)
     pictures = toy_pictures(folder / "pictures", size=size, seed=seed, correlation=correlation)
-    columns = Columns(label="breed", context="background")
-    train(str(pictures), folder / "model", columns=columns, arguments={"seed": seed, "num_train_epochs": _EPOCHS})
+    arguments = {"seed": seed, "num_train_epochs": _EPOCHS}
+    train(str(pictures), folder / "model", label="breed", context="background", arguments=arguments)
     return Example(pictures, folder / "model")

@@ -18,7 +18,6 @@ from oochub.commands._options import (
     Source,
     Usual,
     check_pairs,
-    columns_of,
     done,
     without_weight_bars,
     writes,
@@ -71,6 +70,7 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Trains a model with a robust objective; run again after an interruption, it goes on."""
+    from oochub.data.columns import parse_usual
     from oochub.parameters import parse_options
     from oochub.training import train as run
 
@@ -94,9 +94,11 @@ def train(
         image_size=image_size,
         pretrained=pretrained,
         config=config,
-        columns=columns_of(
-            image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
-        ),
+        label=label_column,
+        context=context_column,
+        group=group_column,
+        image=image_column,
+        usual=parse_usual(usual) if usual else None,
         data_dir=data_dir,
         options=parse_options(option or []),
         overwrite=overwrite,
