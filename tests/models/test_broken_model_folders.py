@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -86,7 +87,10 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda f: [(f / WEIGHTS).unlink(), (f / f"{WEIGHTS}.index.json").write_text('{"weight_map": []}')],
         "can be loaded",
     ),
-    "processor: none": (lambda f: (f / PROCESSOR).unlink(), "can be loaded"),
+    "processor: none": (
+        lambda f: (f / PROCESSOR).unlink(),
+        r"no image processor \(preproc.*image_processor=FOL",
+    ),
     "processor: empty": (
         lambda f: (f / PROCESSOR).write_text("{}"),
         "does not say image_mean, image_std, size|can be loaded",
@@ -150,6 +154,22 @@ def test_code_beside_a_model_is_never_run(tmp_path: Path) -> None:
         with pytest.raises(OochubError, match="can be loaded"):
             call()
     assert not (folder / "opened").exists()
+
+
+def test_a_processor_is_taken_from_another_folder(tmp_path: Path) -> None:
+    """Reference: the processor beside the model. Fault planted: the one beside the model is taken all the same."""
+    whole, bare = resnet(tmp_path / "whole"), resnet(tmp_path / "bare")
+    (bare / PROCESSOR).unlink()
+    wanted = oochub.predict(whole, pictures()).logits
+    assert np.array_equal(oochub.predict(bare, pictures(), image_processor=whole).logits, wanted)
+    transformers.ViTImageProcessorPil(size={"height": 8, "width": 8}).save_pretrained(tmp_path / "other")
+    other = oochub.predict(whole, pictures(), image_processor=str(tmp_path / "other")).logits
+    assert not np.array_equal(other, wanted)
+    for place in (tmp_path / "nowhere", bare):
+        with pytest.raises(OochubError, match="has no image processor"):
+            oochub.predict(whole, pictures(), image_processor=place)
+    model = transformers.AutoModelForImageClassification.from_pretrained(whole)
+    assert np.array_equal(oochub.predict(model, pictures(), image_processor=whole).logits, wanted)
 
 
 def test_a_model_object_has_a_processor_that_is_checked(tmp_path: Path) -> None:

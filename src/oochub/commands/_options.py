@@ -79,6 +79,10 @@ Preprocessing = Annotated[
     Literal["auto", "fused", "processor"],
     typer.Option(help="auto: fused (fast) where it gives what the model's own processor does, else processor."),
 ]
+ImageProcessor = Annotated[
+    str | None,
+    typer.Option(metavar="FOLDER_OR_ID", help="Of another model, where this one has no preprocessor_config.json."),
+]
 Device = Annotated[
     str, typer.Option(callback=check_device, help="auto (a GPU if there is one), cpu, cuda, cuda:1, mps.")
 ]

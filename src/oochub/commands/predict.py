@@ -15,6 +15,7 @@ from oochub.commands._options import (
     Dtype,
     GroupColumn,
     ImageColumn,
+    ImageProcessor,
     LabelColumn,
     LabelMapFile,
     Limit,
@@ -45,6 +46,7 @@ def predict(
     ] = None,
     images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
     preprocessing: Preprocessing = "auto",
+    image_processor: ImageProcessor = None,
     mode: ModeName = "auto",
     label_map: LabelMapFile = None,
     restrict: Restrict = False,
@@ -79,6 +81,8 @@ def predict(
     from oochub.hub.check_source import check_source
 
     check_source(model, kind="model", hint="`oochub train` makes one.")
+    if image_processor is not None:
+        check_source(image_processor, kind="model", hint="--image-processor names a folder with a processor.")
     from oochub.data.load import load_columns
     from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run
@@ -97,6 +101,7 @@ def predict(
         batch_size=batch_size,
         images=images,
         preprocessing=preprocessing,
+        image_processor=image_processor,
         odin=odin,
         odin_temperature=odin_temperature,
         zoom=zoom,

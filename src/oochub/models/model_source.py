@@ -101,7 +101,8 @@ class ModelSource:
 
         Args:
             dataset: A split that the model is to read.
-            processor: Its image processor, tokenizer or ArrayProcessor; None takes the one beside the model.
+            processor: Its image processor, tokenizer or ArrayProcessor, or the folder or Hub id of one; None takes the
+                one beside the model.
             preprocessing: See `Input.of`.
             changes: Settings that not every kind of input knows, see `oochub.input.check_changes`.
 
@@ -109,16 +110,19 @@ class ModelSource:
             OochubError: A model object without its processor, one that does not fit, or a change that is for inputs of
                 another kind.
         """
-        kind = kind_of_processor(processor) if processor is not None else input_of(dataset, self.path)
+        place = self.path if processor is None else processor
+        is_given = processor is not None and not isinstance(processor, str | Path)
+        kind = kind_of_processor(processor) if is_given else input_of(dataset, self.path)
         check_changes(kind, **changes)
         words = f"a model of {kind.words()}"
-        if self.path is None:
-            processor = kind.load_processor(None, dataset) if processor is None else processor
-        else:
+        if self.path is not None:
             model_config(self.path, words=words)  # said with these words
-            if processor is None:
-                with opening(self.path, words=words):
-                    processor = kind.load_processor(self.path, dataset)
+        if place is None:
+            processor = kind.load_processor(None, dataset)
+        elif not is_given:
+            place = str(Path(place).expanduser())
+            with opening(place, words=words if processor is None else f"a processor of {kind.words()}"):
+                processor = kind.load_processor(place, dataset)
         inputs = kind.of(processor, preprocessing=preprocessing)
         check_config(inputs, self.config)
         return inputs

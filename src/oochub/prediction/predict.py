@@ -76,8 +76,9 @@ def predict(
         out: Parquet file to write, whole or not at all.
         splits: Splits of a DatasetDict; None takes all but "train".
         image_processor: The same as `processor`, for pictures.
-        processor: With a model object: its image processor, its tokenizer, or its
-            `oochub.models.array_processor.ArrayProcessor`; without that, arrays are taken as they are.
+        processor: Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its
+            `oochub.models.array_processor.ArrayProcessor`, or the folder or Hub id of one; a model object without any
+            takes arrays as they are.
         preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor"
             is the model's own; "auto" takes the first where a few pictures and noise show pixels within one level and
             logits within 2% of their range, else the second: the provenance says which, and what was measured. For

@@ -1,11 +1,12 @@
 """Opens the image processor of a model; what its files leave unsaid is not guessed, and its numbers make sense."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 
 _LARGEST = 16_384  # pixels of a side
 _CHANNELS = 3
@@ -14,6 +15,7 @@ _NEEDED = {
     "do_resize": ("size", "patch_size", "max_num_patches"),  # in patches where a picture keeps its shape
     "do_center_crop": ("crop_size",),
 }
+_FILES = ("preprocessor_config.json", "processor_config.json")
 _NEXT = "Take the file of the model, or write it with save_pretrained of its image processor."
 
 
@@ -27,13 +29,22 @@ def image_processor(source: str) -> Any:
         source: Folder or Hub id.
 
     Raises:
-        OochubError: The files do not say by what pictures are resized, cropped or normalized, or a number makes no
-            sense.
-        OSError: There is no image processor.
+        OochubError: There is none, the files do not say by what pictures are resized, cropped or normalized, or a
+            number makes no sense.
+        OSError: A file is broken.
     """
     from transformers import AutoImageProcessor
 
-    processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+    try:
+        processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+    except OSError as error:
+        if any((Path(source) / name).is_file() for name in _FILES):
+            raise
+        option = either("image_processor=FOLDER_OR_ID", "--image-processor FOLDER_OR_ID")
+        raise OochubError(
+            f"{source} has no image processor ({_FILES[0]}), which says how its pictures are resized and normalized. "
+            f"Predict with {option}, that of the model it was tuned from, or save it beside the weights."
+        ) from error
     stated, _ = processor.get_image_processor_dict(source)
     needed = [name for step, names in _NEEDED.items() if getattr(processor, step, False) for name in names]
     missing = [name for name in needed if _known(processor, name) and stated.get(name) is None]
