@@ -1,17 +1,71 @@
 """The command `oochub show`."""
 
+import json
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
-from oochub.commands._options import out_console
+from oochub import catalog
+from oochub.commands._options import AsJson, out_console
+from oochub.errors import OochubError, unknown_name
 
 
 def show(
-    kind: Annotated[str, typer.Argument(help="What it is, as `oochub list` has it: benchmark, metric, ...")],
-    name: Annotated[str, typer.Argument(help="Its name; nooch/all is one config of a benchmark.")],
+    kind: Annotated[
+        str, typer.Argument(help="What it is, as `oochub list` has it: benchmark, metric, ...; or models.")
+    ],
+    name: Annotated[
+        str | None, typer.Argument(help="Its name; nooch/all is one config of a benchmark; of models, a model_type.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Shows one thing: of a benchmark its files and where to get them, of the others their documentation."""
+    """Shows one thing: a benchmark's files, others' documentation; `show models` which models are served, and how."""
+    if kind == "models":
+        _show_models(name, as_json)
+        return
+    if name is None:
+        catalog.names(kind)  # an unknown kind is an error
+        raise OochubError(f"show needs the name of a {kind}: oochub show {kind} NAME. `oochub list {kind}` has them.")
     from oochub.report.showing import describe
 
-    out_console.print(describe(kind, name), markup=False)
+    text = describe(kind, name)
+    if as_json:
+        out_console.print_json(json.dumps({"kind": kind, "name": name, "text": text}))
+        return
+    out_console.print(text, markup=False)
+
+
+def _show_models(name: str | None, as_json: bool) -> None:
+    """The modes, a line each; what each serves by model_type of transformers; what is not served, and why."""
+    from oochub.models.served import served_models
+
+    models = served_models()
+    modes = {mode: catalog.summary("mode", mode) for mode in catalog.names("mode")}
+    if name is not None:
+        known = [each.model_type for each in models]
+        models = [each for each in models if each.model_type == name]
+        if not models:
+            raise unknown_name("model_type of pictures in the installed transformers", name, known)
+    if as_json:
+        types = [{"model_type": m.model_type, "modes": list(m.modes), "reason": m.reason} for m in models]
+        out_console.print_json(json.dumps({"modes": modes, "models": types}))
+        return
+    out_console.print(_table("How a model answers (--mode)", list(modes.items())))
+    served = [(m.model_type, ", ".join(m.modes), m.reason) for m in models if m.modes]
+    if served:
+        out_console.print(_table(f"\nServed, by the model_type of a config.json ({len(served)})", served))
+    reasons: dict[str, list[str]] = {}
+    for each in models:
+        if not each.modes:
+            reasons.setdefault(each.reason, []).append(each.model_type)
+    if reasons:
+        rows = [(reason, ", ".join(types)) for reason, types in sorted(reasons.items(), key=lambda row: -len(row[1]))]
+        out_console.print(_table(f"\nNot served ({sum(map(len, reasons.values()))})", rows))
+
+
+def _table(title: str, rows: list[tuple[str, ...]]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
+    return table

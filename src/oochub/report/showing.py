@@ -27,7 +27,7 @@ def describe(kind: str, name: str) -> str:
     if kind == "benchmark":
         return _benchmark(*name.partition("/")[::2])
     catalog.module_name(kind, name)  # an unknown name is an error
-    if kind in ("objective", "detector"):
+    if kind in ("objective", "detector", "mode"):
         return "\n".join(_class(kind, name))
     thing = catalog.get(kind, name)
     parts = [f"{name}{inspect.signature(thing)}", "", inspect.getdoc(thing) or ""]
