@@ -225,10 +225,11 @@ def _features(state: type[Any], outputs: tuple[str, ...]) -> Any:
         )
     alternatives = []
     for kind in outputs:
-        named = _TYPES if kind == "classes" else {**_TYPES, **_TYPES_OF_NUMBERS}
+        named = {**_TYPES, **_TYPES_OF_NUMBERS} if kind in ("labels", "number") else _TYPES
         types = {name: Value(named[name]) for name in arrays}
         lists = {name: List(types[name]) for name in _PER_LABEL if name in types}
-        alternatives.append(Features({**types, **lists} if kind == "labels" else types))
+        features = Features({**types, **lists} if kind == "labels" else types)
+        alternatives += [features] if features not in alternatives else []
         if kind == "classes" and "probability" in types:
             alternatives.append(Features({**types, "probability": lists["probability"]}))
     return alternatives if len(alternatives) > 1 else alternatives[0]

@@ -53,6 +53,7 @@ class Output(ABC):
         group_metrics: Metrics of each group.
         one_answer: Whether a row has one answer among classes: accuracy by group, calibration and detectors need it.
         taken: What `given` reads, in words.
+        rank: Of kinds whose columns a table has, the one of the highest rank is taken: it says more.
     """
 
     label_column: ClassVar[str] = "label"
@@ -63,6 +64,7 @@ class Output(ABC):
     group_metrics: ClassVar[tuple[str, ...]] = ()
     one_answer: ClassVar[bool] = False
     taken: ClassVar[str] = ""
+    rank: ClassVar[int] = 0
 
     @property
     def name(self) -> str:
@@ -93,6 +95,10 @@ class Output(ABC):
         feature = dataset.features[self.label_column]
         names = getattr(getattr(feature, "feature", feature), "names", None)
         return None if names is None else list(names)
+
+    def numbered_names(self, table: pa.Table) -> list[str]:
+        """Names of the classes or labels of predictions that name none: their numbers; of a number, its column."""
+        return [self.label_column]
 
     @abstractmethod
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
@@ -228,8 +234,12 @@ def output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
     """
     kinds = {name: output_of(name) for name in catalog.names("output")}
     other = "label" if labels_only or "label" not in names else "labels"
-    for name, kind in kinds.items():
-        if kind.label_column != other and {kind.label_column, *kind.columns} <= set(names):
-            return name
+    fitting = [
+        name
+        for name, kind in kinds.items()
+        if kind.label_column != other and {kind.label_column, *kind.columns} <= set(names)
+    ]
+    if fitting:
+        return max(fitting, key=lambda name: kinds[name].rank)
     wanted = "; ".join(f"{name}: {', '.join((kind.label_column, *kind.columns))}" for name, kind in kinds.items())
     raise OochubError(f"Predictions need the columns of a kind of output ({wanted}), got {', '.join(names)}.")

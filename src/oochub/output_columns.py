@@ -98,6 +98,34 @@ def check_logits(table: pa.Table, width: int, class_names: Sequence[str]) -> Non
         raise OochubError(f"{broken.sum()} rows have logits that are not finite, first {example}. The model diverged.")
 
 
+def check_class_numbers(table: pa.Table, column: str, class_names: Sequence[str], *, lowest: int) -> None:
+    """Checks a column of class numbers.
+
+    Args:
+        table: With the column.
+        column: Its name.
+        class_names: Names of the classes (c,).
+        lowest: The smallest number allowed: -1 where a row may be outside the label set, else 0.
+
+    Raises:
+        OochubError: No whole numbers, or one that is no class; the first is named.
+    """
+    kind = table.schema.field(column).type
+    if not pa.types.is_integer(kind):
+        raise OochubError(
+            f"{column} must hold class numbers (integers), got {kind}. Give each row the number of its class in "
+            "class_names; -1 is outside the label set."
+        )
+    numbers = table.column(column).to_numpy()
+    wrong = (numbers < lowest) | (numbers >= len(class_names))
+    if wrong.any():
+        or_less = " or -1" if lowest < 0 else ""
+        raise OochubError(
+            f"{wrong.sum()} {column}s are not one of the {len(class_names)} classes{or_less}, first "
+            f"{numbers[wrong][0]}."
+        )
+
+
 def check_vectors(table: pa.Table, name: str) -> int:
     """The length that all lists of a column have.
 

@@ -158,6 +158,35 @@ def test_probabilities_of_several_classes(data, tmp_path):
     assert "4 probabilities of 0 or 1 were taken as 2.2e-16 or 1 minus that" in report.notes
 
 
+@pytest.mark.parametrize("as_name", [True, False])
+def test_choices_alone_are_scored_without_scores(as_name, coco, data, tmp_path):
+    """reference: scikit-learn, and the same rows with logits. No AUC, NLL or ECE is made up.
+
+    Faults planted: a benchmark that keeps its AUC as the headline; choices that are one-hot logits.
+    """
+    for source, primary in ((data, "accuracy"), (oochub.load("nooch/ce_car", data_dir=str(coco)), "auc")):
+        test = source["test"].select_columns(["example_id", "label"])[:]
+        names, label = source["test"].features["label"].names, np.array(test["label"])
+        chosen = np.where(RNG.random(len(label)) < 0.7, label, (label + 1) % len(names))
+        answers = [names[k] for k in chosen] if as_name else chosen
+        report = oochub.evaluate(
+            table(tmp_path, example_id=test["example_id"], prediction=answers), benchmark=source, resamples=100
+        )
+        sure = np.eye(len(names))[chosen] * 5
+        logits = {f"logit_{name}": sure[:, k] for k, name in enumerate(names)}
+        ours = oochub.evaluate(
+            table(tmp_path, example_id=test["example_id"], **logits), benchmark=source, resamples=100
+        )
+        assert set(report.metrics) == {"accuracy", "error_rate"} and report.calibration is None
+        assert report["accuracy"] == accuracy_score(label, chosen) == ours["accuracy"]
+        assert report.benchmark.primary_metric == "accuracy" and ours.benchmark.primary_metric == primary
+        errors = [{(row.group, row.role): row.error_rate for row in each.group_rows} for each in (report, ours)]
+        assert errors[0] == errors[1] and errors[0]
+        assert all(row.nll is None for row in report.group_rows) and report.benchmark.chance == 1 / len(names)
+        for text in (report.to_markdown(), report.to_html(), repr(report), report._repr_html_()):
+            assert "NLL" not in text and "AUC" not in text.replace("AUC of", "")
+
+
 def table(tmp_path, name="mine.csv", **columns):
     pd.DataFrame(columns).to_csv(tmp_path / name, index=False)
     return tmp_path / name
@@ -229,7 +258,8 @@ HALVES = {"logit_cat": [0.5] * 6, "logit_dog": [0.25] * 6}
     [
         ({"id": IDS, **HALVES}, "no column example_id, only id"),
         ({"example_id": IDS}, "there are no answers in it: it needs logits or probability"),
-        ({"example_id": IDS, "prediction": ["cat"] * 6}, "a prediction alone does not say how sure"),
+        ({"example_id": IDS, "prediction": ["cat"] * 5 + ["gull"]}, "its prediction cannot be read: .*gull"),
+        ({"example_id": IDS, "prediction": [0] * 5 + [2]}, "1 row has a prediction of no class, first test5"),
         ({"example_id": [None, *IDS[1:]], **HALVES}, "row 0 has none"),
         ({"example_id": [f"x{k}" for k in range(6)], **HALVES}, "none of its ids is of these data: it has x0, x1, x2"),
         ({"example_id": IDS, "split": ["tset"] * 6, **HALVES}, "there is no split tset, only validation, test"),

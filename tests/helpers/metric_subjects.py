@@ -96,7 +96,7 @@ def _number(n: int, rng: np.random.Generator) -> Columns:
     return {"label": label, "prediction": label + rng.integers(-9, 20, n) / 8, "group": rng.integers(0, 4, n)}
 
 
-_COLUMNS = {"classes": _classes, "labels": _labels, "number": _number}
+_COLUMNS = {"classes": _classes, "choices": _classes, "labels": _labels, "number": _number}
 CASES = [(name, kind) for name in NAMES for kind in subject(name).facts.outputs]
 
 

@@ -25,6 +25,10 @@ def predictions_of(kind):
     """Predictions of each kind, of the same outputs of a model: 40 rows, the truth of one unknown."""
     if kind == "classes":
         return Predictions.from_arrays(logits=LOGITS, label=[-1, *RNG.integers(0, 3, 39)], class_names=NAMES)
+    if kind == "choices":
+        return Predictions.from_arrays(
+            prediction=LOGITS.argmax(1), label=[-1, *RNG.integers(0, 3, 39)], class_names=NAMES
+        )
     if kind == "labels":
         return Predictions.from_arrays(logits=LOGITS, labels=TRUE_LABELS, class_names=NAMES, kind="labels")
     assert kind == "number", f"{kind}: give predictions_of in {__file__} an example of the new kind"
@@ -149,10 +153,13 @@ def test_a_new_kind_is_found_by_its_file():
 def test_a_kind_with_a_truth_of_its_own_name_is_found_by_its_columns(monkeypatch):
     """Fault seen: a kind whose truth is neither `label` nor `labels` was found only without a column `label`."""
     kinds = {name: output_of(name) for name in oochub.names("output")}
-    kinds["boxes"] = SimpleNamespace(label_column="boxes", columns=("scores",))
+    kinds["boxes"] = SimpleNamespace(label_column="boxes", columns=("scores",), rank=0)
     monkeypatch.setattr("oochub.output.output_of", kinds.__getitem__)
     monkeypatch.setattr("oochub.output.catalog.names", lambda kind: list(kinds))
     for others in ([], ["label"], ["labels"]):
         assert output_of_columns(["boxes", "scores", *others]) == "boxes"
     assert output_of_columns(["label", "labels", "logits"]) == "classes"
+    assert output_of_columns(["label", "logits", "prediction"]) == "classes"
+    assert output_of_columns(["label", "value", "prediction"]) == "number"
+    assert output_of_columns(["label", "prediction"]) == "choices"
     assert output_of_columns(["label", "labels", "logits"], labels_only=True) == "labels"

@@ -107,3 +107,16 @@ def test_groups_of_every_kind_are_in_the_tables(arrays, metric, words):
     if metric:
         rows = {row.group: row.metrics[metric] for row in report.groups.rows}
         assert rows == {"a": 0.25, "b": 3.0} and "group test:b" in report.to_pandas()["slice"].tolist()
+
+
+def test_choices_need_no_logits():
+    """By hand: two of three right in one group, none of one in the other."""
+    chosen = {"label": [0, 2, 1, 1], "prediction": [0, 2, 0, 0], "group": ["a", "a", "a", "b"]}
+    predictions = Predictions.from_arrays(**chosen)
+    assert predictions.metadata.kind == "choices" and predictions.class_names == ["0", "1", "2"]
+    report = oochub.evaluate(predictions)
+    assert (report["accuracy"], report["out_of_context/accuracy"]) == (0.5, 0.0)
+    with pytest.raises(OochubError, match="4 predictions are not one of the 2 classes, first 7"):
+        Predictions.from_arrays(prediction=[7] * 4, label=[0, 1, 1, 0], class_names=["a", "b"])
+    with pytest.raises(OochubError, match="auc scores classes"):
+        oochub.evaluate(predictions, metrics=["auc"])

@@ -55,7 +55,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     return mean_estimate(_correct(**columns).astype(np.float64), sampling)
 
 
-FACTS = MetricFacts(title="Accuracy", direction="higher", interval=_interval)
+FACTS = MetricFacts(title="Accuracy", direction="higher", interval=_interval, outputs=("classes", "choices"))
 
 
 class Accuracy(MetricShell):

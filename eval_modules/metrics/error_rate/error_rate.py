@@ -55,7 +55,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     return mean_estimate(_wrong(**columns).astype(np.float64), sampling)
 
 
-FACTS = MetricFacts(title="Error rate", direction="lower", interval=_interval)
+FACTS = MetricFacts(title="Error rate", direction="lower", interval=_interval, outputs=("classes", "choices"))
 
 
 class ErrorRate(MetricShell):

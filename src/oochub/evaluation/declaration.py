@@ -8,6 +8,7 @@ from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.build_record import OWN
 from oochub.metric import MetricFacts, facts_of
+from oochub.output import output_of
 from oochub.prediction.metadata import Training
 from oochub.prediction.predictions import Predictions
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, License, SideRows
@@ -23,7 +24,7 @@ def declaration(predictions: Predictions) -> Benchmark:
     name = predictions.metadata.benchmark or OWN
     if name in catalog.names("benchmark"):
         benchmark: Benchmark = catalog.get("benchmark", name)
-        return benchmark.of(str(predictions.metadata.config))
+        return _of_kind(benchmark.of(str(predictions.metadata.config)), predictions)
     splits, columns = predictions.split, predictions.table.column_names
     last = "test" if "test" in splits else str(splits[-1])
     challenged = "challenge" in columns
@@ -56,6 +57,22 @@ def declaration(predictions: Predictions) -> Benchmark:
         images_license="",
         annotations_license="",
     )
+
+
+def _of_kind(benchmark: Benchmark, predictions: Predictions) -> Benchmark:
+    """The declaration with metrics that score answers of a kind that says less: choices have no AUC."""
+    kind, output = predictions.metadata.kind, predictions.output
+    if output.rank >= output_of(benchmark.output).rank:
+        return benchmark
+
+    def scores(name: str) -> bool:
+        facts = facts_of(catalog.get("metric", name))
+        return facts is not None and kind in facts.outputs
+
+    if scores(benchmark.primary_metric):
+        return replace(benchmark, metrics=tuple(filter(scores, benchmark.metrics)))
+    chance = output.chance(predictions)
+    return replace(benchmark, primary_metric=output.primary_metric, metrics=output.metrics, chance=chance)
 
 
 def _sides(split: str, column: str | None, *, challenged: bool) -> tuple[Rows, Rows, Vocabulary]:

@@ -59,9 +59,10 @@ def given_predictions(
     columns = GivenColumns(file.table, rows, problems)
     found = len(problems)
     answers = kind.given(columns, names)
+    if answers is None and len(problems) == found:  # nothing that this kind takes
+        kind, answers = _other_kind(kind, columns, names)
     if answers is None and len(problems) == found:
-        also = " (a prediction alone does not say how sure the model is)" if columns.have("prediction") else ""
-        problems.append(f"there are no answers in it{also}: it needs {kind.taken or 'another kind of output'}")
+        problems.append(f"there are no answers in it: it needs {kind.taken or 'another kind of output'}")
     joined = None if ids is None else _joined(file, data, ids, problems)
     table = None if joined is None else _rows(data, joined.splits, kind, names)
     if table is not None and joined is not None and columns.have(kind.label_column):
@@ -101,6 +102,17 @@ def _kind(part: datasets.Dataset) -> Output:
             f"These data have no truth to compare answers with: no column {' or '.join(truths)}. Name it with {name}."
         )
     return output_of(name)
+
+
+def _other_kind(kind: Output, columns: GivenColumns, names: Sequence[str]) -> tuple[Output, dict[str, pa.Array] | None]:
+    """A kind of the same truth that says less and finds its answers; else the kind that was asked."""
+    kinds = [output_of(name) for name in catalog.names("output")]
+    for other in (each for each in kinds if each.rank < kind.rank and isinstance(each, type(kind))):
+        found = len(columns.problems)
+        answers = other.given(columns, names)
+        if answers is not None or len(columns.problems) > found:
+            return other, answers
+    return kind, None
 
 
 def _numbered(part: datasets.Dataset, kind: Output) -> list[str]:

@@ -1,7 +1,7 @@
 """One class a row: a logit for each class, and a softmax over them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.given_columns import GivenColumns
 from oochub.output import Answer, Arrays, Output
-from oochub.output_columns import check_logits, class_numbers, truth_array, vector_array
+from oochub.output_columns import (
+    check_class_numbers,
+    check_logits,
+    check_vectors,
+    class_numbers,
+    truth_array,
+    vector_array,
+)
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -26,8 +33,8 @@ class Classes(Output):
     columns = ("logits",)
     problem_type = "single_label_classification"
     primary_metric = "accuracy"
-    metrics = ("accuracy", "error_rate", "nll", "ece")
-    group_metrics = ("accuracy", "error_rate", "nll")
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy", "error_rate", "nll", "ece")
+    group_metrics: ClassVar[tuple[str, ...]] = ("accuracy", "error_rate", "nll")
     one_answer = True
     taken = (
         "logits or probability, a list a row or columns logit_<class> or probability_<class>; columns of logits named "
@@ -43,21 +50,14 @@ class Classes(Output):
         """Class numbers, -1 where there is none."""
         return truth_array("label", [None] * rows if values is None else values, pa.int64()).fill_null(-1)
 
+    def numbered_names(self, table: pa.Table) -> list[str]:
+        """A number for each logit."""
+        return [str(number) for number in range(check_vectors(table, "logits") if table.num_rows else 1)]
+
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
-        kind = table.schema.field("label").type
-        if not pa.types.is_integer(kind):
-            raise OochubError(
-                f"label must hold class numbers (integers), got {kind}. Give each row the number of its class in "
-                "class_names; -1 is outside the label set."
-            )
         check_logits(table, len(class_names), class_names)
-        label = table.column("label").to_numpy()
-        wrong = (label < -1) | (label >= len(class_names))
-        if wrong.any():
-            raise OochubError(
-                f"{wrong.sum()} labels are not one of the {len(class_names)} classes or -1, first {label[wrong][0]}."
-            )
+        check_class_numbers(table, "label", class_names, lowest=-1)
 
     def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[np.int64]:
         """Class numbers (n,), -1 outside the label set."""

@@ -12,7 +12,7 @@ from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
 from oochub.given_columns import GivenColumns
 from oochub.output import Answer, Arrays, Output
-from oochub.output_columns import check_logits, truth_array, vector_array
+from oochub.output_columns import check_logits, check_vectors, truth_array, vector_array
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -59,6 +59,10 @@ class Labels(Output):
             return list(record.facts.label_names)
         first = next(iter(dataset.select_columns([self.label_column])))[self.label_column]
         return [str(number) for number in range(len(first))]
+
+    def numbered_names(self, table: pa.Table) -> list[str]:
+        """A number for each logit."""
+        return [str(number) for number in range(check_vectors(table, "logits") if table.num_rows else 1)]
 
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from oochub.errors import OochubError
 from oochub.output import output_of, output_of_columns
-from oochub.output_columns import check_vectors, class_numbers, column_of, text_column
+from oochub.output_columns import class_numbers, column_of, text_column
 from oochub.prediction.metadata import Metadata, PredictedBy, row_counts
 
 _ROW = ("example_id", "split")
@@ -42,8 +42,7 @@ def rows_of_arrays(
         raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.")
     kind, table = kind or output_of_columns(list(given)), pa.table(rows)
     if class_names is None:
-        width = check_vectors(table, "logits") if "logits" in given and n else 1
-        class_names = [str(k) for k in range(width)] if "logits" in given else [output_of(kind).label_column]
+        class_names = output_of(kind).numbered_names(table)
     metadata = Metadata(
         kind=kind,
         benchmark=benchmark,

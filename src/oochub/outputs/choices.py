@@ -1,0 +1,89 @@
+"""One class a row and nothing of how sure the model is: right or wrong, without scores."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.given_columns import GivenColumns
+from oochub.output import Answer, Arrays
+from oochub.output_columns import check_class_numbers
+from oochub.outputs.classes import Classes
+
+if TYPE_CHECKING:
+    from oochub.prediction.predictions import Predictions
+
+
+class Choices(Classes):
+    """One class a row: `label` is its number, -1 outside the label set; `prediction` the number of the one chosen.
+
+    Metrics get label (n,), prediction (n,), correct (n,) and loss (n,), 1 where the choice is wrong. There is no
+    probability, so no AUC, NLL, calibration or detector.
+    """
+
+    columns = ("prediction",)
+    problem_type = ""
+    metrics = ("accuracy", "error_rate")
+    group_metrics = ("accuracy", "error_rate")
+    one_answer = False
+    taken = "a column prediction, the name or number of a class"
+    rank = -1
+
+    @classmethod
+    def is_truth(cls, feature: Any) -> bool:
+        """Never: class numbers are the truth of `classes`, and only answers tell the two apart."""
+        return False
+
+    def numbered_names(self, table: pa.Table) -> list[str]:
+        """A number for each class up to the largest that is true or chosen."""
+        columns = [table.column(name) for name in ("label", "prediction") if pa.types.is_integer(table[name].type)]
+        return [str(number) for number in range(max([2, *(pc.max(each).as_py() + 1 for each in columns)]))]
+
+    def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
+        """See `Output.check`."""
+        check_class_numbers(table, "label", class_names, lowest=-1)
+        check_class_numbers(table, "prediction", class_names, lowest=0)
+
+    def prediction(self, predictions: "Predictions") -> NDArray[np.int64]:
+        """The class that was chosen (n,)."""
+        return predictions.column("prediction").astype(np.int64)
+
+    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+        """A choice has no probability.
+
+        Raises:
+            OochubError: Always.
+        """
+        raise OochubError("These predictions are choices, which have no probability. Read .prediction and .label.")
+
+    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+        """See `Output.arrays` and the class."""
+        label, prediction = predictions.label, predictions.prediction
+        correct = label == prediction
+        return {"label": label, "prediction": prediction, "correct": correct, "loss": (~correct).astype(np.float64)}
+
+    def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
+        """Both classes by name."""
+        certain = np.eye(len(class_names))[arrays["prediction"]]
+        words = super().answer({**arrays, "probability": certain}, row, class_names)
+        return Answer(label=words.label, predicted=words.predicted, probability=float("nan"), mistake=words.mistake)
+
+    def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
+        """The classes of the column `prediction`."""
+        if not columns.have("prediction"):
+            return None
+        try:
+            chosen = self.given_label(columns, class_names, "prediction")
+        except OochubError as error:
+            columns.problems.append(f"its prediction cannot be read: {error}")
+            return None
+        columns.rows_are((chosen < 0) | (chosen >= len(class_names)), "a prediction of no class")
+        return {"prediction": pa.array(chosen, pa.int64())}
+
+    def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
+        """`prediction`, the class with the largest output."""
+        return {"prediction": pa.array(outputs.argmax(axis=1), pa.int64())}
