@@ -12,12 +12,15 @@ from test_evaluation import nooch_predictions
 import oochub
 from oochub.evaluation import paired_rows
 from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.paired_difference import percentile_difference, worst_difference
 from oochub.prediction.predictions import Predictions
 from oochub.schema import to_json
+from oochub.sides import PercentileOfGroups
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimation import difference
 from oochub.stats.holm import holm
 from oochub.stats.paired_shares import paired_shares
+from oochub.stats.worst_group_interval import worst_group_interval
 
 
 @pytest.fixture(scope="module")
@@ -157,20 +160,43 @@ def _own(seed, n=400, right=0.8, **columns):
     return Predictions.from_arrays(logits=np.stack([np.zeros(n), score], 1), label=label, model=f"m{seed}", **columns)
 
 
-def test_the_worst_group_is_looked_for_in_every_resample():
-    """Against a loop. Planted fault: the worst group of all rows kept."""
+def test_the_worst_groups_of_two_models_are_not_paired():
+    """By hand of both intervals, and it covers. Planted fault: a bootstrap of the difference of both minima, 0.73."""
     group = [f"g{k % 7}" for k in range(400)]
     first, second = _own(1, group=group, right=0.7), _own(2, group=group)
-    number = paired_comparison(first, second, resamples=400, seed=5).slice("out_of_context").numbers["accuracy"]
+    report = paired_comparison(first, second, metrics=["accuracy", "worst_group"])
+    number = report.slice("out_of_context").numbers["accuracy"]
     right = [np.array(part.prediction == part.label) for part in (first, second)]
-    codes, generator, drawn = np.arange(400) % 7, np.random.default_rng(5), []
-    worst = lambda values, rows: min(values[rows][codes[rows] == k].mean() for k in range(7))  # noqa: E731
-    for _ in range(400):
-        rows = generator.integers(400, size=400)
-        drawn.append(worst(right[1], rows) - worst(right[0], rows))
-    assert number.difference == pytest.approx(worst(right[1], np.arange(400)) - worst(right[0], np.arange(400)))
-    assert (number.difference.low, number.difference.high) == pytest.approx(np.quantile(drawn, (0.025, 0.975)))
-    assert number.first == pytest.approx(worst(right[0], np.arange(400)))
+    worst = [min(of[np.arange(400) % 7 == k].mean() for k in range(7)) for of in right]
+    assert (number.first, number.second) == pytest.approx(worst)
+    assert to_json(number.difference) == to_json(difference(number.second, number.first))
+    assert report.slices[0].numbers["worst_group.accuracy"].difference == pytest.approx(worst[1] - worst[0])
+    rng, covered, codes = np.random.default_rng(0), 0, np.repeat(np.arange(8), 50)
+    true = [np.array([0.5] + [0.9] * 7), np.full(8, 0.85)]
+    for _ in range(200):
+        drawn = [1.0 * (rng.random(400) < of[codes]) for of in true]
+        change = worst_difference(*(worst_group_interval(of, codes, worst="smallest") for of in drawn)).difference
+        covered += change.low <= 0.35 <= change.high
+    assert covered >= 0.95 * 200
+
+
+def test_a_percentile_of_groups_is_paired_by_group():
+    """Against a loop. Planted fault: each model's groups drawn by themselves, which is wider."""
+    user = [f"user {k % 40}" for k in range(800)]
+    first, second = _own(1, n=800, group=user, right=0.7), _own(2, n=800, group=user)
+    pair, side = paired_rows.paired_rows(first, second, resamples=300, seed=4), PercentileOfGroups(split="test")
+    found = percentile_difference(side, oochub.get("metric", "accuracy"), pair, np.arange(800)).difference
+    names = sorted({*user})
+    means = [
+        np.array([np.mean((part.prediction == part.label)[np.array(user) == name]) for name in names])
+        for part in (first, second)
+    ]
+    generator, drawn = np.random.default_rng(4), []
+    for _ in range(300):
+        rows = generator.integers(40, size=40)
+        drawn.append(np.percentile(means[1][rows], 10) - np.percentile(means[0][rows], 10))
+    assert found == pytest.approx(np.percentile(means[1], 10) - np.percentile(means[0], 10))
+    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, (0.025, 0.975)))
 
 
 def test_clusters_are_drawn_whole(monkeypatch):

@@ -15,8 +15,9 @@ from oochub.evaluation.paired_difference import (
     FROM_INTERVAL,
     Pair,
     TestedDifference,
-    group_difference,
     paired_difference,
+    percentile_difference,
+    worst_difference,
 )
 from oochub.evaluation.paired_rows import paired_rows
 from oochub.evaluation.row_sets import ON_ALL_ROWS, RowSet, row_sets, side_estimate
@@ -28,7 +29,7 @@ from oochub.report.origin_records import PredictionsSource, Provenance
 from oochub.report.paired_records import ComparedNumber, ComparedRows
 from oochub.report.paired_report import PairedReport
 from oochub.report.records import GroupRow, Side
-from oochub.sides import GroupsOfRows, WorstOfGroups
+from oochub.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
 from oochub.stats.holm import holm
@@ -137,13 +138,20 @@ def _side(rows: RowSet, evaluated: Evaluated) -> Any:
 def _side_number(rows: RowSet, side: GroupsOfRows, pair: Pair) -> ComparedNumber:
     metric = catalog.get("metric", pair[0].benchmark.primary_metric)
     first, second = (side_estimate(rows, metric, each) for each in pair)
-    return _number(first, second, group_difference(side, metric, pair, np.flatnonzero(rows.mask)))
+    if isinstance(side, PercentileOfGroups):
+        return _number(first, second, percentile_difference(side, metric, pair, np.flatnonzero(rows.mask)))
+    return _number(first, second, worst_difference(first, second))
 
 
 def _numbers(name: str, metric: Callable[..., Any], rows: Any, pair: Pair) -> dict[str, ComparedNumber]:
     first, second = (each.of(metric, rows) for each in pair)
     if not isinstance(first, dict):
         return {name: _number(first, second, paired_difference(metric, pair, rows))}
+    if name == "worst_group":
+        return {
+            f"{name}.{key}": _number(first[key], second[key], worst_difference(first[key], second[key]))
+            for key in first
+        }
     return {
         f"{name}.{key}": _number(first[key], second[key], paired_difference(metric, pair, rows, key=key))
         for key in first

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.weighted_metric import row_values
 from oochub.metric import facts_of
-from oochub.sides import GroupsOfRows, PercentileOfGroups
+from oochub.sides import PercentileOfGroups
 from oochub.stats.bootstrap import bootstrap, mean_estimate, with_width
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimation import difference as difference_of
 from oochub.stats.interval_p_value import interval_p_value
 from oochub.stats.paired_shares import paired_shares
 
@@ -73,63 +74,46 @@ def paired_difference(
     return _by_interval(bootstrap(lambda drawn: value(second, drawn) - value(first, drawn), {"drawn": rows}, sampling))
 
 
-def group_difference(side: GroupsOfRows, metric: Callable[..., Any], pair: Pair, rows: Rows) -> TestedDifference:
-    """The same of a side that is a statistic over groups, such as the worst group of each model, by a bootstrap.
+def worst_difference(first: Estimate, second: Estimate) -> TestedDifference:
+    """The worst group of the second model minus that of the first, of their intervals alone.
 
-    Each resample of the rows scores both models and looks for the worst group of each anew; of a percentile of groups
-    whole groups are drawn, as for the interval of one model.
+    The two may be two groups, so nothing is paired; and a bootstrap of the difference of two minima covers too little
+    (0.73 of 0.95 in a simulation of eight groups of 50 rows, where only the first model has one that is clearly worst).
+    The intervals of both are simultaneous over the groups, so this one is wide. The groups' own differences are paired.
 
     Args:
-        side: What the statistic is.
+        first: Of `oochub.stats.worst_group_interval`, or like it.
+        second: The same of the second model.
+    """
+    return _by_interval(difference_of(second, first))
+
+
+def percentile_difference(
+    side: PercentileOfGroups, metric: Callable[..., Any], pair: Pair, rows: Rows
+) -> TestedDifference:
+    """The same of a percentile of groups, by a bootstrap of whole groups with both models' numbers.
+
+    Args:
+        side: Which percentile of which groups.
         metric: A metric with one number.
         pair: See `paired_difference`.
         rows: Row numbers (n,) of the side.
     """
-    mask = np.zeros(len(pair[0].known), dtype=bool)
-    mask[rows] = True
-    groups = [of[mask[of]] for of in side.rows_of_groups(pair[0].columns).values()]
+    facts = facts_of(metric)
+    higher = facts is None or facts.direction != "lower"
+    chosen = np.isin(np.arange(len(pair[0].known)), rows)
+    groups = [of[chosen[of]] for of in side.rows_of_groups(pair[0].columns).values()]
     groups = [of for of in groups if len(of)]
     if not groups:
         nothing = Estimate(np.nan, n=0, method="none", reason=f"no row has a group in {side.column}")
         return TestedDifference(nothing, np.nan, FROM_INTERVAL)
-    facts = facts_of(metric)
-    higher = facts is None or facts.direction != "lower"
-    scores = [_group_scores(metric, each, groups) for each in pair]
+    first, second = (np.array([metric(**each.arrays(metric, of)) for of in groups], np.float64) for each in pair)
 
-    def statistic(values: Any) -> float:
-        return side.statistic(values.tolist(), higher_is_better=higher)
+    def change(first: Any, second: Any) -> float:
+        ends = [side.statistic(values.tolist(), higher_is_better=higher) for values in (second, first)]
+        return ends[0] - ends[1]
 
-    if isinstance(side, PercentileOfGroups):
-        every = np.ones(len(mask))
-        values = {"a": scores[0](every), "b": scores[1](every)}
-        return _by_interval(bootstrap(lambda a, b: statistic(b) - statistic(a), values, Sampling(**pair[0].sampling)))
-
-    def change(drawn: Rows) -> float:
-        counts = np.bincount(drawn, minlength=len(mask))
-        return statistic(scores[1](counts)) - statistic(scores[0](counts))
-
-    return _by_interval(bootstrap(change, {"drawn": rows}, _sampling(pair[0], rows)))
-
-
-def _group_scores(metric: Callable[..., Any], evaluated: Evaluated, groups: list[Rows]) -> Callable[[Any], Any]:
-    """The metric of each group (g,), as a function of how often each row counts (n,)."""
-    values, members = row_values(metric, evaluated.columns), np.concatenate(groups)
-    starts = np.cumsum([0, *(len(of) for of in groups)])[:-1]
-    if values is None:
-        return lambda counts: np.array(
-            [_on(metric, evaluated, np.repeat(of, counts[of].astype(np.int64))) for of in groups]
-        )
-
-    def means(counts: Any) -> Any:
-        weights = counts[members]
-        with np.errstate(invalid="ignore"):
-            return np.add.reduceat(weights * values[members], starts) / np.add.reduceat(weights, starts)
-
-    return means
-
-
-def _on(metric: Callable[..., Any], evaluated: Evaluated, rows: Rows) -> float:
-    return float(metric(**evaluated.arrays(metric, rows))) if len(rows) else np.nan
+    return _by_interval(bootstrap(change, {"first": first, "second": second}, Sampling(**pair[0].sampling)))
 
 
 def _sampling(evaluated: Evaluated, rows: Rows) -> Sampling:
