@@ -33,7 +33,7 @@ app = typer.Typer(
     help="Out-of-context benchmarks: build, train, predict, evaluate, report.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    epilog="First steps:  oochub demo  |  oochub list  |  oochub show benchmark nooch",
+    epilog="First steps:  oochub example toy  |  oochub demo  |  oochub list  |  oochub show models",
 )
 _IN_ORDER_OF_USE = (
     "list",

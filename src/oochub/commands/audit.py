@@ -15,6 +15,7 @@ from oochub.commands._options import (
     Dtype,
     GroupColumn,
     ImageColumn,
+    ImageProcessor,
     LabelColumn,
     LabelMapFile,
     Limit,
@@ -51,6 +52,7 @@ def audit(
         int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
     ] = None,
     preprocessing: Preprocessing = "auto",
+    image_processor: ImageProcessor = None,
     mode: ModeName = "auto",
     label_map: LabelMapFile = None,
     restrict: Restrict = False,
@@ -71,6 +73,8 @@ def audit(
     from oochub.hub.check_source import check_source
 
     check_source(model, kind="model", hint="`oochub train` makes one.")
+    if image_processor is not None:
+        check_source(image_processor, kind="model", hint="--image-processor names a folder with a processor.")
     from oochub.auditing import audit as run
     from oochub.data.columns import parse_usual
     from oochub.parameters import parse_options
@@ -95,6 +99,7 @@ def audit(
         out=out,
         batch_size=batch_size,
         preprocessing=preprocessing,
+        image_processor=image_processor,
         device=device,
         dtype=dtype,
         limit=limit,
