@@ -58,7 +58,7 @@ EXAMPLES: dict[str, Callable[[Path], Example]] = {
 
 
 def example_rows(class_names: tuple[str, ...], order: tuple[str, ...]) -> DatasetDict:
-    """Splits train (8 rows a class) and test (2 rows a class), the same rows whatever the order of the classes.
+    """Splits train (8 rows a class), validation and test (2 rows a class), the same whatever the order of the classes.
 
     Args:
         class_names: The class of each row, by turns.
@@ -68,7 +68,8 @@ def example_rows(class_names: tuple[str, ...], order: tuple[str, ...]) -> Datase
         {"example_id": Value("string"), "image": ImageFeature(), "label": ClassLabel(names=list(order))}
     )
     splits = {}
-    for split, rows in {"train": 8 * len(class_names), "test": 2 * len(class_names)}.items():
+    for split, of_each in {"train": 8, "validation": 2, "test": 2}.items():
+        rows = of_each * len(class_names)
         label = [class_names[k % len(class_names)] for k in range(rows)]
         files = [{"bytes": encoded(photograph(34, 36, k + 100 * len(split))), "path": None} for k in range(rows)]
         columns = {"example_id": [f"{split}/{k}" for k in range(rows)], "image": files, "label": label}
