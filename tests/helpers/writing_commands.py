@@ -153,6 +153,8 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("predict", i("run"), _TASK, *_data(i, "spawrious", f"{o}/preds.parquet"), "--features", "--batch-size", "4"),
         "--no-cache",
     ],
+    "audit": lambda i, o: ["audit", i("run"), _TASK, *_data(i, "spawrious", f"{o}/audit"), "--no-cache"],
+    "example": lambda i, o: ["example", f"{o}/example", "--size", "8"],
     "evaluate": lambda i, o: ["evaluate", i("preds.parquet"), "--out", f"{o}/report.json"],
     "evaluate tasks": lambda i, o: [
         *("evaluate", i("all.parquet"), "--task", "ce_car", "--task", "ce_cow", "--out", f"{o}/reports")

@@ -12,6 +12,7 @@ from oochub.commands._options import AsJson, done, without_weight_bars, writes
 def example(
     out: Annotated[Path, typer.Argument(callback=writes(EXAMPLE), help="The folder for the pictures and the model.")],
     control: Annotated[bool, typer.Option("--control", help="The background says nothing about the label.")] = False,
+    size: Annotated[int, typer.Option(help="Pictures of each breed to train on.", min=8)] = 200,
     seed: Annotated[int, typer.Option(help="Of pictures and training.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -19,5 +20,5 @@ def example(
     from oochub.studies.demo.example import example as run
 
     without_weight_bars()
-    made = run(out, correlation=None if control else 0.95, seed=seed)
+    made = run(out, size=size, correlation=None if control else 0.95, seed=seed)
     done({"pictures": str(made.pictures), "model": str(made.model)}, as_json)
