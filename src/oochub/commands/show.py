@@ -1,6 +1,7 @@
 """The command `oochub show`."""
 
 import json
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -64,7 +65,7 @@ def _show_models(name: str | None, as_json: bool) -> None:
         out_console.print(_table(f"\nNot served ({sum(map(len, reasons.values()))})", rows))
 
 
-def _table(title: str, rows: list[tuple[str, ...]]) -> Table:
+def _table(title: str, rows: Iterable[tuple[str, ...]]) -> Table:
     table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
     for row in rows:
         table.add_row(*row)
