@@ -95,17 +95,20 @@ def _class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     """The classes, after a look at what can be known before the weights are opened."""
     if inputs.words() == "texts":
         raise OochubError('The mode linear_probe reads pictures and arrays. A model of texts takes mode "head".')
+    hold_out = either(
+        'datasets.DatasetDict(train=..., test=...), or rows.train_test_split(0.2, stratify_by_column="label").',
+        "make folders or files train and test.",
+    )
     if _TRAIN not in data.splits:
         found = ", ".join(map(str, data.splits))
         raise OochubError(
-            f"A linear probe learns from a split {_TRAIN}, and the data set has {found}. Give a DatasetDict with one: "
-            'datasets.DatasetDict(train=..., test=...), or rows.train_test_split(0.2, stratify_by_column="label").'
-            " A model gets a head of its own by `oochub train --model MODEL`."
+            f"A linear probe learns from a split {_TRAIN}, and the data set has {found}. Give it one: {hold_out} "
+            "A model gets a head of its own by `oochub train --model MODEL`."
         )
     if len(data.splits) == 1:
         raise OochubError(
             f"All rows are in {_TRAIN}, so none is left to be predicted: a probe is not scored on what it learned. "
-            f'Hold some out: dataset["{_TRAIN}"].train_test_split(0.2, stratify_by_column="label").'
+            f"Hold some out: {hold_out}"
         )
     features: Mapping[str, Any] = data.splits[_TRAIN].features or {}
     name = output_of_features(features)
