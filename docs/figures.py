@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import figures_comparison
 import figures_detection
 import figures_gallery
 import numpy as np
@@ -156,7 +157,7 @@ def draw_nooch() -> None:
     for name in oochub.names("figure"):
         function = oochub.get("figure", name)
         first = next(iter(inspect.signature(function).parameters))
-        if first not in material or name == "detection":  # that one is of detectors: docs/figures_detection.py
+        if first not in material or name == "detection" or name in figures_comparison.SIZES:  # files of their own
             continue
         panels = _PANELS.get(name, [{}])
         columns = min(len(panels), 2)
@@ -182,6 +183,7 @@ def main() -> None:
     """Writes docs/figures/*.png."""
     draw_effect()
     draw_nooch()
+    figures_comparison.main()
     figures_gallery.main()
     figures_detection.main()
 
