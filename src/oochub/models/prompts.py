@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, either, unknown_name
-from oochub.reading import read_json
+from oochub.reading import read_json, read_lines
 
 TEMPLATE_SETS: Mapping[str, tuple[str, ...]] = {
     "photo": ("a photo of a {}.",),
@@ -61,25 +61,28 @@ def prompts(names: Sequence[str], templates: Sequence[str], *, given: Given | No
 
 
 def read_templates(templates: Templates, *, what: str) -> tuple[str, ...]:
-    """Templates of a name, a text or a list of texts.
+    """Templates of a name, a file, a text or a list of texts.
 
     Args:
-        templates: A name of `TEMPLATE_SETS`, or texts.
-        what: What errors call them.
+        templates: A name of `TEMPLATE_SETS`, a file .txt of a text a line, or texts.
+        what: What errors call them: those that are "templates" need {} in each.
 
     Raises:
-        OochubError: Nothing, or something that is no text.
+        OochubError: Nothing, something that is no text, or a file that cannot be read.
 
     >>> read_templates("a sketch of a {}.", what="templates")
     ('a sketch of a {}.',)
     """
     if isinstance(templates, str) and templates in TEMPLATE_SETS:
         return TEMPLATE_SETS[templates]
-    texts = _texts(templates, what=what)
-    if not any("{}" in text for text in texts) and what == "templates":
+    is_file = isinstance(templates, str) and templates.endswith(".txt")
+    texts = _texts(read_lines(str(templates)) if is_file else templates, what=what)
+    without = [text for text in texts if "{}" not in text]
+    if without and what == "templates":
         raise OochubError(
-            f"templates must be one of {', '.join(TEMPLATE_SETS)}, or texts with {{}} for the class, got {texts[0]!r}. "
-            f"Texts that name their class themselves are {either('prompts=', '--set prompts=FILE')}."
+            f"templates must be one of {', '.join(TEMPLATE_SETS)}, a file .txt with one a line, or texts with {{}} for "
+            f"the class, got {without[0]!r}. {either('', 'A text with a comma stands in a file. ')}Texts that name "
+            f"their class themselves are {either('prompts=', '--set prompts=FILE')}."
         )
     return texts
 
