@@ -147,6 +147,14 @@ def test_a_benchmark_says_its_templates(clip: Path) -> None:
     assert predicted(clip).metadata.provenance["prompts"][1] == ["a photo of a corgi."]
 
 
+def test_templates_of_a_file(clip: Path, tmp_path: Path) -> None:
+    """Planted: the name of the file as a template."""
+    file = tmp_path / "templates.txt"
+    file.write_text("a photo of a {}, a type of dog.\nthe {}.\n")
+    found = predicted(clip, templates=str(file))
+    assert found.metadata.provenance["prompts"][0] == ["a photo of a labrador, a type of dog.", "the labrador."]
+
+
 def test_prompts_of_a_file_or_mapping_win(clip: Path, tmp_path: Path) -> None:
     """Planted: prompts in the order of the file."""
     texts = {name: [f"the {name}", "a dog"] for name in reversed(BREEDS)}
@@ -187,7 +195,9 @@ def test_a_missing_weight_is_refused(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"templates": "a photo"}, r"templates must be one of photo, imagenet_7, or texts with \{\}"),
+        ({"templates": "a photo"}, r"templates must be one of photo, imagenet_7, a file .txt .* got 'a photo'"),
+        ({"templates": ["a photo of a {}", "a type of dog."]}, "got 'a type of dog.'"),
+        ({"templates": "nowhere.txt"}, "there is no such file"),
         ({"templates": []}, "templates must be a text or a list of texts"),
         ({"templates": "a photo of a {}" + " dog" * 80}, "tokens, and the model reads 64"),
         ({"prompts": {"labrador": "a dog"}}, "no text for 2 of 3 classes: corgi, bulldog"),
@@ -203,12 +213,12 @@ def test_settings_that_do_not_fit_are_refused(clip: Path, settings: dict[str, An
 
 
 def test_what_is_said_to_be_served_is(tmp_path: Path) -> None:
-    """The types that are compared with the pipeline, and one whose image processor needs torchvision.
+    """The types that are compared with the pipeline, and no other.
 
     Planted: BLIP 2 in the table of those served.
     """
     served = {each.model_type for each in served_models() if "zero_shot" in each.modes}
-    assert served == {*tiny_zero_shot.TYPES, "tipsv2"}
+    assert served == {*tiny_zero_shot.TYPES}
     size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = transformers.Blip2Config(
         vision_config={**size, "image_size": 32, "patch_size": 16},

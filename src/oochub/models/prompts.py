@@ -82,7 +82,7 @@ def read_templates(templates: Templates, *, what: str) -> tuple[str, ...]:
         raise OochubError(
             f"templates must be one of {', '.join(TEMPLATE_SETS)}, a file .txt with one a line, or texts with {{}} for "
             f"the class, got {without[0]!r}. {either('', 'A text with a comma stands in a file. ')}Texts that name "
-            f"their class themselves are {either('prompts=', '--set prompts=FILE')}."
+            f"their class themselves are {either('prompts=', '--mode-option prompts=FILE')}."
         )
     return texts
 

@@ -20,6 +20,8 @@ _NOT_SERVED = {
     ("head", "pp_lcnet"): "its output has no logits",
     ("head", "shieldgemma2"): "it answers yes or no to a policy in words beside the picture",
     ("head", "timm_wrapper"): "it needs the package timm",
+    ("presence", "oneformer"): "it asks for its task in words beside the picture",
+    ("presence", "videomt"): "it reads films",
     ("zero_shot", "blip-2"): "it compares a text with many embeddings of a picture, and answers by the nearest",
     ("zero_shot", "videoprism"): "it reads films",
     ("linear_probe", "dinat"): "it needs the package natten",

@@ -205,8 +205,10 @@ class Pictures(Input):
 
     def _processed(self, picture: Any) -> Mapping[str, "torch.Tensor"]:
         """All that the model is called with for one picture; in a batch, processors pad pictures to the largest."""
-        values: Mapping[str, torch.Tensor] = self.processor(picture, return_tensors="pt")
-        return values
+        import torch
+
+        values = self.processor(picture, return_tensors="pt").items()
+        return {name: each for name, each in values if isinstance(each, torch.Tensor)}  # EoMT's also lists patches
 
 
 def _alike(*inputs: list[Mapping[str, "torch.Tensor"]]) -> list[slice]:

@@ -95,7 +95,7 @@ class ZeroShotMode(Mode):
         self.details = _details(texts, against) | ({"unexpected_weights": list(unexpected)} if unexpected else {})
         if (thing is not None and given is None) or against:
             self.notes = (
-                f"That a thing is absent is read from texts that do not name it ({'; '.join(absent)}): the threshold "
+                f"that a thing is absent is read from texts that do not name it ({'; '.join(absent)}): the threshold "
                 "is theirs, so read the ranking (AUC) rather than the accuracy",
             )
 
@@ -133,7 +133,7 @@ def _classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
     if not names:
         raise OochubError(
             "The data set does not name its classes, so there is no text for them. Cast its label to "
-            f"datasets.ClassLabel(names=...), or give {either('prompts=', '--set prompts=FILE')} with texts of each."
+            f"datasets.ClassLabel(names=...), or give texts: {either('prompts=', '--mode-option prompts=FILE')}."
         )
     return kind, tuple(names)
 

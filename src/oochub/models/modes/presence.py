@@ -1,0 +1,139 @@
+"""Presence: a detector or segmenter says whether a thing is there by the largest score of its class."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+from transformers.modeling_outputs import ImageClassifierOutput
+
+from oochub.build_record import BuildFacts, BuildRecord
+from oochub.errors import OochubError, either
+from oochub.input import Input
+from oochub.models.auto_model import auto_model
+from oochub.models.label_map_file import read_label_map
+from oochub.models.linear_head import Head
+from oochub.models.matched_classes import matched_classes
+from oochub.models.mode import Mode, PredictedData
+from oochub.models.model_source import ModelSource
+from oochub.models.thing_asked_for import ThingAskedFor, thing_asked_for
+from oochub.output import output_of, output_of_features
+
+_LEAST = 1e-7  # the probability that a score is raised to
+
+
+class PresenceMode(Mode):
+    """A detector or segmenter of transformers, asked whether a thing is in the picture.
+
+    p is the largest score of the thing's class: over the boxes or masks that the model proposes, or over the pixels of
+    a semantic segmenter at the resolution of its output. A score is what transformers' own post-processing makes of
+    the logits: a softmax without its last class, "no object", where the model has one; a softmax over classes in each
+    pixel; else a sigmoid. It holds for the best proposal, whatever that looks most like. p is clipped to
+    [1e-7, 1 - 1e-7] in float64, and the logits are (0, log(p / (1 - p))) for (absent, present), or
+    log(p / (1 - p)) for each of several labels. The largest of many scores is no calibrated probability.
+
+    Args:
+        source: A model for object detection, semantic, instance or universal segmentation.
+        inputs: Of the pictures.
+        data: Two classes of which one says "no" ("no_car", "car"), or several labels a row.
+        label_map: The thing to the classes of the model that are it, where names differ: a mapping, or a .csv or .json
+            file; see `oochub.models.label_map_file`.
+
+    Raises:
+        OochubError: A model of another kind, a task that asks for no thing, a thing that the model does not know.
+    """
+
+    auto_models: ClassVar[tuple[str, ...]] = (
+        "AutoModelForObjectDetection",
+        "AutoModelForSemanticSegmentation",
+        "AutoModelForUniversalSegmentation",
+        "AutoModelForInstanceSegmentation",
+    )
+    rank: ClassVar[int] = 2
+    is_linear = False
+
+    def __init__(
+        self,
+        source: ModelSource,
+        inputs: Input,
+        data: PredictedData,
+        *,
+        label_map: str | Path | Mapping[str, Any] | None = None,
+    ) -> None:
+        auto = auto_model(source, self.auto_models, mode="presence")
+        given = None if label_map is None else read_label_map(label_map)
+        features = data.part.features or {}
+        self.kind = output_of(output_of_features(features) or "classes")
+        names = self.kind.class_names(data.part) if self.kind.label_column in features else None
+        self.class_names = tuple(names or ())
+        record = BuildRecord.of(data.part.info.description)
+        thing = None if self.kind.name == "labels" else _thing(self.class_names, record)
+        config = source.config
+        own = [str(config.id2label[number]) for number in range(config.num_labels)]
+        asked = self.class_names if thing is None else (thing.name,)
+        found = matched_classes(own, asked, given=given)
+        model, unexpected = source.opened(auto, inputs, logits=_answers, whole=True)
+        model = model.to(data.device)
+        self.network = _Present(model, found.outputs, None if thing is None else thing.present).eval()
+        self.about, self.training = source.about("presence"), source.training
+        self.details = {
+            "head": "none: answers are the largest score of a class",
+            "scores": {name: [own[k] for k in outputs] for name, outputs in zip(asked, found.outputs, strict=True)},
+        } | ({"unexpected_weights": list(unexpected)} if unexpected else {})
+        self.notes = (
+            "whether a thing is there is the largest score of its class in the picture, no calibrated probability",
+        )
+
+    def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
+        """See `Mode.head`.
+
+        Raises:
+            OochubError: Always: an answer is the largest of many scores, and no layer gives it.
+        """
+        raise OochubError(
+            "The mode presence answers with the largest score of a class, so there are no features and no head. Leave "
+            f"out {either('features=True', '--features')}."
+        )
+
+
+class _Present(nn.Module):  # type: ignore[misc]
+    """log(p / (1 - p)) of the largest score of each thing; `present` is the class of two that says that it is there."""
+
+    def __init__(self, model: Any, outputs: Sequence[tuple[int, ...]], present: int | None) -> None:
+        super().__init__()
+        self.model, self._outputs, self._present = model, outputs, present
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        scores = _scores(_answers(self.model, inputs).double(), self.model.config.num_labels)
+        largest = torch.stack([scores[:, :, list(own)].amax((1, 2)) for own in self._outputs], 1)
+        logits = largest.clamp(_LEAST, 1 - _LEAST).logit()
+        if self._present is not None:
+            both = [torch.zeros_like(logits), logits]
+            logits = torch.cat(both if self._present else both[::-1], 1)
+        return ImageClassifierOutput(logits=logits.float())
+
+
+def _answers(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Logits of proposals (b, n, c), or of pixels (b, c, height, width)."""
+    output = model(**inputs)
+    logits: torch.Tensor = output["class_queries_logits" if "class_queries_logits" in output else "logits"]
+    return logits
+
+
+def _scores(logits: torch.Tensor, classes: int) -> torch.Tensor:
+    """What post-processing makes of logits, in [0, 1]: (b, n, classes) of n proposals or pixels."""
+    if logits.ndim == 4:
+        logits = logits.flatten(2).transpose(1, 2)
+        return logits.softmax(-1) if classes > 1 else logits.sigmoid()
+    return logits.softmax(-1)[..., :-1] if logits.shape[-1] == classes + 1 else logits.sigmoid()
+
+
+def _thing(names: Sequence[str], record: BuildRecord | None) -> ThingAskedFor:
+    thing = thing_asked_for(names, record.facts if record else BuildFacts())
+    if thing is None:
+        raise OochubError(
+            "A detector or segmenter says whether a thing is there: the data set needs two classes of which one says "
+            f'"no", such as no_car and car, or several labels a row; it has {", ".join(names[:6]) or "no classes"}.'
+        )
+    return thing
