@@ -22,6 +22,7 @@ KINDS = {  # of what each option writes
     ("compare", "--markdown"): artifacts.MARKDOWN,
     ("demo", "--out"): artifacts.DEMO,
     ("detect", "--out"): artifacts.STUDY,
+    ("evaluate", "--keep"): artifacts.PREDICTIONS,
     ("evaluate", "--out"): artifacts.REPORT,
     ("gallery", "--export"): artifacts.CSV,
     ("gallery", "--out"): artifacts.FIGURE,

@@ -99,7 +99,11 @@ def test_by_command(spawrious, predicted, tmp_path, capsys, run):
     """The report says the model, the file and how to make it again, and no folder of this machine."""
     frame_of(predicted).to_csv(tmp_path / "mine.csv", index=False)
     options = ["--benchmark", "spawrious/o2o_hard", "--data-dir", str(spawrious), "--model-name", "theirs/net"]
+    kept = ["--keep", tmp_path / "kept.parquet", "--out", tmp_path / "kept.json"]
+    assert not run("evaluate", tmp_path / "mine.csv", *options, *kept)
+    assert Predictions.load(tmp_path / "kept.parquet").digest == predicted.digest
     assert not run("evaluate", tmp_path / "mine.csv", *options, "--out", tmp_path / "r.json")
+    assert Report.load(tmp_path / "kept.json").slices == Report.load(tmp_path / "r.json").slices
     report, ours = Report.load(tmp_path / "r.json"), oochub.evaluate(predicted)
     assert report.model.id == "theirs/net" and report["gap"] == ours["gap"] and report.group_rows == ours.group_rows
     assert "evaluate mine.csv --out report.json --benchmark spawrious/o2o_hard" in report.provenance.command

@@ -1,11 +1,12 @@
 """The command `oochub evaluate`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from oochub.artifacts import REPORT, REPORTS
+from oochub.artifacts import PREDICTIONS, REPORT, REPORTS
 from oochub.commands._options import (
     AsJson,
     ConfigName,
@@ -18,6 +19,7 @@ from oochub.commands._options import (
     Usual,
     done,
     out_console,
+    writes,
 )
 from oochub.errors import OochubError
 from oochub.files import check_writable
@@ -63,6 +65,10 @@ def evaluate(
     data_dir: DataDir = None,
     option: Options = None,
     model_name: Annotated[str | None, typer.Option(help="Of such a file; default its stem.")] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(callback=writes(PREDICTIONS), help="Also such a file as Parquet of oochub, for compare."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -85,6 +91,8 @@ def evaluate(
     usual_contexts, options = parse_usual(usual or []) or None, parse_options(option or [])
     loading = {"config": config, **columns, "usual": usual_contexts, "options": options}
     source: dict[str, Any] = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name}
+    if keep is not None:
+        predictions, source, loading = [_kept(predictions, keep, source | loading)], {}, {}
     if task:
         from oochub.evaluation.task_reports import task_reports
 
@@ -111,7 +119,17 @@ def evaluate(
     report.save(out)
     if not as_json:
         out_console.print(terminal(report))
-    done({"report": str(out)}, as_json)
+    done({"report": str(out), **({} if keep is None else {"predictions": str(keep)})}, as_json)
+
+
+def _kept(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:
+    """The file of predictions that files of answers became."""
+    from oochub.evaluation.opened_predictions import opened_predictions
+    from oochub.prediction.concatenate import concatenate
+
+    if source["benchmark"] is None:
+        raise OochubError("--keep is read with --benchmark only. Name it, or leave it out.")
+    return concatenate(opened_predictions(answers, **source)).save(keep)
 
 
 def _pair(words: str) -> tuple[str, str]:
