@@ -13,6 +13,7 @@ from oochub.cli import main
 
 COMMANDS = typer.main.get_command(app).commands
 KINDS = {  # of what each option writes
+    ("audit", "--out"): artifacts.AUDIT,
     ("build", "--audit"): artifacts.CSV,
     ("build", "--out"): artifacts.REPOSITORY,
     ("challenge", "--out"): artifacts.REPOSITORY,
