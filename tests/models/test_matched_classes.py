@@ -83,7 +83,7 @@ def test_two_classes_of_one_name_keep_apart_by_their_numbers():
     assert matched_classes(own, own).is_identity
     with pytest.raises(OochubError, match=r"crane may be 0 \(crane\) or 2 \(crane\)"):
         matched_classes(own, ["hen", "crane", "drake"], restrict=True)
-    with pytest.raises(OochubError, match=r"several classes .* 0 \(crane\), 2 \(crane\)\. Give the number of one\."):
+    with pytest.raises(OochubError, match=r"'crane', which may be 0 \(crane\) or 2 \(crane\)\. Give the number of an"):
         matched_classes(own, ["hen", "crane"], given={"crane": ["crane"]})
     assert matched_classes(own, ["hen", "crane"], given={"crane": ["2"]}).outputs == ((1,), (2,))
 
@@ -136,10 +136,13 @@ def test_an_output_answers_for_one_class():
 
 
 def test_a_file_wins_over_names():
-    given = {"crane": ["n03126707"], "animal": ["n02084071", "tabby"], "bird": [7, "8"]}
-    found = matched_classes(HUB, ["animal", "bird", "crane", "jeep"], given=given)
-    assert found.outputs == ((*DOGS, 281), (7, 8), (517,), (609,))
-    assert found.details["bird"] == {"rule": "file", "outputs": {"7": HUB[7], "8": HUB[8]}}
+    given = {"crane": ["n03126707"], "animal": ["n02084071", "tabby"], "pet": ["Persian_cat", "hen"]}
+    found = matched_classes(HUB, ["animal", "bird", "crane", "jeep", "pet"], given={**given, "bird": [9, "10"]})
+    assert found.outputs == ((*DOGS, 281), (9, 10), (517,), (609,), (8, 283))
+    assert found.details["bird"] == {"rule": "file", "outputs": {"9": HUB[9], "10": HUB[10]}}
+    assert matched_classes(HUB, ["beast"], given={"beast": ["domestic dog"]}).outputs == ((*DOGS,),)
+    with pytest.raises(OochubError, match=r"'plane', which may be n02691156 .* or n03954731 .* Give a wnid, or the"):
+        matched_classes(HUB, ["plane"], given={"plane": ["plane"]})
     for wrong, words in {
         "animl": "No class of the data set named 'animl'. Did you mean 'animal'",
     }.items():

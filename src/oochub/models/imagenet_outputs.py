@@ -56,7 +56,7 @@ class ImagenetOutputs:
             A wnid to the numbers, () never; several where the word is ambiguous. Of concepts that have one parent and
             all bear the word, the one that is called so is meant: the cat, not the "big cat, cat".
         """
-        if is_wnid(name):
+        if _WNID.fullmatch(name):
             return {name: self._below[name]} if name in self._below else {}
         shared: dict[str, int] = defaultdict(int)
         for word in class_words(name):
@@ -102,15 +102,6 @@ class ImagenetOutputs:
             for word in _words(wnid):
                 concepts[word].append(wnid)
         return concepts
-
-
-def is_wnid(name: str) -> bool:
-    """Whether a name is a wnid alone.
-
-    >>> is_wnid("n02123045"), is_wnid("n02123045_tabby")
-    (True, False)
-    """
-    return _WNID.fullmatch(name) is not None
 
 
 def _words(wnid: str, *more: str) -> frozenset[str]:

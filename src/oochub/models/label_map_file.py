@@ -16,8 +16,8 @@ def read_label_map(given: Any) -> dict[str, list[str | int]]:
 
     Args:
         given: A path that ends in .csv or .json, or a mapping. A class of the model is its name, the number of its
-            output, or of ImageNet's a wnid: that class and all kinds of it. A CSV has two columns or more and no
-            header; cells after the first are classes of the model, a class with a comma is in quotes.
+            output, or of ImageNet's a word or a wnid: the thing and all kinds of it. A CSV has two columns or more and
+            no header; cells after the first are classes of the model, a class with a comma is in quotes.
 
     Raises:
         OochubError: No such file, another ending, or content of another form; the line or class is named.

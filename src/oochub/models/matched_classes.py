@@ -9,7 +9,7 @@ from oochub import catalog
 from oochub.errors import OochubError, either, unknown_name
 from oochub.models.class_lists import listed_names, listed_outputs
 from oochub.models.class_words import class_words
-from oochub.models.imagenet_outputs import ImagenetOutputs, is_wnid
+from oochub.models.imagenet_outputs import ImagenetOutputs
 from oochub.models.label_map import Answering, LabelMap
 
 _ABSENCE = re.compile(r"(no|not|without)[ _-]", re.IGNORECASE)
@@ -87,12 +87,7 @@ class _Names:
         """What a class of the data set may be, in words, to (outputs, rule)."""
         if self._are_own:
             return {name: ((self._own.index(name),), "name")}
-        senses = self._imagenet.senses(self._wnids[self._wanted.index(name)] or name)
-        if senses:
-            return {
-                self._imagenet.sense(wnid): (outputs, self._rule(wnid, outputs)) for wnid, outputs in senses.items()
-            }
-        return {listed_outputs([k], self._own): ((k,), "name") for k in self._called(name)}
+        return self._meanings(self._wnids[self._wanted.index(name)] or name)
 
     def listed(self, name: str, several: Sequence[str | int]) -> tuple[int, ...]:
         """The outputs that a file gives for a class."""
@@ -108,17 +103,27 @@ class _Names:
 
     def _meant(self, one: str | int) -> Sequence[int]:
         if isinstance(one, str):
-            under = self._imagenet.senses(one) if is_wnid(one) else {}
-            called = next(iter(under.values()), ()) or self._called(one)
-            if len(called) > 1 and not under:
-                wnid = ", or its wnid" if any(self._imagenet.wnids) else ""
+            if self._own.count(one) == 1:
+                return [self._own.index(one)]
+            meanings = self._meanings(one)
+            if len(meanings) > 1:
+                wnid = "a wnid, or " if any(self._imagenet.wnids) else ""
                 raise OochubError(
-                    f"The label map gives {one!r}, and several classes of the model are called so: "
-                    f"{listed_outputs(called, self._own)}. Give the number of one{wnid}."
+                    f"The label map gives {one!r}, which may be {' or '.join(meanings)}. Give {wnid}the number of an "
+                    "output."
                 )
-            if called or not one.isdecimal():
-                return called
+            if meanings or not one.isdecimal():
+                return next((outputs for outputs, _ in meanings.values()), ())
         return [int(one)] if 0 <= int(one) < len(self._own) else []
+
+    def _meanings(self, name: str) -> dict[str, tuple[tuple[int, ...], str]]:
+        """What a name may mean, in words, to (outputs, rule)."""
+        senses = self._imagenet.senses(name)
+        if senses:
+            return {
+                self._imagenet.sense(wnid): (outputs, self._rule(wnid, outputs)) for wnid, outputs in senses.items()
+            }
+        return {listed_outputs([k], self._own): ((k,), "name") for k in self._called(name)}
 
     def _rule(self, wnid: str, outputs: tuple[int, ...]) -> str:
         return "synonym" if len(outputs) == 1 and self._imagenet.wnids[outputs[0]] == wnid else "WordNet"
