@@ -352,3 +352,14 @@ def test_every_type_that_is_served():
         assert first.isfinite().all(), model_type
         alike |= {model_type} if torch.equal(first[0], first[1]) else set()
     assert len(alike) < 6, "a few of random weights let no difference through"
+
+
+def test_broken_pictures_of_train(encoder, data):
+    """An error that names the row, or left out where that was asked for. Fault planted: left out unasked."""
+    rows = data["train"].cast_column("image", ImageFeature(decode=False)).to_list()
+    rows[4]["image"] = {"bytes": b"no picture", "path": None}
+    broken = DatasetDict({**data, "train": Dataset.from_list(rows, features=data["train"].features)})
+    with pytest.raises(oochub.OochubError, match=r"4"):
+        _predict(encoder[0], broken)
+    made = _predict(encoder[0], broken, skip_broken=True)
+    assert made.metadata.provenance["linear_probe"]["rows"] == 35

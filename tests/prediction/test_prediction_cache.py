@@ -20,6 +20,8 @@ from transformers import ResNetForImageClassification, ViTImageProcessorPil
 import oochub
 from oochub.errors import OochubWarning
 from oochub.models import model_source
+from oochub.models.cache_key import cache_key
+from oochub.models.mode import Mode
 from oochub.prediction.stored_head import head_file
 
 
@@ -169,6 +171,10 @@ def test_what_is_not_known_is_not_kept(model):
         oochub.predict(model, pictures().to_iterable_dataset()),
         oochub.predict(model, pictures(), cache=False),
     ]
+    source = model_source.ModelSource(model)
+    inputs, splits = source.inputs(pictures()), {"test": pictures()}
+    assert cache_key(source, inputs, splits, mode=Mode, settings={"tokenizer": object()}) is None
+    assert cache_key(source, inputs, splits, mode=Mode, settings={"tokenizer": "words"}) is not None
     assert all("key" not in predictions.metadata.provenance for predictions in made)
     assert not Path(os.environ["OOCHUB_CACHE"]).exists()
 

@@ -16,7 +16,7 @@ from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.provenance import provenance, without_when_and_where
 
-_ROOMS = ("inputs", "models", "outputs", "prediction")  # the code of ours that answers depend on
+_CODE = ("*.py", "builders/**/*.py", "inputs/**/*.py", "models/**/*.py", "outputs/**/*.py", "prediction/**/*.py")
 _READ = ("*.json", "*.txt", "*.model", "*.jinja")  # what transformers reads of a model's folder beside the weights
 
 
@@ -113,7 +113,7 @@ def _is_file(value: str | Path) -> bool:
 def _own_code() -> str:
     """A digest of the code of ours that answers depend on, which changes more often than its version."""
     folder = Path(oochub.__file__).parent
-    files = sorted(file for room in _ROOMS for file in (folder / room).rglob("*.py"))
+    files = sorted(file for pattern in _CODE for file in folder.glob(pattern))
     return hashlib.sha256("".join(map(_bytes, files)).encode()).hexdigest()
 
 

@@ -27,6 +27,7 @@ class PredictedData(NamedTuple):
         device: Where the network is to run.
         batch_size: Rows a forward pass.
         cache: Whether what is learned from may be kept, and taken from before.
+        skip_broken: Whether rows that cannot be read are left out.
     """
 
     part: Any
@@ -34,6 +35,7 @@ class PredictedData(NamedTuple):
     device: torch.device
     batch_size: int
     cache: bool = False
+    skip_broken: bool = False
 
 
 class Mode(ABC):

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from oochub.caches import cache_folder
 from oochub.errors import OochubError, OochubWarning
 from oochub.files import written_whole
-from oochub.input import Input
+from oochub.input import BrokenRow, Input
 from oochub.models.cache_key import cache_key
 from oochub.models.encoder import Encoder
 from oochub.models.mode import PredictedData
@@ -47,6 +47,7 @@ def stored_features(
     part = data.splits[split]
     part = part.select_columns([name for name in (inputs.column, "label", "example_id") if name in part.column_names])
     settings = {"pooling": encoder.pooling, "batch_size": data.batch_size, "device": data.device.type}
+    settings["skip_broken"] = data.skip_broken
     key = cache_key(source, inputs, {split: part}, mode=Encoder, settings=settings) if data.cache else None
     file = None if key is None else cache_folder("features") / f"{key}.safetensors"
     if file is not None:
@@ -71,15 +72,16 @@ def stored_features(
 
 def _extracted(encoder: Encoder, inputs: Input, data: PredictedData, part: Any, split: str) -> LabelledFeatures:
     features, labels = [], []
+    broken: list[BrokenRow] | None = [] if data.skip_broken else None
     total = len(part) if hasattr(part, "__len__") else None
     with tqdm(total=total, desc=f"Extracting {split}", unit=inputs.unit, disable=None) as bar:
-        for batch in inputs.batches(part, batch_size=data.batch_size, device=data.device):
+        for batch in inputs.batches(part, batch_size=data.batch_size, device=data.device, broken=broken):
             with torch.inference_mode():
                 features.append(encoder(**batch.inputs).cpu().numpy())
             labels += [-1 if label is None else label for label in batch.columns["label"]]
             bar.update(len(features[-1]))
     if not features:
-        raise OochubError(f"The split {split} has no example, and the linear probe learns from it.")
+        raise OochubError(f"The split {split} has no example that can be read, and the linear probe learns from it.")
     values, label = np.concatenate(features), np.asarray(labels, dtype=np.int64)
     if not np.isfinite(values).all():
         raise OochubError(f"The model gives features of {split} that are not finite. Its weights are damaged.")

@@ -154,7 +154,7 @@ def predict(
     stored_before = PredictionCache(key)
     if (found := stored_before.found(out)) is not None:
         return found
-    data = PredictedData(some, every, device, size, cache)
+    data = PredictedData(some, every, device, size, cache, skip_broken)
     opened = chosen(source, inputs, data, **settings)
     if inputs.settle(some, opened.network, batch_size=size, device=device):
         opened = chosen(source, inputs, data, **settings)
