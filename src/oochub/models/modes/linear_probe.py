@@ -127,10 +127,11 @@ def _class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
             f"({', '.join(own.names)[:200]}). Cast both to one datasets.ClassLabel."
         )
     if not names:
-        raise OochubError(
-            f"The label of {_TRAIN} has numbers and no names. Cast it: "
-            'dataset.cast_column("label", datasets.ClassLabel(names=[...])).'
+        named = either(
+            'Cast it: dataset.cast_column("label", datasets.ClassLabel(names=[...])).',
+            "Name a column of text by --label-column.",
         )
+        raise OochubError(f"The label of {_TRAIN} has numbers and no names. {named}")
     if len(names) < 2:
         raise OochubError(f"A linear probe tells classes apart, and the data set has one, {names[0]}.")
     return tuple(names)
