@@ -116,7 +116,9 @@ def train(
     kind = input_of(train, None if model == TINY else model)
     known = column in train.column_names
     if not known and (environments or method.needs_environments):
-        raise unknown_name(f"column of {source}", column, train.column_names)
+        named = either("context= or group=", "--context-column or --group-column")
+        hint = "" if declared else f"The groups of own data are its environments: give {named}."
+        raise unknown_name(f"column of {source}", column, train.column_names, hint)
     environment_column = column if known else None
     defaults = DEFAULTS if "augment" in kind.changes else {**DEFAULTS, "augment": "none"}
     settings = _arguments(out, {**defaults, **(arguments or {})}, overwrite)

@@ -97,8 +97,10 @@ def test_wrong_words_are_said(run, model, words, message, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_training_without_a_label_says_how_to_name_it(run, tmp_path):
+def test_training_says_how_to_name_what_it_lacks(run, tmp_path):
     for split in ("train", "validation"):
         picture_folder(tmp_path / "mine" / split)
     code, error = run("train", "mine", "--out", "run")
     assert code == 2 and "no column label" in error and "--label-column" in error, error
+    code, error = run("train", "mine", "--label-column", "species", "--objective", "group_dro", "--out", "run")
+    assert code == 2 and "give --context-column or --group-column" in error, error
