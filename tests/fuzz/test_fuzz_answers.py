@@ -79,6 +79,17 @@ def _all(column: str, values: Any) -> Callable[[dict[str, Any]], None]:
     return lambda columns: columns.update({column: values})
 
 
+def _chosen(values: Any) -> Callable[[dict[str, Any]], None]:
+    """A prediction alone, without logits."""
+
+    def change(columns: dict[str, Any]) -> None:
+        for name in NAMES:
+            columns.pop(f"logit_{name}")
+        columns["prediction"] = values
+
+    return change
+
+
 def _cut(rows: int) -> Callable[[dict[str, Any]], None]:
     return lambda columns: columns.update({name: values[:rows] for name, values in columns.items()})
 
@@ -109,6 +120,14 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], set[str]]] = {
     "a split that is not there": (_all("split", ["tset"] * ROWS), {REFUSED}),
     "the split": (_all("split", ["test"] * ROWS), {SAME}),
     "a prediction of no class": (_all("prediction", ["gull"] * ROWS), {REFUSED}),
+    "names alone": (_chosen(["dog"] * ROWS), {CHANGED}),
+    "numbers alone": (_chosen([2] * ROWS), {CHANGED}),
+    "numbers of no class alone": (_chosen([3] * ROWS), {REFUSED}),
+    "numbers below 0 alone": (_chosen([-1] * ROWS), {REFUSED}),
+    "fractions alone": (_chosen([0.5] * ROWS), {REFUSED}),
+    "names of no class alone": (_chosen(["gull"] * ROWS), {REFUSED}),
+    "nothing alone": (_chosen([""] * ROWS), {REFUSED}),
+    "truths alone": (_chosen([True] * ROWS), {REFUSED}),
     "a list of logits beside": (_all("logits", [json.dumps([0.5] * 3)] * ROWS), {REFUSED, CHANGED}),
     "no rows": (_cut(0), {REFUSED}),
     "the last row missing": (_cut(ROWS - 1), {REFUSED}),

@@ -112,7 +112,7 @@ def audit(
     said = verdict(report)
     result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
     if as_json:
-        done({"headline": said.sentence, "case": said.case, "gap": to_json(report["gap"]), **result}, as_json)
+        done({"headline": said.sentence, "case": said.case, "gap": to_json(report.gap.estimate), **result}, as_json)
         return
     out_console.print(terminal(report))
     out_console.print()

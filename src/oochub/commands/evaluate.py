@@ -92,6 +92,8 @@ def evaluate(
     loading = {"config": config, **columns, "usual": usual_contexts, "options": options}
     source: dict[str, Any] = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name}
     if keep is not None:
+        if benchmark is None:
+            raise OochubError("--keep is read with --benchmark only. Name it, or leave it out.")
         predictions, source, loading = [_kept(predictions, keep, source | loading)], {}, {}
     if task:
         from oochub.evaluation.task_reports import task_reports
@@ -127,8 +129,6 @@ def _kept(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:
     from oochub.evaluation.opened_predictions import opened_predictions
     from oochub.prediction.concatenate import concatenate
 
-    if source["benchmark"] is None:
-        raise OochubError("--keep is read with --benchmark only. Name it, or leave it out.")
     return concatenate(opened_predictions(answers, **source)).save(keep)
 
 
