@@ -9,6 +9,7 @@ from torch import nn
 
 from oochub.errors import OochubError, unknown_name
 from oochub.input import Input
+from oochub.models.architectures import architectures
 from oochub.models.linear_head import Head, find_head
 from oochub.models.model_source import ModelSource
 from oochub.models.pretrained import Answers
@@ -47,10 +48,10 @@ class Encoder(nn.Module):  # type: ignore[misc]
         """
         if pooling not in POOLINGS:
             raise unknown_name("pooling", pooling, POOLINGS)
-        if pooling == "auto" and source.architecture in _architectures(inputs.auto_model):
+        if pooling == "auto" and source.architecture in architectures(inputs.auto_model):
             model, unexpected = source.opened(inputs.auto_model, inputs)
             return cls(model, _before(find_head(model, inputs.probe())), "the input of the head", unexpected)
-        if pooling == "auto" and source.architecture in _architectures("AutoModelForZeroShotImageClassification"):
+        if pooling == "auto" and source.architecture in architectures("AutoModelForZeroShotImageClassification"):
             model, unexpected = source.opened("AutoModel", inputs, logits=_embedding)
             return cls(model, _embedding, "image embeddings", unexpected)
         for way in ("pooler", "mean") if pooling == "auto" else (pooling,):
@@ -69,16 +70,6 @@ class Encoder(nn.Module):  # type: ignore[misc]
     def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
         """Float32 (b, d)."""
         return self._vectors(self.model, inputs).float()
-
-
-def _architectures(auto_model: str) -> set[str]:
-    """The names of the classes that an Auto class opens."""
-    import transformers
-
-    names: set[str] = set()
-    for classes in getattr(transformers, auto_model)._model_mapping._model_mapping.values():
-        names.update([classes] if isinstance(classes, str) else filter(None, classes))
-    return names
 
 
 def _before(head: Head) -> Answers:

@@ -11,6 +11,7 @@ from torch import nn
 from oochub import catalog
 from oochub.errors import unknown_name
 from oochub.input import Input
+from oochub.models.architectures import architectures
 from oochub.models.linear_head import Head, find_head
 from oochub.models.model_source import ModelSource
 from oochub.output import Output
@@ -90,13 +91,7 @@ class Mode(ABC):
     @classmethod
     def architectures(cls) -> frozenset[str]:
         """The names of the classes of transformers whose models it serves."""
-        import transformers
-
-        names: set[str] = set()
-        for auto in cls.auto_models:
-            for classes in getattr(transformers, auto)._model_mapping._model_mapping.values():
-                names.update([classes] if isinstance(classes, str) else filter(None, classes))
-        return frozenset(names)
+        return frozenset().union(*map(architectures, cls.auto_models))
 
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
         """The last layer of the network, whose input are the features and whose rows are the classes.
