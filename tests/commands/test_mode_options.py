@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from datasets import ClassLabel
 from model_folders import edited, pictures, resnet
 
 import oochub
@@ -13,11 +14,12 @@ from oochub.commands._options import mode_settings
 
 @pytest.fixture
 def said(monkeypatch, capsys, tmp_path):
-    """Predicts two classes, "LABEL_0" and "LABEL_1", by a model of four others; gives exit code and output."""
-    names = {str(k): name for k, name in enumerate(["pug", "jay", "lynx", "LABEL_1"])}
+    """Predicts "yeti", "dog" and "cat" by a model of four classes; gives exit code and output."""
+    names = {str(k): name for k, name in enumerate(["pug", "jay", "cat", "dog"])}
     model = edited(resnet(tmp_path / "model", classes=4), "config.json", id2label=names, label2id=...)
     data = tmp_path / "rows.parquet"
-    pictures(4).to_parquet(data)
+    labels = ClassLabel(names=["yeti", "dog", "cat"])
+    pictures(6).remove_columns("label").add_column("label", [0, 1, 2] * 2, feature=labels).to_parquet(data)
     out = tmp_path / "out.parquet"
 
     def call(*words):
@@ -33,28 +35,28 @@ def said(monkeypatch, capsys, tmp_path):
 def test_what_is_said_about_a_mode_reaches_it(said, tmp_path):
     """Planted faults: an option that the command does not hand on."""
     code, words = said()
-    assert code == 2 and "does not know 1 of these: LABEL_0" in words and "--restrict" in words
+    assert code == 2 and "does not know 1 of these: yeti" in words and "--restrict" in words
     code, words = said("--mode", "haed")
     assert code == 2 and "Did you mean 'head'" in words
     code, words = said("--mode-option", "lable_map=x")
     assert code == 2 and "Did you mean 'label_map'" in words
     assert said("--restrict", "--mode", "head")[0] == 0
-    assert tuple(oochub.Predictions.load(tmp_path / "out.parquet").class_names) == ("LABEL_1",)
-    (tmp_path / "map.json").write_text(json.dumps({"LABEL_0": ["pug", "jay"]}))
+    assert tuple(oochub.Predictions.load(tmp_path / "out.parquet").class_names) == ("dog", "cat")
+    (tmp_path / "map.json").write_text(json.dumps({"yeti": ["pug", "jay"]}))
     assert said("--label-map", str(tmp_path / "map.json"))[0] == 0
     made = oochub.Predictions.load(tmp_path / "out.parquet")
-    assert tuple(made.class_names) == ("LABEL_0", "LABEL_1")
-    assert made.metadata.provenance["label_map"]["LABEL_0"]["outputs"] == {"0": "pug", "1": "jay"}
+    assert tuple(made.class_names) == ("yeti", "dog", "cat")
+    assert made.metadata.provenance["label_map"]["yeti"]["outputs"] == {"0": "pug", "1": "jay"}
 
 
 def test_a_changed_label_map_predicts_again(said, tmp_path):
     """The cache knows a file by what it holds. Planted fault: by its path."""
     said("--mode", "head", "--restrict")
-    for chosen in ("jay", "lynx"):
-        (tmp_path / "map.csv").write_text(f"LABEL_0,{chosen}\n")
+    for chosen in ("jay", "pug"):
+        (tmp_path / "map.csv").write_text(f"yeti,{chosen}\n")
         assert said("--label-map", str(tmp_path / "map.csv"))[0] == 0
         said_of = oochub.Predictions.load(tmp_path / "out.parquet").metadata.provenance["label_map"]
-        assert list(said_of["LABEL_0"]["outputs"].values()) == [chosen]
+        assert list(said_of["yeti"]["outputs"].values()) == [chosen]
 
 
 def test_a_setting_is_said_in_one_way():

@@ -68,7 +68,7 @@ def test_a_word_of_several_things_is_never_decided():
         with pytest.raises(OochubError, match=f"{word} may be {min(senses)} .* or {max(senses)}"):
             matched_classes(HUB, [word, "beagle"])
     with pytest.raises(OochubError, match=r"crane may be n02012849 \(crane, a kind of wading bird\) or n03126707"):
-        matched_classes(HUB, ["crane", "beagle"], restrict=True)
+        matched_classes(HUB, ["crane", "beagle", "tabby"], restrict=True)
     cat = matched_classes(HUB, ["cat", "beagle"]).outputs[0]
     assert [HUB[k].split(",")[0] for k in cat] == [
         *("tabby", "tiger cat", "Persian cat", "Siamese cat", "Egyptian cat", "cougar", "lynx")
@@ -118,13 +118,16 @@ def test_all_that_does_not_fit_is_in_one_message():
         "label_map=",
     ):
         assert part in words
-    with speaking_shell(), pytest.raises(OochubError, match=r"--label-map FILE.*--restrict"):
-        matched_classes(HUB, ["bulldog", "labrador"])
+    with speaking_shell(), pytest.raises(OochubError, match=r"--label-map FILE.*leave out its rows: --restrict"):
+        matched_classes(HUB, ["bulldog", "corgi", "labrador"])
     with pytest.raises(OochubError) as caught:
         matched_classes(HUB, ["no_jeep", "jeep"])
     assert "no_jeep is the absence of a thing" in str(caught.value) and "restrict" not in str(caught.value)
-    with pytest.raises(OochubError, match="does not know 2 of these"):  # nothing would be left
-        matched_classes(HUB, ["yeti", "unicorn"], restrict=True)
+    for wanted in (["yeti", "unicorn"], ["yeti", "unicorn", "beagle"]):  # nothing to tell apart would be left
+        with pytest.raises(OochubError, match="does not know 2 of these") as caught:
+            matched_classes(HUB, wanted, restrict=True)
+        assert "restrict" not in str(caught.value)
+    assert matched_classes(HUB, ["yeti", "tabby", "beagle"], restrict=True).left_out == ("yeti",)
 
 
 def test_an_output_answers_for_one_class():

@@ -31,7 +31,7 @@ def matched_classes(
         model_names: Of the outputs, in their order.
         class_names: Of the data set.
         given: A class of the data set to classes of the model: names, wnids, or numbers of outputs.
-        restrict: Leave out classes that the model does not know, instead of an error.
+        restrict: Leave out classes that the model does not know, instead of an error; two must be left.
 
     Raises:
         OochubError: A class that the model does not know, a word that may mean several things, an output for two
@@ -60,7 +60,8 @@ def matched_classes(
         elif candidates:
             ambiguous[name] = " or ".join(candidates)
     unknown = [name for name in wanted if name not in found and name not in ambiguous]
-    if ambiguous or (unknown and (not restrict or not found)):
+    too_few = len(found) < min(2, len(wanted))
+    if ambiguous or (unknown and (not restrict or too_few)):
         raise _unmatched(unknown, ambiguous, own, wanted)
     _check_disjoint(found, own)
     return LabelMap(own, tuple(found.values()), tuple(unknown))
@@ -160,7 +161,7 @@ def _unmatched(
         problems.append(f"{absent[0]} is the absence of a thing, which no class of a classifier says.")
     problems += [f"{name} may be {senses}." for name, senses in ambiguous.items()]
     ways = [_file()]
-    if unknown and not absent and len(unknown) < len(wanted):
+    if unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
         ways.append(
             f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {either('restrict=True', '--restrict')}"
         )
