@@ -50,7 +50,7 @@ class Encoder(nn.Module):  # type: ignore[misc]
             raise unknown_name("pooling", pooling, POOLINGS)
         if pooling == "auto" and source.architecture in architectures(inputs.auto_model):
             model, unexpected = source.opened(inputs.auto_model, inputs)
-            return cls(model, _before(find_head(model, inputs.probe())), "the input of the head", unexpected)
+            return cls(model, _before(find_head(model, _probe(model, inputs))), "the input of the head", unexpected)
         if pooling == "auto" and source.architecture in architectures("AutoModelForZeroShotImageClassification"):
             model, unexpected = source.opened("AutoModel", inputs, logits=_embedding)
             return cls(model, _embedding, "image embeddings", unexpected)
@@ -59,7 +59,7 @@ class Encoder(nn.Module):  # type: ignore[misc]
                 model, unexpected = source.opened("AutoModel", inputs, logits=_POOLED[way])
                 if source.path is None:
                     with torch.inference_mode():
-                        _POOLED[way](model, inputs.probe())
+                        _POOLED[way](model, _probe(model, inputs))
             except OochubError:
                 if (pooling, way) == ("auto", "pooler"):
                     continue  # it has none, or one without weights
@@ -70,6 +70,12 @@ class Encoder(nn.Module):  # type: ignore[misc]
     def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
         """Float32 (b, d)."""
         return self._vectors(self.model, inputs).float()
+
+
+def _probe(model: nn.Module, inputs: Input) -> dict[str, torch.Tensor]:
+    """Inputs of two rows where the model is: an object may lie on a GPU already."""
+    device = next(model.parameters()).device
+    return {name: values.to(device) for name, values in inputs.probe().items()}
 
 
 def _before(head: Head) -> Answers:
