@@ -10,17 +10,16 @@ import pyarrow as pa
 import torch
 
 from oochub.artifacts import PREDICTIONS
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, either
 from oochub.files import check_writable
-from oochub.input import BrokenRow
-from oochub.inputs.pictures.zoom import check_zoom
+from oochub.input import BrokenRow, Input
 from oochub.models.cache_key import cache_key
 from oochub.models.chosen_device import chosen_device
 from oochub.models.extraction import Extraction
-from oochub.models.in_dtype import DTYPES, InDtype
-from oochub.models.mode import PredictedData, mode_of
+from oochub.models.in_dtype import InDtype
+from oochub.models.mode import Mode, PredictedData, mode_of
 from oochub.models.model_source import ModelSource
-from oochub.models.perturbation import TEMPERATURE, Perturbation, check_perturbation
+from oochub.models.perturbation import TEMPERATURE, Perturbation
 from oochub.prediction.answered_rows import answered_rows
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
 from oochub.prediction.data_metadata import data_metadata
@@ -28,12 +27,12 @@ from oochub.prediction.dtype_check import dtype_check
 from oochub.prediction.extracted_table import extracted_table, thumbnails
 from oochub.prediction.metadata import RESERVED, ZoomSettings
 from oochub.prediction.prediction_cache import PredictionCache
+from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.sampled import Sample, sampled
 from oochub.prediction.stored_head import StoredHead
 from oochub.provenance import provenance
 
-_PREPROCESSING = ("auto", "fused", "processor")
 _FEW = 8  # rows to look at a network with
 _NAMED = 5  # of the rows that are left out
 
@@ -110,73 +109,88 @@ def predict(
             that cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range
             or for a model that does not read pictures, a device that is not here, a dtype whose logits overflow.
     """
-    if preprocessing not in _PREPROCESSING:
-        raise unknown_name("preprocessing", preprocessing, _PREPROCESSING)
-    if dtype not in DTYPES:
-        raise unknown_name("dtype", dtype, DTYPES)
-    _check_count("batch_size", batch_size, "Leave it out for ours.")
-    _check_count("limit", limit, "Leave it out for all rows.")
-    device = chosen_device(device)
-    if odin is not None:
-        check_perturbation(odin, odin_temperature)
-    factor = None if zoom is None else check_zoom(zoom)
+    asked = PredictionSettings(
+        device=chosen_device(device),
+        dtype=dtype,
+        preprocessing=preprocessing,
+        features=features,
+        batch_size=batch_size,
+        limit=limit,
+        skip_broken=skip_broken,
+        images=images,
+        odin=odin,
+        odin_temperature=odin_temperature,
+        zoom=zoom,
+    )
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
     parts = chosen_splits(dataset, splits)
     sample = Sample(parts, ()) if limit is None else sampled(parts, limit)
-    parts = sample.parts
-    some = next(iter(parts.values()))
+    some = next(iter(sample.parts.values()))
     source = ModelSource(model)
-    processor = image_processor if processor is None else processor
     inputs = source.inputs(
-        some, processor=processor, preprocessing=preprocessing, odin=odin, zoom=zoom, skip_broken=skip_broken or None
+        some,
+        processor=image_processor if processor is None else processor,
+        preprocessing=preprocessing,
+        odin=odin,
+        zoom=zoom,
+        skip_broken=skip_broken or None,
     )
     chosen = mode_of(source, mode, settings)
-    size = batch_size or (128 if device.type == "cuda" else 32)
-    every = dataset if isinstance(dataset, Mapping) else parts
-    parts = checked_splits(parts, read=inputs.column, reserved=RESERVED)
-    asked = {
-        **{"features": features, "batch_size": size, "preprocessing": preprocessing, "images": images, "odin": odin},
-        **{
-            "odin_temperature": odin_temperature,
-            "zoom": zoom,
-            "device": device.type,
-            "dtype": str(DTYPES[dtype]),
-            "limit": limit,
-            "skip_broken": skip_broken,
-            "splits": list(parts),
-            **settings,
-        },
-    }
-    key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=asked) if cache else None
-    stored_before = PredictionCache(key)
-    if (found := stored_before.found(out)) is not None:
+    parts = checked_splits(sample.parts, read=inputs.column, reserved=RESERVED)
+    every = dataset if isinstance(dataset, Mapping) else sample.parts
+    record = {**asked.record(), "splits": list(parts), **settings}
+    key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record) if cache else None
+    kept = PredictionCache(key)
+    if (found := kept.found(out)) is not None:
         return found
-    data = PredictedData(some, every, device, size, cache, skip_broken)
+    data = PredictedData(some, every, asked.device, asked.rows_a_pass, cache, skip_broken)
     opened = chosen(source, inputs, data, **settings)
-    if inputs.settle(some, opened.network, batch_size=size, device=device):
+    if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
         opened = chosen(source, inputs, data, **settings)
     parts = checked_splits(parts, read=inputs.column, reserved=opened.kind.columns)
-    parts, remarks = answered_rows(parts, opened.left_out)
     if (odin is not None or zoom is not None) and not opened.kind.one_answer:
         options = either("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
-    read = partial(inputs.batches, batch_size=size, device=device, zoom=factor)
+    answered = answered_rows(parts, opened.left_out)
+    predictions = _predicted(opened, inputs, answered.parts, asked, notes=(*sample.notes, *answered.notes), key=key)
+    if out is not None:
+        predictions.save(out)
+    kept.keep(predictions)
+    return predictions
+
+
+def _predicted(
+    mode: Mode,
+    inputs: Input,
+    parts: Mapping[str, Any],
+    asked: PredictionSettings,
+    *,
+    notes: Sequence[str],
+    key: str | None,
+) -> Predictions:
+    """The rows of all splits through the network of a mode, once."""
+    some, size, device = next(iter(parts.values())), asked.rows_a_pass, asked.device
+    read = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
+    is_short = asked.torch_dtype != torch.float32
     few: Mapping[str, torch.Tensor] = {}
-    if features or DTYPES[dtype] != torch.float32:
-        first = next(read(_few(some), broken=[] if skip_broken else None), None)
+    if asked.features or is_short:
+        first = next(read(_few(some), broken=[] if asked.skip_broken else None), None)
         few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
-    head = opened.head(few) if features else None
-    network, computed = opened.network, {"dtype": "float32"}
-    if DTYPES[dtype] != torch.float32:
-        network = InDtype(opened.network, DTYPES[dtype])
-        computed = {"dtype": dtype, "dtype_check": dtype_check(dtype, network, opened.network, few, opened.kind)}
-    perturbation = None if odin is None else Perturbation(odin, temperature=odin_temperature, std=inputs.std)
+    head = mode.head(few) if asked.features else None
+    network, computed = mode.network, {"dtype": "float32"}
+    if is_short:
+        network = InDtype(mode.network, asked.torch_dtype)
+        check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
+        computed = {"dtype": asked.dtype, "dtype_check": check}
+    perturbation = None
+    if asked.odin is not None:
+        perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
     extraction = Extraction(network, head=head, perturbation=perturbation)
     extracted = {
-        name: extracted_table(name, part, read, extraction, opened, unit=inputs.unit, skip_broken=skip_broken)
+        name: extracted_table(name, part, read, extraction, mode, unit=inputs.unit, skip_broken=asked.skip_broken)
         for name, part in parts.items()
     }
     table = pa.concat_tables([each.table for each in extracted.values()])
@@ -185,31 +199,23 @@ def predict(
     metadata = data_metadata(
         table,
         some.info,
-        opened.kind,
-        class_names=opened.class_names,
-        model=opened.about,
-        notes=(*opened.notes, *sample.notes, *remarks, *unread),
-        training=opened.training,
-        provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **keyed, **opened.details),
+        mode.kind,
+        class_names=mode.class_names,
+        model=mode.about,
+        notes=(*mode.notes, *notes, *unread),
+        training=mode.training,
+        provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **keyed, **mode.details),
         odin=None if perturbation is None else perturbation.settings,
-        zoom=None if factor is None else ZoomSettings(factor=factor),
+        zoom=None if asked.zoom is None else ZoomSettings(factor=asked.zoom),
     )
     stored = None
-    if head is not None and opened.is_linear:
+    if head is not None and mode.is_linear:
         stored = StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
     predictions = Predictions(table, metadata, stored_head=stored)
-    if images:
-        pictures = thumbnails(predictions, parts, {name: each.rows for name, each in extracted.items()}, inputs)
-        predictions = predictions.with_table(table.append_column("thumbnail", pictures))
-    if out is not None:
-        predictions.save(out)
-    stored_before.keep(predictions)
-    return predictions
-
-
-def _check_count(name: str, value: Any, hint: str) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise OochubError(f"{name} must be a whole number, 1 or larger, got {value!r}. {hint}")
+    if not asked.images:
+        return predictions
+    pictures = thumbnails(predictions, parts, {name: each.rows for name, each in extracted.items()}, inputs)
+    return predictions.with_table(table.append_column("thumbnail", pictures))
 
 
 def _unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
