@@ -9,11 +9,15 @@ import transformers
 from model_folders import pictures
 from safetensors.torch import save_file
 from tiny_classifiers import TINY
+from tiny_encoders import tiny_encoder
 from tiny_zero_shot import TYPES, processor
 from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
 
 import oochub
 from oochub.errors import OochubError
+from oochub.inputs.pictures import Pictures
+from oochub.models.encoder import Encoder
+from oochub.models.model_source import ModelSource
 from oochub.models.served import served_models
 
 TOWER = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -98,3 +102,24 @@ def test_types_whose_image_processor_needs_torchvision(monkeypatch: pytest.Monke
     for name, each in served.items():
         if each.modes and name in IMAGE_PROCESSOR_MAPPING_NAMES:
             getattr(transformers, IMAGE_PROCESSOR_MAPPING_NAMES[name]["pil"])()
+
+
+ENCODERS = sorted(
+    each.model_type for each in served_models() if "linear_probe" in each.modes and each.model_type not in TINY
+)
+
+
+@pytest.mark.parametrize("model_type", ENCODERS)
+def test_an_encoder_that_is_served_gives_a_vector_a_picture(model_type: str) -> None:
+    """The same for one picture alone; those with a classifier are tried in `test_linear_probe`.
+
+    Planted fault seen: a type of films refused no more.
+    """
+    inputs = Pictures(transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}))
+    encoder = Encoder.opened(ModelSource(tiny_encoder(model_type)), inputs).eval()
+    pixels = inputs.probe()["pixel_values"]
+    with torch.inference_mode():
+        vectors, first = encoder(pixel_values=pixels), encoder(pixel_values=pixels[:1])
+    assert vectors.ndim == 2 and vectors.isfinite().all()
+    assert not torch.equal(vectors[0], vectors[1])
+    torch.testing.assert_close(vectors[:1], first, rtol=1e-4, atol=1e-5)
