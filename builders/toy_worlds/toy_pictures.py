@@ -38,7 +38,7 @@ def toy_pictures(
     >>> import tempfile
     >>> root = toy_pictures(tempfile.mkdtemp() + "/pictures", size=8)
     >>> (root / "test" / "metadata.csv").read_text("utf-8").splitlines()[:2]
-    ['file_name,breed,background', 'bulldog_0001.png,bulldog,beach']
+    ['file_name,breed,background', 'bulldog_0001.png,bulldog,desert']
     """
     root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=8)
