@@ -148,6 +148,9 @@ def test_what_a_detector_cannot_answer_is_refused(detr: Path, tmp_path: Path) ->
         predicted(detr, rows(ClassLabel(names=["land", "water"])))
     with pytest.raises(OochubError, match="it has no classes"):
         predicted(detr, rows().remove_columns("label"))
+    with pytest.raises(OochubError, match="does not know 1 of these: yeti") as unknown:
+        predicted(detr, rows(List(ClassLabel(names=["car", "boat", "yeti"])), [[0], [1], [], [2]]))
+    assert "restrict" not in str(unknown.value)  # of several labels, no row can be left out
     with pytest.raises(OochubError, match=r"near: polar bear"):
         predicted(detr, rows(ClassLabel(names=["no_bear", "bear"])))
     with pytest.raises(OochubError, match=r"The mode presence serves models of .*detr.* is a ResNetFor"):

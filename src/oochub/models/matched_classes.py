@@ -18,7 +18,12 @@ Given = Mapping[str, Sequence[str | int]]
 
 
 def matched_classes(
-    model_names: Sequence[str], class_names: Sequence[str], *, given: Given | None = None, restrict: bool = False
+    model_names: Sequence[str],
+    class_names: Sequence[str],
+    *,
+    given: Given | None = None,
+    restrict: bool = False,
+    can_restrict: bool = True,
 ) -> LabelMap:
     """Finds the outputs of a model that answer for each class of a data set.
 
@@ -32,6 +37,7 @@ def matched_classes(
         class_names: Of the data set.
         given: A class of the data set to classes of the model: names, wnids, or numbers of outputs.
         restrict: Leave out classes that the model does not know, instead of an error; two must be left.
+        can_restrict: Whether the error says so.
 
     Raises:
         OochubError: A class that the model does not know, a word that may mean several things, an output for two
@@ -62,7 +68,7 @@ def matched_classes(
     unknown = [name for name in wanted if name not in found and name not in ambiguous]
     too_few = len(found) < min(2, len(wanted))
     if ambiguous or (unknown and (not restrict or too_few)):
-        raise _unmatched(unknown, ambiguous, own, wanted)
+        raise _unmatched(unknown, ambiguous, own, wanted, can_restrict)
     _check_disjoint(found, own)
     return LabelMap(own, tuple(found.values()), tuple(unknown))
 
@@ -150,7 +156,11 @@ def _check_disjoint(found: Mapping[str, Answering], own: tuple[str, ...]) -> Non
 
 
 def _unmatched(
-    unknown: list[str], ambiguous: Mapping[str, str], own: tuple[str, ...], wanted: tuple[str, ...]
+    unknown: list[str],
+    ambiguous: Mapping[str, str],
+    own: tuple[str, ...],
+    wanted: tuple[str, ...],
+    can_restrict: bool,
 ) -> OochubError:
     absent = [name for name in unknown if _ABSENCE.match(name)]
     problems = []
@@ -161,7 +171,7 @@ def _unmatched(
         problems.append(f"{absent[0]} is the absence of a thing, which no class of a classifier says.")
     problems += [f"{name} may be {senses}." for name, senses in ambiguous.items()]
     ways = [_file()]
-    if unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
+    if can_restrict and unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
         ways.append(
             f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {either('restrict=True', '--restrict')}"
         )

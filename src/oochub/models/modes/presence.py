@@ -72,7 +72,7 @@ class PresenceMode(Mode):
         config = source.config
         own = [str(config.id2label[number]) for number in range(config.num_labels)]
         asked = self.class_names if thing is None else (thing.name,)
-        found = matched_classes(own, asked, given=given)
+        found = matched_classes(own, asked, given=given, can_restrict=False)
         model, unexpected = source.opened(auto, inputs, logits=_answers, whole=True)
         model = model.to(data.device)
         self.network = _Present(model, found.outputs, None if thing is None else thing.present).eval()
