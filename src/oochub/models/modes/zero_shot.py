@@ -131,10 +131,11 @@ def _classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
         raise OochubError("Texts answer for classes, and the label of this data set is a number. Use a regressor.")
     names = kind.class_names(part) if kind.label_column in features else list(given or ())
     if not names:
-        raise OochubError(
-            "The data set does not name its classes, so there is no text for them. Cast its label to "
-            f"datasets.ClassLabel(names=...), or give texts: {either('prompts=', '--mode-option prompts=FILE')}."
+        named = either(
+            "Cast its label to datasets.ClassLabel(names=...), or give texts: prompts=.",
+            "Name a column of text by --label-column, or give texts: --mode-option prompts=FILE.",
         )
+        raise OochubError(f"The data set does not name its classes, so there is no text for them. {named}")
     return kind, tuple(names)
 
 
