@@ -39,7 +39,8 @@ def test_devices_that_are_there():
     assert chosen_device("cpu") == chosen_device(torch.device("cpu")) == torch.device("cpu")
     expected = "cuda" if torch.cuda.is_available() else "cpu"
     assert chosen_device("auto").type == expected
-    assert predicted(device="cpu").logits.shape == (6, 2)
+    found = predicted(device="cpu")
+    assert found.logits.shape == (6, 2) and found.metadata.provenance["device"] == "cpu"
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

@@ -180,11 +180,11 @@ def _predicted(
         first = next(read(_few(some), broken=[] if asked.skip_broken else None), None)
         few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
     head = mode.head(few) if asked.features else None
-    network, computed = mode.network, {"dtype": "float32"}
+    network, computed = mode.network, {"device": asked.device.type, "dtype": "float32"}
     if is_short:
         network = InDtype(mode.network, asked.torch_dtype)
         check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
-        computed = {"dtype": asked.dtype, "dtype_check": check}
+        computed |= {"dtype": asked.dtype, "dtype_check": check}
     perturbation = None
     if asked.odin is not None:
         perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
