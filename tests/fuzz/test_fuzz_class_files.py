@@ -1,4 +1,4 @@
-"""Label maps, prompts and templates with one thing wrong: refused in words, or every class of the data stays answered."""
+"""Label maps, prompts and templates with one thing wrong: refused in words, or every class stays answered."""
 
 import json
 from collections.abc import Callable
