@@ -51,7 +51,7 @@ class ModelSource:
         if self.path is None:
             return type(self.given).__name__
         names = getattr(self.config, "architectures", None)
-        return str(names[0]) if names else ""
+        return str(names[0]) if isinstance(names, list | tuple) and names else ""  # a config.json may say anything
 
     @cached_property
     def training(self) -> Training | None:
