@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oochub.report import numbers
-from oochub.report.comparison_table import Cell
+from oochub.report.comparing.comparison_table import Cell
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.studies.imagenet_ood.table_cells import Entry
 

@@ -43,7 +43,7 @@ def compare(
     """
     from oochub.errors import OochubError
     from oochub.files import written_whole
-    from oochub.report.compared_files import compared_files
+    from oochub.report.comparing.compared_files import compared_files
 
     given = compared_files(sources)
     outputs = {
@@ -60,7 +60,7 @@ def compare(
     else:
         if task is not None:
             raise OochubError("--task is of predictions of many tasks; each report is of one.")
-        from oochub.report.comparison import comparison
+        from oochub.report.comparing.comparison import comparison
 
         compared = comparison(given.reports, metric=metric or None, slice=slice, reported=reported)
         numbers = {"numbers": json.loads(compared.to_frame().to_json(orient="records"))} if as_json else {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from oochub.evaluation.mistakes import mistake_of
 from oochub.evaluation.paired_difference import Pair
-from oochub.report.paired_records import Flip, Model
+from oochub.report.comparing.paired_records import Flip, Model
 
 SHOWN = 6
 """Of each direction."""

@@ -25,9 +25,9 @@ from oochub.evaluation.weighted_metric import row_values
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 from oochub.report import wording
+from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
+from oochub.report.comparing.paired_report import PairedReport
 from oochub.report.origin_records import PredictionsSource, Provenance
-from oochub.report.paired_records import ComparedNumber, ComparedRows
-from oochub.report.paired_report import PairedReport
 from oochub.report.records import GroupRow, Side
 from oochub.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.estimate import Estimate

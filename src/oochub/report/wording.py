@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from oochub.report.comparing.paired_records import ComparedRows
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel
-from oochub.report.paired_records import ComparedRows
 from oochub.report.records import GroupRow, Side, Slice
 from oochub.vocabulary import Vocabulary
 

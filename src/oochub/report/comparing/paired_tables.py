@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oochub.notebook_table import notebook_table
-from oochub.report import numbers, paired_words, wording
-from oochub.report.paired_records import ComparedNumber, ComparedRows
+from oochub.report import numbers, wording
+from oochub.report.comparing import paired_words
+from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.stats.estimate import Estimate
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Group
 
-    from oochub.report.paired_report import PairedReport
+    from oochub.report.comparing.paired_report import PairedReport
 
 LISTED_GROUPS = 20
 _FRAME = [

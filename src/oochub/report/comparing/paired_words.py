@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from oochub.report import numbers, wording
-from oochub.report.paired_records import ComparedNumber, ComparedRows
+from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
 
 if TYPE_CHECKING:
-    from oochub.report.paired_report import PairedReport
+    from oochub.report.comparing.paired_report import PairedReport
 
 MODELS = ("A", "B")
 

@@ -101,7 +101,7 @@ class ComparedRun(NamedTuple):
 def comparison_table(
     runs: Sequence[ComparedRun], *, metric: str | None = None, slice: str | None = None, reported: bool = False
 ) -> ComparisonTable:
-    """The table of one benchmark's runs; see `oochub.report.comparison.comparison`.
+    """The table of one benchmark's runs; see `oochub.report.comparing.comparison.comparison`.
 
     Raises:
         OochubError: A metric or slice that no run has, or runs of one config on different rows.

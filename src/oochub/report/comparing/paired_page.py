@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from oochub.report import numbers, paired_tables, paired_words, svg, wording
+from oochub.report import numbers, svg, wording
+from oochub.report.comparing import paired_tables, paired_words
+from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
 from oochub.report.mistake_cards import mistake_cards
 from oochub.report.origin_records import EvaluatedModel, Provenance
-from oochub.report.paired_records import ComparedNumber, ComparedRows
 from oochub.report.self_contained_page import self_contained_page
 
 if TYPE_CHECKING:
-    from oochub.report.paired_report import PairedReport
+    from oochub.report.comparing.paired_report import PairedReport
 
 _SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError
 from oochub.report import numbers, wording
-from oochub.report.comparison_table import AVERAGE, Column, ComparedRun, ComparisonTable, comparison_table
+from oochub.report.comparing.comparison_table import AVERAGE, Column, ComparedRun, ComparisonTable, comparison_table
 from oochub.report.report import Report
 from oochub.report.text_table import TextTable, markdown_text
 
@@ -92,7 +92,7 @@ class Comparison:
         Raises:
             OochubError: So many reports that the page would exceed its limits.
         """
-        from oochub.report.comparison_page import comparison_page
+        from oochub.report.comparing.comparison_page import comparison_page
 
         tables = [(_text_table(table), (_caption(table), *_notes(table))) for table in self.tables]
         return comparison_page(self.reports, tables, metric=self.metric)

@@ -10,7 +10,7 @@ from scipy import special  # scipy.stats has the same, and takes half a second t
 
 from oochub.errors import OochubError, unknown_name
 from oochub.report import numbers, wording
-from oochub.report.model_names import model_names
+from oochub.report.comparing.model_names import model_names
 from oochub.report.records import MetricDescription
 from oochub.report.report import Report
 from oochub.stats.array_checks import Array

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from oochub.report import numbers, theme, wording
-from oochub.report.gap_matrix import GapMatrix, gap_matrix
-from oochub.report.line_chart import line_chart
-from oochub.report.model_line import ModelLine, model_lines
+from oochub.report.comparing.gap_matrix import GapMatrix, gap_matrix
+from oochub.report.comparing.line_chart import line_chart
+from oochub.report.comparing.model_line import ModelLine, model_lines
 from oochub.report.report import Report
 from oochub.report.self_contained_page import self_contained_page
 from oochub.report.text_table import TextTable
@@ -22,7 +22,7 @@ def comparison_page(
 
     Args:
         reports: At most one a model, seed and config.
-        tables: Of `oochub.report.comparison.comparison`, each with the sentences below it.
+        tables: Of `oochub.report.comparing.comparison.comparison`, each with the sentences below it.
         metric: Of the charts; None takes the primary metric of each benchmark.
 
     Raises:

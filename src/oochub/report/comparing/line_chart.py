@@ -7,7 +7,7 @@ from markupsafe import Markup
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.report import numbers, svg, wording
-from oochub.report.model_line import ModelLine
+from oochub.report.comparing.model_line import ModelLine
 from oochub.stats.estimate import Estimate
 
 _LEFT, _TOP, _SIZE = 52.0, 12.0, 360.0  # of the square of the axes, in the units of the view

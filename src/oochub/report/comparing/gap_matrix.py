@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from oochub.errors import OochubError, unknown_name
 from oochub.report import numbers
-from oochub.report.model_names import model_names
+from oochub.report.comparing.model_names import model_names
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 
