@@ -54,7 +54,7 @@ def test_from_raw_folder_to_page(run, spawrious, tmp_path):
     code, output, _ = run(
         "predict", out, benchmark, *data, "--split", "test", "--out", tmp_path / "p.parquet", "--json"
     )
-    assert json.loads(output) == {"predictions": str(tmp_path / "p.parquet"), "rows": 160}
+    assert json.loads(output) == {"predictions": str(tmp_path / "p.parquet"), "rows": 160, "cached": False}
 
 
 def test_lists_and_shows(run):

@@ -55,7 +55,7 @@ ELSEWHERE = {
     "src/oochub/data/write_repository.py": "the README of a repository, tests/data/test_challenge.py",
     "src/oochub/inputs/pictures/fused_check.py": "pictures that prediction decodes, tests/inputs/test_fused_check.py",
     "src/oochub/models/array_processor.py": "typed records, tests/inputs/test_arrays.py",
-    "src/oochub/models/stored_features.py": "the library's own cache, tests/models/test_linear_probe.py",
+    "src/oochub/models/stored_features.py": "the library's own cache, tests/models/test_linear_probe_mode.py",
     "src/oochub/report/figure_sources.py": "a table of the package",
     "studies/imagenet_ood/class_audit.py": "a list of classes, tests/studies/test_class_audit.py",
     "studies/imagenet_ood/review.py": "pictures of a data set that was built",

@@ -82,6 +82,8 @@ def audit(
     from oochub.report.verdict import verdict
     from oochub.schema import to_json
 
+    predictions = out / _FILES["predictions"]
+    before = predictions.stat().st_mtime_ns if predictions.is_file() else None
     settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
     report = run(
@@ -109,6 +111,8 @@ def audit(
         **settings,
         seed=seed,
     )
+    if before is not None and before == predictions.stat().st_mtime_ns:
+        typer.echo(f"No model was run: {predictions} is of the same model, data and settings.", err=True)
     said = verdict(report)
     result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
     if as_json:

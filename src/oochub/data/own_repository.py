@@ -46,7 +46,7 @@ def own_repository(
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "birds.csv").write_text("label,context\\ngull,sea\\nwren,land\\n")
+    >>> _ = (folder / "birds.csv").write_text("label,context\ngull,sea\nwren,land\n")
     >>> datasets.load_dataset(str(own_repository(str(folder / "birds.csv"), folder / "out")))["train"][1]
     {'example_id': '1', 'label': 1, 'context': 0, 'group': 1, 'challenge': 0}
     """

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import datasets
 
 from oochub.errors import OochubError
+from oochub.prediction.selected_rows import selected_rows
 
 
 class AnsweredRows(NamedTuple):
@@ -23,6 +24,8 @@ class AnsweredRows(NamedTuple):
 def answered_rows(parts: Mapping[str, Any], left_out: Collection[str]) -> AnsweredRows:
     """The rows whose class is not left out; those without a known class (-1) stay. Pictures are not read.
 
+    Where a data set names no examples, the rows keep their numbers as `example_id`.
+
     Args:
         parts: Splits by name, whose `label` is a ClassLabel where classes are left out. Of a stream, the rows are
             passed over when they come, and not counted.
@@ -33,8 +36,8 @@ def answered_rows(parts: Mapping[str, Any], left_out: Collection[str]) -> Answer
 
     >>> features = datasets.Features({"label": datasets.ClassLabel(names=["cat", "yeti"])})
     >>> kept = answered_rows({"test": datasets.Dataset.from_dict({"label": [0, 1, 1, -1]}, features)}, ["yeti"])
-    >>> kept.parts["test"]["label"][:], kept.notes
-    ([0, -1], ('2 rows of 1 class that the model does not know are left out: yeti',))
+    >>> kept.parts["test"]["label"][:], kept.parts["test"]["example_id"][:], kept.notes
+    ([0, -1], ['0', '3'], ('2 rows of 1 class that the model does not know are left out: yeti',))
     """
     if not left_out:
         return AnsweredRows(dict(parts), ())
@@ -51,7 +54,7 @@ def answered_rows(parts: Mapping[str, Any], left_out: Collection[str]) -> Answer
             raise OochubError(
                 f"The split {name} has rows of classes alone that the model does not know: {', '.join(left_out)}."
             )
-        kept[name] = part.select(rows)
+        kept[name] = selected_rows(part, rows)
         count += len(part) - len(rows)
     classes = f"{len(left_out)} {'class' if len(left_out) == 1 else 'classes'}"
     rows_of = f"{count:,} {'row' if count == 1 else 'rows'} of {classes}" if count else f"the rows of {classes}"

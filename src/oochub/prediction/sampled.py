@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import datasets
 import numpy as np
-from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+from oochub.prediction.selected_rows import selected_rows
 
 
 class Sample(NamedTuple):
@@ -37,19 +38,8 @@ def sampled(parts: Mapping[str, Any], limit: int) -> Sample:
             notes.append(f"no more than the first {limit} rows of {name}")
         elif len(part) > limit:
             rows = np.sort(np.random.default_rng(0).choice(len(part), limit, replace=False)).tolist()
-            named = "example_id" in part.column_names
-            taken[name] = part.select(rows) if named else _with_ids(part.select(rows), rows)
+            taken[name] = selected_rows(part, rows)
             notes.append(f"a sample of {limit} of {len(part)} rows of {name}")
         else:
             taken[name] = part
     return Sample(taken, tuple(notes))
-
-
-def _with_ids(part: datasets.Dataset, rows: list[int]) -> datasets.Dataset:
-    is_quiet = are_progress_bars_disabled()
-    disable_progress_bars()  # a second for a few rows, under a name that says nothing
-    try:
-        return part.add_column("example_id", [str(row) for row in rows])
-    finally:
-        if not is_quiet:
-            enable_progress_bars()
