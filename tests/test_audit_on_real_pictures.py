@@ -16,6 +16,8 @@ import oochub
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.report.verdict import verdict
 
+pytestmark = pytest.mark.slow
+
 CARS = "ambulance beach_wagon cab convertible jeep limousine minibus minivan pickup police_van racer sports_car"
 INDOORS = {"bed", "dining table", "keyboard", "laptop", "microwave", "oven", "refrigerator", "sink", "toilet", "tv"}
 STREET = {"bicycle", "bus", "motorcycle", "stop sign", "traffic light", "truck"}

@@ -216,6 +216,7 @@ def test_wrong_turns(tmp_path, coco):
         outlines(world(tmp_path / "raw", instances_val2017=content), [5], ["car"])
 
 
+@pytest.mark.slow
 def test_real_annotations(real_data, tmp_path):
     """Polygons and crowds of real pictures, compressed run lengths of real stuff; each pixel as pycocotools has it."""
     things = json.loads((real_data / "coco" / "permissive_subset" / "instances.json").read_text())

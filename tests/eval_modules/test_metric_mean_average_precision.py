@@ -93,6 +93,7 @@ def test_interval_is_the_basic_bootstrap_of_rows(cluster: np.ndarray | None) -> 
     assert number.method.startswith("basic bootstrap of ")
 
 
+@pytest.mark.slow
 def test_interval_covers_the_truth() -> None:
     """120 sets of 400 rows with ten labels of 5% each. The truth is of 400,000 rows.
 

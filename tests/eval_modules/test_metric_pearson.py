@@ -75,6 +75,7 @@ def test_a_state_without_rows_merges() -> None:
     assert state.compute() == before == pytest.approx(pearsonr([1, 2, 4], [0, 5, 1]).statistic)
 
 
+@pytest.mark.slow
 def test_interval_covers_the_truth() -> None:
     """300 sets of 100 rows of a normal pair whose correlation is truly 0.8.
 

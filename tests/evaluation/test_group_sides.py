@@ -209,6 +209,7 @@ def test_the_interval_of_the_worst_covers(accuracies: list[float], frame: Evalua
     assert covered >= 0.93, covered
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_percentile_covers(frame: Evaluated) -> None:
     """Sixty users of 40 rows, 200 times: between 0.85 and 1 hold the 10th percentile of users measured like that.
 

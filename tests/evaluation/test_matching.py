@@ -144,6 +144,7 @@ def test_interval_covers_the_gap_that_arithmetic_gives():
     assert 0.91 <= covered / 150 <= 0.985, covered
 
 
+@pytest.mark.slow
 def test_interval_against_a_slow_bootstrap():
     """The same quantiles as a loop that draws rows and weighs them anew with scikit-learn."""
     inside, outside = sides(context=0.5, size=0.7, n=(300, 200))

@@ -18,6 +18,9 @@ from tiny_classifiers import CLASSES, TINY, architectures, tiny_classifier, tiny
 import oochub
 from oochub.errors import OochubError
 
+_EVERYDAY = ("convnext", "deit", "dinov2", "siglip2", "resnet", "textnet", "vit")
+"""The types that are compared with the everyday tests; the others with the slow ones."""
+
 
 def files() -> dict[str, bytes]:
     """Pictures of every form by what is special about them."""
@@ -68,7 +71,12 @@ def pipeline_logits(folder: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("model_type", "architecture"), [(name, each) for name in TINY for each in architectures(name)]
+    ("model_type", "architecture"),
+    [
+        pytest.param(name, each, marks=() if name in _EVERYDAY else pytest.mark.slow)
+        for name in TINY
+        for each in architectures(name)
+    ],
 )
 def test_logits_are_those_of_the_pipeline(model_type: str, architecture: str, data: Dataset, tmp_path: Path) -> None:
     """In float32 on one thread to 1e-5 of their range, for batches of 1, 3 and 8 and in reverse; the head too.

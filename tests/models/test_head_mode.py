@@ -162,6 +162,7 @@ def test_a_map_needs_classes_with_names():
         predicted(model, data, restrict=True)
 
 
+@pytest.mark.slow
 def test_a_network_that_has_seen_the_world_knows_things_by_wordnet(real_classifier, real_data):
     """ImageNet has no class dog, bird or bicycle, but kinds of them: pictures where COCO annotates one rank high.
 

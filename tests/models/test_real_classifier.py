@@ -16,6 +16,8 @@ from sklearn.neighbors import NearestNeighbors
 
 import oochub
 
+pytestmark = pytest.mark.slow
+
 IN_IMAGENET = {
     "airplane": "airliner",
     "banana": "banana",

@@ -234,6 +234,7 @@ print(made.digest)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_cache(model):
     """Both begin on an empty cache; what lies there afterwards is whole, and a third takes it."""
     helpers = str(Path(__file__).parents[1] / "helpers")

@@ -225,6 +225,7 @@ def test_shipped_facts_are_the_subset_computed_elsewhere(real_data):
 
 
 @NEEDS_WORDNET
+@pytest.mark.slow
 def test_reader_on_all_of_wordnet():
     networkx = pytest.importorskip("networkx")
     tree, edges = read_wordnet(DEBIAN), _edges(DEBIAN)

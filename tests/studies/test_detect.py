@@ -130,6 +130,7 @@ def _cells(result, table: str, block: str):
     return {(row["row"], row["column"]): row for row in frame.to_dict("records")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_tables_are_means_over_models_of_what_scikit_learn_gives(toy_study, detector):
     names = ("first", "second")
@@ -174,6 +175,7 @@ def test_tables_are_means_over_models_of_what_scikit_learn_gives(toy_study, dete
             assert cell["models"] == 2
 
 
+@pytest.mark.slow
 def test_verdicts_and_bold_follow_the_numbers(toy_study):
     rows = toy_study.frame[toy_study.frame["metric"] == "auroc_new_class.minus_msp"]
     cells = _cells(toy_study, "differences", "new-class")
@@ -193,6 +195,7 @@ def test_verdicts_and_bold_follow_the_numbers(toy_study):
                 assert cell["bold"] == overlaps, (table, column)
 
 
+@pytest.mark.slow
 def test_random_copies_have_their_distribution_and_both_goals(toy_study, models, tmp_path):
     import torch
     from transformers import AutoModelForImageClassification
@@ -235,6 +238,7 @@ def test_failure_on_random_copies_counts_right_answers_of_both_sets():
     assert {row["metric"]: row["value"] for row in rows} == {"auroc_new_class": 0.75, "auroc_failure": 0.5}
 
 
+@pytest.mark.slow
 def test_a_second_run_predicts_nothing_and_what_changed_is_made_again(
     toy_study, models, options, tmp_path, monkeypatch
 ):
@@ -289,6 +293,7 @@ def test_a_second_run_predicts_nothing_and_what_changed_is_made_again(
     assert predicted == []  # a file that holds more than is asked for stands
 
 
+@pytest.mark.slow
 def test_what_detectors_are_fitted_on_and_what_is_right_can_be_chosen(toy_study, models, options, tmp_path):
     shutil.copytree(toy_study.folder / "predictions", tmp_path / "s" / "predictions")
     training = tmp_path / "s" / "predictions" / "first" / "train.parquet"
@@ -351,6 +356,7 @@ def _run(capsys, *words):
     return stopped.value.code, capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_by_command_with_a_model_that_fails(models, imagenet, toy_study, tmp_path, capsys):
     shutil.copytree(toy_study.folder, tmp_path / "s")
     broken = shutil.copytree(models.parent / "second", tmp_path / "broken")
@@ -439,6 +445,7 @@ def test_plans_are_the_papers(capsys):
     }
 
 
+@pytest.mark.slow
 def test_the_papers_numbers_stand_beside_those_of_the_same_name(toy_study, real_data):
     printed = json.loads((real_data.parent / "papers" / "tables.json").read_text())["imagenet_ood"]
     text = next(item for item in toy_study.tables if item.name == "1").to_markdown()
@@ -475,6 +482,7 @@ def test_the_papers_numbers_stand_beside_those_of_the_same_name(toy_study, real_
     assert compared == 90 + 20 + 21 + 9
 
 
+@pytest.mark.slow
 def test_texts_hold_every_cell(toy_study):
     for table in toy_study.tables:
         markdown, latex = table.to_markdown(), table.to_latex()

@@ -386,6 +386,7 @@ def test_leaving_environments_out_trains_without_them(tmp_path, spawrious):
         assert row["held_out/accuracy"] == pytest.approx(right.mean())
 
 
+@pytest.mark.slow
 def test_own_data_are_a_task(tmp_path, monkeypatch):
     """A repository of `oochub build`, by both tracks; by hand, 5 of its rows are easy and 3 hard."""
     for split in ("train", "validation", "test"):

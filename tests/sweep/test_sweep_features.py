@@ -174,6 +174,7 @@ def test_an_mlp_head_is_a_track_of_its_own(tmp_path, coco, counted, monkeypatch,
     assert len(counted) == 1
 
 
+@pytest.mark.slow
 def test_one_run_is_scored_by_both_criteria_of_nooch(tmp_path, coco, monkeypatch, capsys):
     """As in the paper: the head trained for gist_car is that for ce_car, bit for bit; its row has both scores."""
     encoder, out = tiny_encoder(tmp_path / "encoder"), tmp_path / "out"

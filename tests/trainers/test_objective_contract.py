@@ -263,6 +263,7 @@ def one_of_two(rank: int, folder: Path) -> None:
     torch.distributed.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_processes_equal_one_on_the_joint_batch(tmp_path: Path) -> None:
     """Gradients and states of three steps. Planted: statistics of each process alone; a gradient not scaled up."""
     processes = multiprocessing.get_context("spawn")
