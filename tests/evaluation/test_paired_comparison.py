@@ -152,6 +152,18 @@ def test_the_flips_with_the_largest_change_are_shown(pair, report):
         ]
 
 
+def test_flips_that_can_be_seen_come_first(pair, report):
+    """Fault planted: the largest change first, whatever was kept of the row."""
+    first, second = pair
+    plain = [flip.mistake.example_id for flip in report.flips if flip.right == "second"]
+    rows = first.column("example_id")
+    chosen = {str(rows[k]) for k in range(len(rows)) if str(rows[k]) not in plain}
+    small = pa.array([b"jpeg" if str(name) in chosen else None for name in rows], pa.binary())
+    seen = first.with_table(first.table.append_column("thumbnail", small))
+    shown = [flip.mistake for flip in paired_comparison(seen, second).flips if flip.right == "second"]
+    assert len(shown) == 6 and all(mistake.image and mistake.example_id in chosen for mistake in shown)
+
+
 def _own(seed, n=400, right=0.8, **columns):
     rng = np.random.default_rng(seed)
     label = np.random.default_rng(0).integers(2, size=n)

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.mistakes import mistake_of
 from oochub.evaluation.paired_difference import Pair
 from oochub.report.comparing.paired_records import Flip, Model
@@ -22,8 +24,8 @@ def flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
         masks: The rows (n,) of the slices by role; rows of the evaluation split and of both sides may be shown.
 
     Returns:
-        Those that the second alone answers right, then those of the first, the largest change first, of equal ones the
-        first row; none for a kind of output without one right answer.
+        Those that the second alone answers right, then those of the first: rows with a small picture before others,
+        the largest change first, of equal ones the first row; none for a kind of output without one right answer.
     """
     output = pair[0].predictions.output
     if not output.one_answer:
@@ -32,12 +34,13 @@ def flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
     out = masks.get("out", np.zeros_like(shown))
     wrong = [output.wrong(each.columns) for each in pair]
     truth = [np.exp(-each.columns["loss"]) for each in pair]  # the probability that each gives it
+    pictured = np.logical_or(*(_pictured(each) for each in pair))
     found = []
     directions: tuple[tuple[Model, int, int], ...] = (("second", 1, 0), ("first", 0, 1))
     for right, own, other in directions:
         rows = np.flatnonzero(shown & ~wrong[own] & wrong[other])
         change = (truth[own] - truth[other])[rows]
-        for row in rows[np.argsort(-change, kind="stable")][:SHOWN].tolist():
+        for row in rows[np.lexsort((-change, ~pictured[rows]))][:SHOWN].tolist():
             mistake = mistake_of(row, pair[other], is_out=bool(out[row]))
             if mistake.image is None:
                 mistake = replace(mistake, image=mistake_of(row, pair[own], is_out=bool(out[row])).image)
@@ -50,3 +53,11 @@ def flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
                 )
             )
     return tuple(found)
+
+
+def _pictured(side: Evaluated) -> NDArray[np.bool_]:
+    """Which rows (n,) have a small picture: predictions keep those of the worst mistakes."""
+    table = side.predictions.table
+    if "thumbnail" not in table.column_names:
+        return np.zeros(len(table), bool)
+    return np.asarray(table.column("thumbnail").is_valid().to_numpy(), bool)
