@@ -221,8 +221,8 @@ def _predicted(
 def _unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
     several = "" if len(broken) == 1 else "s"
     names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
-    verbs = "was refused as unsafe, and is" if len(broken) == 1 else "were refused as unsafe, and are"
-    return f"{len(broken)} {unit}{several} of {split} could not be read or {verbs} left out: {names}"
+    verb = "is" if len(broken) == 1 else "are"
+    return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} left out: {names}"
 
 
 def _few(part: Any) -> Any:
