@@ -208,6 +208,7 @@ class _Runs:
         return open, (self._file, "w")
 
 
+@pytest.mark.slow
 def test_a_job_on_local_files_asks_no_server_and_keeps_no_secret(coco: Path, tmp_path: Path) -> None:
     """From the raw folder to the page, on line as far as the program knows: no address is looked up or connected to.
 

@@ -96,6 +96,7 @@ def test_the_report_compares_its_sides(session):
     assert report.benchmark.words.outside == "in new ones"
 
 
+@pytest.mark.slow
 def test_a_changed_plugin_is_built_again(tmp_path):
     """A plug-in's own code is part of the cache key; planted fault seen: the key of the hub's sources alone."""
     plugin = tmp_path / "plugin"

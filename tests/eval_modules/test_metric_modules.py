@@ -88,6 +88,7 @@ def test_a_metric_is_imported_without_evaluate(before: str) -> None:
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.slow
 def test_evaluate_loads_what_was_imported_before_it() -> None:
     """`evaluate.load` and `evaluate.combine` work where the metrics' functions came first; the class alone says how.
 

@@ -59,6 +59,7 @@ def sets(tmp_path_factory):
     return files
 
 
+@pytest.mark.slow
 def test_every_detector_on_every_pair(sets):
     """Planted fault seen: the classifier's errors taken from the OOD rows."""
     names = [name for name in oochub.names("detector") if name != "knn"]

@@ -111,7 +111,9 @@ def complete():
     return {kind: _predictions(kind, **_columns()) for kind in ("classes", "labels", "number")}
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    "metric", [pytest.param(name, marks=() if k % 6 == 0 else pytest.mark.slow) for k, name in enumerate(METRICS)]
+)
 def test_a_metric_alone_and_with_every_other(metric, complete, tmp_path, monkeypatch):
     rendered = 0
     for other in METRICS[METRICS.index(metric) :]:

@@ -300,6 +300,7 @@ def toy_recipe(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_from_pictures_to_the_table(run, tmp_path, coco):
     """Two small trainings; the numbers are those of each run's own report, log and predictions.
 

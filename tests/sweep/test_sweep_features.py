@@ -87,6 +87,7 @@ def test_pictures_are_seen_once_and_features_are_those_of_predict(tmp_path, coco
     assert torch.equal(again["train"], result["train"]) and result["train"].shape == (len(car["train"]), 128)
 
 
+@pytest.mark.slow
 def test_from_pictures_to_the_table_on_features(tmp_path, coco, counted, monkeypatch, capsys):
     """Each head gives its predictions, they give its report and row; one extraction serves both tasks."""
     out = tmp_path / "out"
