@@ -72,7 +72,8 @@ def evaluate(
         classes: What an answer may be: "all" classes, or those "present" in its set, such as the 200 of ImageNet-R.
             It decides what is correct, in the metrics and for detectors; the report says which.
         match: A numeric auxiliary column, such as "area": the gap is also given with this column spread alike on both
-            sides (`report["matched_gap"]`, see `oochub.evaluation.matching`).
+            sides (`report["matched_gap"]`, see `oochub.evaluation.matching`). "label" is the gap at equal shares of the
+            classes, by which the verdict then goes.
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Seed of the bootstrap.
         benchmark: What answers of another program are of: a source of `oochub.load`, such as "spawrious/o2o_hard", or
