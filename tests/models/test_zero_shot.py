@@ -238,7 +238,8 @@ def test_what_is_said_to_be_served_is(tmp_path: Path) -> None:
 
 def test_a_tokenizer_given_beside_a_folder_is_not_taken_from_the_cache(clip: Path) -> None:
     """Planted: a key without the tokenizer, which gives the predictions of another one."""
-    first = predicted(clip, cache=True)
+    first = predicted(clip, cache=True, templates="a photo of a {}.")
+    assert "cached" in predicted(clip, cache=True, templates="a photo of a {}.").metadata.provenance["when"]
     words = tiny_zero_shot.tokenizer()
     words.add_tokens(["labrador dog"])
     for given in ({"tokenizer": words}, {"processor": tiny_zero_shot.processor("clip")}):
