@@ -166,7 +166,7 @@ def test_probabilities_of_several_classes(data, tmp_path):
 def test_choices_alone_are_scored_without_scores(as_name, coco, data, tmp_path):
     """reference: scikit-learn, and the same rows with logits. No AUC, NLL or ECE is made up.
 
-    Faults planted: a benchmark that keeps its AUC as the headline; choices that are one-hot logits.
+    Fault planted: a benchmark that keeps its AUC as the headline.
     """
     for source, primary in ((data, "accuracy"), (oochub.load("nooch/ce_car", data_dir=str(coco)), "auc")):
         test = source["test"].select_columns(["example_id", "label"])[:]

@@ -35,7 +35,10 @@ def evaluate(
     ],
     out: Annotated[Path, typer.Option(help="The JSON file of the report; a folder for several tasks.")],
     metric: Annotated[list[str] | None, typer.Option(help="Repeatable; default the benchmark's.")] = None,
-    match: Annotated[str | None, typer.Option(help="Also the gap at equal values of this column (area), or equal shares of classes (label).")] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(help="Also the gap at equal values of this column (area), or equal shares of classes (label)."),
+    ] = None,
     task: Annotated[
         list[str] | None, typer.Option(help="Of nooch/all: ce_car, gist_car, ...; repeatable; every for all of them.")
     ] = None,

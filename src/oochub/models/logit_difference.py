@@ -1,17 +1,20 @@
 """How far two ways of running a model are apart, by what it says of the same rows."""
 
 import math
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 
-def logit_difference(logits: torch.Tensor, reference: torch.Tensor) -> float:
+def logit_difference(logits: "torch.Tensor", reference: "torch.Tensor") -> float:
     """The largest difference of a logit as a share of the range of all: 0.02 is 2%; nan where one is not finite.
 
     Args:
         logits: float (n, c).
         reference: float (n, c), of the same rows the usual way; its range is the largest logit less the smallest.
 
+    >>> import torch
     >>> logit_difference(torch.tensor([[0.0, 4.0]]), torch.tensor([[0.0, 5.0]]))
     0.2
     """
