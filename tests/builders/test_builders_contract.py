@@ -176,6 +176,7 @@ def test_no_example_in_two_splits(tried, data):
     assert not doubled, f"{'/'.join(tried)}: {len(doubled)} examples are in two splits, first {doubled[0]}"
 
 
+@pytest.mark.slow
 def test_same_rows_again_with_two_processes_and_streamed(tried, folder, tmp_path):
     """Rows and picture bytes equal in a second build, with num_proc=2 and streamed; planted: a row drawn at random."""
     first = load_dataset(*tried, data_dir=folder, cache_dir=str(tmp_path / "1"))

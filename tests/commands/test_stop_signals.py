@@ -161,6 +161,7 @@ def short_folder():
         yield Path(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code"),
     [*(("build", code) for code in _KILLS), *(pytest.param("train", code, marks=pytest.mark.slow) for code in _KILLS)],

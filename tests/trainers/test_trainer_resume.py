@@ -70,6 +70,7 @@ def equal_after(case: str, stop: int, out: Path, splits: Any, straight: Any, mon
 STOPS = {"irm": ANNEAL, "jtt": 13, "jtt_weights": 2 * BATCHES}  # the annealing step, stage 2, the change of stages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_stop_changes_nothing(
     case: str, tmp_path: Path, splits: Any, straight: dict[str, Any], monkeypatch: pytest.MonkeyPatch
