@@ -1,6 +1,7 @@
 """A model folder of which one thing is broken is an error that names it: no traceback, no code run, no other logits."""
 
 import json
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from model_folders import edited, pictures, resnet
 import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures.image_processor import check_image_processor
+from oochub.models.model_source import ModelSource
 from oochub.models.training_record import training_record
 from oochub.trainers.backbone import backbone
 
@@ -219,3 +221,9 @@ def test_half_precision_weights_are_read_as_float32(tmp_path: Path) -> None:
         logits = expected(**processor(list(pictures()["image"]), return_tensors="pt")).logits
     found = oochub.predict(folder, pictures(), preprocessing="processor").logits
     torch.testing.assert_close(torch.tensor(found), logits)
+
+
+def test_weights_that_are_no_file_are_not_opened_for_their_digest(tmp_path):
+    """A fifo would hang. Fault planted: every file of that name opened."""
+    os.mkfifo(tmp_path / "model.safetensors")
+    assert ModelSource(tmp_path).revision is None

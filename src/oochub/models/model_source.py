@@ -72,7 +72,7 @@ class ModelSource:
             commit = getattr(self.config, "_commit_hash", None)
             return None if commit is None else str(commit)
         files = sorted(folder.glob("*.safetensors"))
-        if not files:
+        if not files or not all(file.is_file() for file in files):  # whoever opens them says what is wrong
             return None
         digest = hashlib.sha256()
         for file in files:
