@@ -22,6 +22,7 @@ ORDER = (
     "stats parquet_file tensor_file output_columns given_columns",
     "schema parameters artifacts",
     "sides build_record",
+    "thing_asked_for",
     "benchmark",
     "catalog",
     "saved_detector caches",

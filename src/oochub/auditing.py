@@ -5,11 +5,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from oochub import catalog
 from oochub.artifacts import AUDIT
-from oochub.build_record import BuildRecord
 from oochub.data.check_context import check_context
-from oochub.data.load import load
+from oochub.data.load import declaration_for, load
 from oochub.errors import OochubError, either
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import check_writable, sole_writer
@@ -103,13 +101,11 @@ def audit(
 
 def _check_task(data: Any) -> None:
     """Refuses a config of many tasks before anything is predicted."""
-    part = next(iter(data.values())) if isinstance(data, Mapping) else data
-    record = BuildRecord.of(part.info.description)
-    name = record.benchmark if record else None
-    if name in catalog.names("benchmark") and "labels" in (part.column_names or ()):
-        if catalog.get("benchmark", name).task is not None:
-            task = either("oochub.audit(model, 'nooch/ce_car')", "oochub audit MODEL nooch/ce_car")
-            raise OochubError(f"{name} holds many tasks at once here. Audit one of them: {task}.")
+    parts = data if isinstance(data, Mapping) else {"": data}
+    declared = declaration_for(parts)
+    if declared and declared.task and "labels" in (next(iter(parts.values())).column_names or ()):
+        task = either("oochub.audit(model, 'nooch/ce_car')", "oochub audit MODEL nooch/ce_car")
+        raise OochubError(f"{declared.name} holds many tasks at once here. Audit one of them: {task}.")
 
 
 def _evaluated(predictions: Predictions, source: Predictions | Path, **sampling: int) -> Report:
@@ -127,6 +123,7 @@ def _kept(file: Path, predictions: Predictions, *, resamples: int, seed: int) ->
     except OochubError:  # damaged, or of another version: it is made again
         return None
     origin = report.provenance
-    made_of = (origin.predictions.sha256, origin.predictions.fingerprint, origin.resamples, origin.seed)
-    same = made_of == (predictions.digest, predictions.metadata.fingerprint, resamples, seed)
-    return report if same and origin.oochub == version("oochub") else None
+    key = predictions.metadata.provenance.get("key")  # of model, data and settings; a model object has none
+    made_of = (origin.prediction.get("key"), origin.predictions.sha256, origin.resamples, origin.seed, origin.oochub)
+    same = made_of == (key, predictions.digest, resamples, seed, version("oochub"))
+    return report if same and key is not None else None

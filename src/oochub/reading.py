@@ -2,10 +2,20 @@
 
 import json
 import stat
+import struct
+import tokenize
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
+
+NUMPY_FAULTS = (
+    *(OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, MemoryError, NotImplementedError),
+    *(RuntimeError, SyntaxError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
+"""What NumPy raises on .npy and .npz files that are broken, nothing unpickled."""
 
 
 def read_bytes(file: Path | str) -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -319,6 +320,9 @@ def test_what_is_no_file_of_answers(own, tmp_path):
     np.savez(tmp_path / "lengths.npz", example_id=np.array(IDS), logits=np.zeros((5, 2)))
     np.savez(tmp_path / "deep.npz", example_id=np.array(IDS), logits=np.zeros((6, 2, 1)))
     (tmp_path / "text.npz").write_text("no zip")
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (6,"  # its brackets never close
+    with zipfile.ZipFile(tmp_path / "header.npz", "w") as archive:
+        archive.writestr("logits.npy", b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "head.csv").write_text("example_id,score\n")
     (tmp_path / "ragged.csv").write_text("example_id,score\na,1,2\n")
@@ -327,6 +331,7 @@ def test_what_is_no_file_of_answers(own, tmp_path):
     (tmp_path / "answers.txt").write_text("a")
     Predictions.from_arrays(logits=[[0.0, 1.0]], label=[1]).save(tmp_path / "ours.parquet")
     for name, words in {
+        "header.npz": "not a whole NPZ file of plain arrays",
         "objects.npz": "not a whole NPZ file of plain arrays",
         "lengths.npz": "example_id: 6, logits: 5",
         "deep.npz": r"must be an array \(n,\) or \(n, c\)",

@@ -1,10 +1,7 @@
 """Reads lists of image ids from a NumPy file, .npy or .npz."""
 
 import io
-import struct
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.reading import read_bytes
+from oochub.reading import NUMPY_FAULTS, read_bytes
 
 _LARGEST = 2**30  # bytes; an archive may promise any number
-_BROKEN = (OSError, ValueError, KeyError, EOFError, MemoryError, NotImplementedError, RuntimeError, SyntaxError,
-           struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
 def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
@@ -49,7 +44,7 @@ def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
             arrays = _of_archive(content, names)
         else:
             arrays = [np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)]
-    except _BROKEN as error:
+    except NUMPY_FAULTS as error:
         wanted = f" with {', '.join(names)}" if names else ""
         raise OochubError(f"{file} is not a NumPy file of image ids{wanted} ({error}). Fetch it again.") from error
     for array in arrays:

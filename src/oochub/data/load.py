@@ -14,7 +14,7 @@ from oochub.benchmark import Benchmark
 from oochub.build_record import BuildRecord
 from oochub.builder import BenchmarkBuilder
 from oochub.data.columns import Columns
-from oochub.data.open_source import open_source, source_name
+from oochub.data.open_source import built_splits, open_source, source_name
 from oochub.data.own_rows import own_rows
 from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import OochubError, either, unknown_name
@@ -143,10 +143,7 @@ def load_benchmark(
     check_options(benchmark, options or {})
     chosen = builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
     builder = datasets.load_dataset_builder(benchmark, chosen, data_dir=data_dir, **(options or {}))
-    if check is not None and builder.info.features:
-        check(builder.info.features)
-    builder.download_and_prepare(num_proc=num_proc)
-    loaded = builder.as_dataset()
+    loaded = built_splits(builder, num_proc=num_proc, check=check)
     assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
     return loaded
 

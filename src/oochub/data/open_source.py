@@ -57,7 +57,8 @@ def open_source(
         if any((place / name).is_file() for name in ("dataset_dict.json", "state.json")):
             loaded = datasets.load_from_disk(path)
         else:
-            loaded = _built(path, data_dir, given, num_proc, check)
+            builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
+            loaded = built_splits(builder, num_proc=num_proc, check=check)
     except OochubError:
         raise
     except (ValueError, TypeError, KeyError, OSError, TarError, DatasetGenerationError, YAMLError) as error:
@@ -91,14 +92,16 @@ def source_name(source: str) -> str:
     return place.name if place.is_dir() else place.stem
 
 
-def _built(
-    path: str,
-    data_dir: str | None,
-    options: Mapping[str, Any],
-    num_proc: int | None,
-    check: Callable[[Mapping[str, Any]], None] | None,
+def built_splits(
+    builder: datasets.DatasetBuilder, *, num_proc: int | None, check: Callable[[Mapping[str, Any]], None] | None
 ) -> Any:
-    builder = datasets.load_dataset_builder(path, data_dir=data_dir, **options)
+    """What a builder of `datasets` makes, after a look at its features where they are known before the data are read.
+
+    Args:
+        builder: Of `datasets.load_dataset_builder`.
+        num_proc: Processes to build with.
+        check: Is given the features.
+    """
     if check is not None and builder.info.features:
         check(builder.info.features)
     builder.download_and_prepare(num_proc=num_proc)

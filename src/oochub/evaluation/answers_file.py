@@ -2,8 +2,6 @@
 
 import hashlib
 import io
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from pyarrow import csv
 from oochub.errors import OochubError
 from oochub.output_columns import column_of
 from oochub.parquet_file import read_parquet
-from oochub.reading import read_bytes, read_text
+from oochub.reading import NUMPY_FAULTS, read_bytes, read_text
 
 _TEXT = ("example_id", "split")  # 000000012345 is an id, no number
 _OURS = b"oochub"
@@ -75,8 +73,7 @@ def _npz(path: Path, content: bytes) -> pa.Table:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             columns = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, KeyError, AttributeError, MemoryError, RuntimeError, NotImplementedError,
-            SyntaxError, TypeError, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+    except NUMPY_FAULTS as error:
         raise OochubError(
             f"{path} is not a whole NPZ file of plain arrays: {error}. Write it with numpy.savez."
         ) from error

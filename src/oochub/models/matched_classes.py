@@ -1,6 +1,5 @@
 """Finds the classes of a model that answer for each class of a data set: by name, by WordNet, by a file."""
 
-import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -11,8 +10,7 @@ from oochub.models.class_lists import listed_names, listed_outputs
 from oochub.models.class_words import class_words
 from oochub.models.imagenet_outputs import ImagenetOutputs
 from oochub.models.label_map import Answering, LabelMap
-
-_ABSENCE = re.compile(r"(no|not|without)[ _-]", re.IGNORECASE)
+from oochub.thing_asked_for import ABSENCE
 
 Given = Mapping[str, Sequence[str | int]]
 
@@ -162,7 +160,7 @@ def _unmatched(
     wanted: tuple[str, ...],
     can_restrict: bool,
 ) -> OochubError:
-    absent = [name for name in unknown if _ABSENCE.match(name)]
+    absent = [name for name in unknown if ABSENCE.fullmatch(name)]
     problems = []
     if unknown:
         listed = [f"{name}{_near(name, own)}" for name in unknown]

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
 from oochub.given_columns import GivenColumns
 from oochub.output import Answer, Arrays, Output
@@ -18,6 +19,7 @@ from oochub.output_columns import (
     truth_array,
     vector_array,
 )
+from oochub.thing_asked_for import thing_asked_for
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -107,16 +109,17 @@ class Classes(Output):
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """Both classes by name.
 
-        Where the task asks for the second of two classes ("no_car" and "car", or bare numbers) the mistake is "missed"
-        where that was there, else "false_alarm".
+        Where one of two classes is that the other is absent ("no_car" and "car"), or they are 0 and 1, the mistake is
+        "missed" where the thing was there, else "false_alarm".
         """
         label, prediction = int(arrays["label"][row]), int(arrays["prediction"][row])
-        binary = "missed" if label == 1 else "false_alarm"
+        thing = thing_asked_for(class_names, BuildFacts())
+        present = 1 if list(class_names) == ["0", "1"] else None if thing is None else thing.present
         return Answer(
             label=class_names[label],
             predicted=class_names[prediction],
             probability=float(arrays["probability"][row, prediction]),
-            mistake=binary if _asks_for_the_second(class_names) else "confused",
+            mistake="confused" if present is None else "missed" if label == present else "false_alarm",
         )
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
@@ -193,11 +196,6 @@ def _named_logits(columns: GivenColumns, class_names: Sequence[str]) -> NDArray[
         )
         return None
     return logits
-
-
-def _asks_for_the_second(names: Sequence[str]) -> bool:
-    """Whether the first of two classes is that the second is not there."""
-    return len(names) == 2 and (names[1].lower() in names[0].lower() or list(names) == ["0", "1"])
 
 
 def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -17,8 +17,8 @@ from oochub.models.linear_head import Head
 from oochub.models.matched_classes import matched_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.models.thing_asked_for import ThingAskedFor, thing_asked_for
 from oochub.output import output_of, output_of_features
+from oochub.thing_asked_for import ThingAskedFor, thing_asked_for
 
 _LEAST = 1e-7  # the probability that a score is raised to
 

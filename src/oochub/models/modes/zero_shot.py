@@ -21,8 +21,8 @@ from oochub.models.opening import opening
 from oochub.models.prompts import TEMPLATE_SETS, Given, Templates, read_prompts, read_templates
 from oochub.models.prompts import prompts as class_texts
 from oochub.models.text_encoder import TextEncoder
-from oochub.models.thing_asked_for import thing_asked_for
 from oochub.output import Output, output_of, output_of_features
+from oochub.thing_asked_for import thing_asked_for
 
 _NEGATIVES = ("a photo.", "a photo of a scene.", "a photo of something else.")
 _SHOWN = 100  # texts that predictions keep; of more, their digest

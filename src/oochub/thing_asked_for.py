@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from oochub.build_record import BuildFacts
 
-_NO = re.compile(r"(no|not|non|without)[ _-]+(?P<thing>.+)", re.IGNORECASE)
+ABSENCE = re.compile(r"(no|not|non|without)[ _-]+(?P<thing>.+)", re.IGNORECASE)
+"""The name of a class that says that a thing is absent."""
 
 
 class ThingAskedFor(NamedTuple):
@@ -33,7 +34,7 @@ def thing_asked_for(names: Sequence[str], facts: BuildFacts) -> ThingAskedFor | 
     if len(names) != 2:
         return None
     for absent, present in ((0, 1), (1, 0)):
-        no = _NO.fullmatch(names[absent].strip())
+        no = ABSENCE.fullmatch(names[absent].strip())
         if no and _plain(no["thing"]) == _plain(names[present]):
             return ThingAskedFor(names[present], present)
     return None if facts.object is None else ThingAskedFor(facts.object, 1)
