@@ -7,20 +7,21 @@ from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
 from oochub.stats.array_checks import Array
-from oochub.stats.row_blocks import moved_blocks
+from oochub.stats.row_blocks import fit_blocks, moved_blocks
 
 
-def with_gram(total: Array, rows: Array) -> Array:
+def with_gram(total: Array, rows: Array, *, times: float = 1.0) -> Array:
     """A sum of rows' rows, of which only the upper triangle counts, with that of more rows.
 
     Args:
         total: float64 (d, d), best in Fortran's order, which is changed in place.
         rows: float64 (n, d).
+        times: What theirs is multiplied by.
 
     >>> with_gram(np.eye(2, order="F"), np.array([[1.0, 2.0], [0.0, 3.0]])).tolist()
     [[2.0, 2.0], [0.0, 14.0]]
     """
-    sums: Array = dsyrk(1.0, rows.T, beta=1.0, c=total, overwrite_c=1)
+    sums: Array = dsyrk(times, rows.T, beta=1.0, c=total, overwrite_c=1)
     return sums
 
 
@@ -36,8 +37,12 @@ class ClassSums:
         label = label.astype(np.int64, copy=False)
         self._grow(int(label.max()) + 1)
         self.count += np.bincount(label, minlength=len(self.count))
-        present, of = np.unique(label, return_inverse=True)
-        self.total[present] += csr_array((np.ones(len(of)), (of, np.arange(len(of))))) @ rows
+        n, k = len(rows), len(self.count)
+        if k <= n:
+            self.total += csr_array((np.ones(n), (label, np.arange(n))), shape=(k, n)) @ rows
+        else:  # the sums of absent classes are left alone, which is slower for each class that is there
+            present, of = np.unique(label, return_inverse=True)
+            self.total[present] += csr_array((np.ones(n), (of, np.arange(n)))) @ rows
 
     def merge(self, other: "ClassSums") -> None:
         """Takes in the sums of other rows."""
@@ -53,56 +58,54 @@ class ClassSums:
 
 
 class ClassMoments:
-    """The scatter of rows about their mean, and their sums by class.
+    """Products of rows about a point among them, and their sums by class.
 
-    Batches are joined as Chan, Golub and LeVeque 1983 do, from deviations alone, so that neither a large mean nor the
-    order of the batches costs digits.
+    The point is the mean of the first rows, so a large mean costs no digits: what is subtracted later is about as large
+    as the spread. Two fits with different points are joined as Chan, Golub and LeVeque 1983 do.
 
     Attributes:
-        count: Rows so far.
-        mean: float64 (d,).
-        scatter: sum of (x - mean)(x - mean)', float64 (d, d), of which only the upper triangle counts.
-        classes: The sums by class of rows less `origin`.
-        origin: A row near all others, float64 (d,): the mean of the first batch.
+        origin: The point o, float64 (d,).
+        gram: sum of (x - o)(x - o)', float64 (d, d), of which only the upper triangle counts.
+        classes: The sums by class of x - o.
     """
 
     def __init__(self) -> None:
-        self.count = 0
-        self.mean = self.origin = np.zeros(0)
-        self.scatter = np.zeros((0, 0))
+        self.origin = np.zeros(0)
+        self.gram = np.zeros((0, 0))
         self.classes = ClassSums(0)
+
+    @property
+    def count(self) -> float:
+        """Rows so far."""
+        return float(self.classes.count.sum())
+
+    @property
+    def shift(self) -> Array:
+        """The mean of all rows less the origin, float64 (d,)."""
+        shift: Array = self.classes.total.sum(axis=0) / self.count
+        return shift
 
     def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
         """Takes in features (n, d) with their classes."""
         features, label = rows["features"], rows["label"]
-        mean = features.mean(axis=0, dtype=np.float64)
-        if not self.count:
-            self._start(mean)
+        if not self.origin.size:
+            self._start(features[next(fit_blocks(*features.shape))].mean(axis=0, dtype=np.float64))
         for part, block in moved_blocks(features, self.origin):
             self.classes.update(label[part], block)
-            block -= mean - self.origin
-            self.scatter = with_gram(self.scatter, block)
-        self._join(len(features), mean)
+            self.gram = with_gram(self.gram, block)
 
     def merge(self, other: "ClassMoments") -> None:
         """Takes in the moments of other rows."""
-        if not self.count:
+        if not self.origin.size:
             self._start(other.origin)
-        moved = ClassSums(len(self.origin))
-        moved.merge(other.classes)
-        moved.total += np.outer(moved.count, other.origin - self.origin)
+        apart = other.origin - self.origin
+        total, count = other.classes.total, other.classes.count
+        cross = np.outer(total.sum(axis=0) + other.count * apart / 2, apart)
+        self.gram += other.gram + cross + cross.T
+        moved = ClassSums(len(apart))
+        moved.count, moved.total = count, total + np.outer(count, apart)
         self.classes.merge(moved)
-        self.scatter += other.scatter
-        self._join(other.count, other.mean)
 
     def _start(self, origin: Array) -> None:
         d = len(origin)
-        self.mean, self.origin = np.zeros(d), origin
-        self.scatter, self.classes = np.zeros((d, d), order="F"), ClassSums(d)
-
-    def _join(self, count: int, mean: Array) -> None:
-        """Adds what moves the scatter of two sets of rows about their means to that about the mean of all."""
-        shift, both = mean - self.mean, self.count + count
-        self.scatter += np.outer(shift * (self.count * count / both), shift)
-        self.mean = self.mean + shift * (count / both)
-        self.count = both
+        self.origin, self.gram, self.classes = origin, np.zeros((d, d), order="F"), ClassSums(d)

@@ -1,10 +1,11 @@
 """Mahalanobis: the distance to the nearest class mean, in units of the spread that all classes share."""
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from oochub.detector import Detector
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors._moments import ClassMoments
+from oochub.eval_modules.detectors._moments import ClassMoments, with_gram
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.stats.array_checks import Array
 
@@ -49,21 +50,19 @@ class Mahalanobis(Detector):
         return int(self.whitener.shape[1])
 
     def _finish(self, gathered: ClassMoments) -> None:
-        count, total = gathered.classes.count, gathered.classes.total
-        seen = count > 0
-        means = total[seen] / count[seen, None] + gathered.origin - gathered.mean
-        between = means * np.sqrt(count[seen, None])
-        within = (gathered.scatter - between.T @ between) / gathered.count
-        values, vectors = np.linalg.eigh(within, UPLO="U")
-        kept = values > len(within) * np.finfo(np.float64).eps * np.trace(gathered.scatter) / gathered.count
-        if not kept.any():
+        n, shift, classes = gathered.count, gathered.shift, gathered.classes
+        seen = classes.count > 0
+        count, total = classes.count[seen, None], classes.total[seen]
+        within = with_gram(gathered.gram / n, total / np.sqrt(count * n), times=-1.0)
+        spread = np.trace(gathered.gram) / n - shift @ shift
+        self.whitener = _whitener(within, len(within) * np.finfo(np.float64).eps * spread)
+        if not self.rank:
             raise OochubError(
-                f"All {gathered.count} rows equal the mean of their class, so there is no covariance to measure "
+                f"All {n:.0f} rows equal the mean of their class, so there is no covariance to measure "
                 "distances with. Give two different rows or more of some class."
             )
-        self.mean = gathered.mean
-        self.whitener = vectors[:, kept] / np.sqrt(values[kept])
-        self.whitened_means = means @ self.whitener
+        self.mean = gathered.origin + shift
+        self.whitened_means = (total / count - shift) @ self.whitener
 
     def _empty(self) -> ClassMoments:
         return ClassMoments()
@@ -71,3 +70,19 @@ class Mahalanobis(Detector):
     def _score(self, rows: dict[str, Array]) -> Array:
         whitened = (rows["features"] - self.mean) @ self.whitener
         return -kth_nearest(whitened, Bank(self.whitened_means), 1)
+
+
+def _whitener(covariance: Array, least: float) -> Array:
+    """A matrix times its transpose is the pseudo-inverse of the upper triangle's, without eigenvalues up to `least`.
+
+    Where all are larger, which 1 / trace(inverse) shows, it is the inverse of Cholesky's factor: a tenth of the work.
+    """
+    factor, is_singular = dpotrf(covariance, clean=1)
+    if not is_singular:
+        inverse: Array = dtrtri(factor)[0]
+        if least * (inverse**2).sum() < 1:
+            return inverse
+    values, vectors = np.linalg.eigh(covariance, UPLO="U")
+    kept = values > least
+    whitener: Array = vectors[:, kept] / np.sqrt(values[kept])
+    return whitener

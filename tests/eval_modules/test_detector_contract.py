@@ -401,9 +401,11 @@ def _not_copied(self: knn._Rows, rows: Arrays, *, lasting: bool) -> None:
     self.parts.append(rows["features"])
 
 
-def _without_the_means(self: _moments.ClassMoments, count: int, mean: np.ndarray) -> None:
-    self.mean = (self.mean * self.count + mean * count) / (self.count + count)
-    self.count += count
+def _without_moving(self: _moments.ClassMoments, other: _moments.ClassMoments) -> None:
+    if not self.origin.size:
+        self._start(other.origin)
+    self.gram += other.gram
+    self.classes.merge(other.classes)
 
 
 def _in_memory(self: _kept_rows.KeptRows, rows: np.ndarray, *, lasting: bool) -> None:
@@ -430,7 +432,7 @@ FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
     (rule_alone, "less the batch's mean", "energy", Energy, "_score", _against_the_batch),
     (rule_inputs_stay, "changes its input", "ash_b", AshB, "score", _clears_its_input),
     (rule_inputs_stay, "keeps the caller's array", "knn", knn._Rows, "update", _not_copied),
-    (rule_streaming, "means not shifted", "mahalanobis", _moments.ClassMoments, "_join", _without_the_means),
+    (rule_streaming, "points not moved", "mahalanobis", _moments.ClassMoments, "merge", _without_moving),
     (rule_streaming, "a worker forgotten", "vim", vim._Gathered, "merge", _nothing),
     (rule_streaming, "samples not merged", "vim", RowSample, "merge", _nothing),
     (rule_streaming, "rows of one worker", "open_max", _kept_rows.KeptRows, "extend", _nothing),

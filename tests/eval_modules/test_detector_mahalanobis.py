@@ -58,6 +58,25 @@ def test_a_large_mean_costs_no_digits() -> None:
     np.testing.assert_allclose(moved.finalize().score(features=test + 1e6), expected, rtol=1e-7)
 
 
+@pytest.mark.parametrize("smallest", [1e-2, 1e-4, 3e-6, 1e-9])
+def test_the_whitener_is_a_root_of_the_pseudo_inverse(smallest: float) -> None:
+    """numpy's pinv of the same covariance, by Cholesky's factor and, of small directions, by eigenvalues.
+
+    Planted faults: the factor's transpose; a factor whatever the smallest eigenvalue; Cholesky of the lower triangle.
+    """
+    (train, label), basis = made(800), np.linalg.qr(np.random.default_rng(5).normal(size=(12, 12)))[0]
+    train = train @ basis * np.where(np.arange(12) == 3, smallest, 1) @ basis.T
+    detector = Mahalanobis().fit(features=train, label=label)
+    centered = train - np.stack([train[label == c].mean(axis=0) for c in range(7)])[label]
+    within, cut = centered.T @ centered / 800, 12 * np.finfo(float).eps * train.var(axis=0).sum()
+    values, vectors = np.linalg.eigh(within)
+    expected = (vectors[:, values > cut] / values[values > cut]) @ vectors[:, values > cut].T
+    assert detector.rank == (values > cut).sum() == (11 if smallest < 1e-5 else 12)
+    np.testing.assert_allclose(
+        detector.whitener @ detector.whitener.T, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max()
+    )
+
+
 def test_an_ill_conditioned_covariance_in_float32_features() -> None:
     """Condition 1e8: whitening in float32 would be noise. Planted fault: `whitened` cast to float32."""
     (train, label), (test, _) = made(900), made(200, seed=1)
