@@ -1,9 +1,9 @@
 """How fast the detectors are, as ratios to a floor measured beside them: `python speed/detectors.py`.
 
 50,000 x 512 training features in float32, 1,000 classes, 10,000 queries; OOCHUB_BENCHMARK_SCALE=0.1 takes a tenth of
-the rows. Each round takes the CPU time of the floor and then of ours, in one thread, five rounds; the ratio is the median
-of the rounds' ratios, so a load that comes and goes hits both. A bound that does not hold is printed as such. pytorch-ood, where it is installed,
-is timed beside, and its scores are compared with ours.
+the rows. Each round takes the CPU time of the floor and then of ours, in one thread, five rounds; the ratio is the
+median of the rounds' ratios, so a load that comes and goes hits both. A bound that does not hold is printed as such.
+pytorch-ood, where it is installed, is timed beside.
 """
 
 import importlib.util
