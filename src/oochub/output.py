@@ -17,7 +17,8 @@ from oochub.output_columns import no_truth
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Any]
+"""By name, each (n, ...); probabilities of classes are a `oochub.stats.class_probability.ClassProbability`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,5 +20,5 @@ from oochub.output import output_of
 def test_a_mistake_is_of_a_thing_only_where_one_class_is_its_absence(names, kinds):
     """Fault planted: a name inside the other, which takes "man" for what "woman" lacks."""
     kind, label = output_of("classes"), np.array([0, 1])
-    arrays = {"label": label, "prediction": 1 - label, "probability": np.full((2, len(names)), 0.5)}
+    arrays = {"label": label, "prediction": 1 - label}
     assert [kind.answer(arrays, row, names).mistake for row in range(2)] == kinds

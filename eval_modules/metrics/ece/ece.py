@@ -20,6 +20,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_class_probability
+from oochub.stats.class_probability import ClassProbability
 from oochub.stats.estimation import Estimate, Sampling, replicates
 
 _MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a hundredth of the cost
@@ -56,6 +57,8 @@ def ece(label: Any, probability: Any, bins: int = 15, of: Literal["confidence", 
 
 def _surplus(label: Any, probability: Any, of: str) -> tuple[Array, Array]:
     """What is binned (n,), and outcome minus it (n,)."""
+    if of == "confidence" and isinstance(probability, ClassProbability) and probability.is_of(label):
+        return probability.confidence, (probability.prediction == label) - probability.confidence
     label, probability = check_class_probability(label, probability)
     if of == "positive":
         if probability.ndim == 2 and probability.shape[1] > 2:
@@ -147,7 +150,7 @@ def _interval(
     return Estimate(value, low=low, high=high, n=n, method=method, reason=sampling.warning)
 
 
-FACTS = MetricFacts(title="ECE", direction="lower", interval=_interval)
+FACTS = MetricFacts(title="ECE", direction="lower", interval=_interval, compact=True)
 
 
 class Ece(MetricShell):

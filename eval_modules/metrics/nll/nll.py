@@ -19,6 +19,7 @@ import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_class_probability
+from oochub.stats.class_probability import ClassProbability
 from oochub.stats.estimation import Estimate, Sampling, mean_estimate
 
 _SMALLEST = float(np.finfo(np.float64).tiny)  # 2.2e-308: a probability of 0 costs 708.4 nats, not infinity
@@ -50,6 +51,8 @@ def nll(label: Any, probability: Any) -> float:
 
 
 def _losses(label: Any, probability: Any) -> Array:
+    if isinstance(probability, ClassProbability) and probability.is_of(label):
+        return probability.loss
     label, probability = check_class_probability(label, probability)
     if probability.ndim == 2:
         true = probability[np.arange(len(label)), label].astype(np.float64)
@@ -69,7 +72,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     return mean_estimate(_losses(**columns), sampling)
 
 
-FACTS = MetricFacts(title="NLL", direction="lower", maximum=None, unit="nats", interval=_interval)
+FACTS = MetricFacts(title="NLL", direction="lower", maximum=None, unit="nats", interval=_interval, compact=True)
 
 
 class Nll(MetricShell):

@@ -156,6 +156,7 @@ FACTS = MetricFacts(
         "nll": MetricFacts(title="Worst-group NLL", direction="lower", maximum=None, unit="nats"),
     },
     interval=_interval,
+    compact=True,
 )
 
 

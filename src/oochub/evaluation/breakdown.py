@@ -78,9 +78,9 @@ def calibration(evaluated: Evaluated, mask: NDArray[np.bool_], ece: Estimate | N
         mask: Those of one side (n,).
         ece: Their calibration error, where it is known already.
     """
-    probability, label = evaluated.columns["probability"][mask], evaluated.columns["label"][mask]
-    confidence = probability.max(axis=1)
-    correct = evaluated.columns["prediction"][mask] == label
+    probability = evaluated.columns["probability"][mask]
+    confidence, correct = probability.confidence, probability.prediction == probability.label
+    sampling = Sampling(cluster=evaluated.cluster(mask), **evaluated.sampling)
     number = np.ceil(confidence * _BINS).astype(int).clip(1, _BINS) - 1
     bins = []
     for k in np.unique(number):
@@ -99,14 +99,13 @@ def calibration(evaluated: Evaluated, mask: NDArray[np.bool_], ece: Estimate | N
             )
         )
     if ece is None:
-        arrays = {"label": label, "probability": probability}
-        ece = estimate(catalog.get("metric", "ece"), arrays, **evaluated.sampling)
+        ece = evaluated.of(catalog.get("metric", "ece"), mask)
     return Calibration(
         bins=tuple(bins),
         ece=ece,
         mean_confidence=float(confidence.mean()),
         accuracy=float(correct.mean()),
-        overconfidence=mean_estimate(confidence - correct, Sampling(**evaluated.sampling)),
+        overconfidence=mean_estimate(confidence - correct, sampling),
     )
 
 

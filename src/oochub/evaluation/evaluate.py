@@ -190,7 +190,7 @@ def evaluate(
 
 
 def _calibrations(evaluated: Evaluated, sides: Mapping[Side, Any], slices: Sequence[Slice]) -> dict[Side, Calibration]:
-    known = {part.role: part.metrics.get("ece") for part in slices if not evaluated.benchmark.cluster}
+    known = {part.role: part.metrics.get("ece") for part in slices}
     return {side: calibration(evaluated, mask, known.get(side)) for side, mask in sides.items()}
 
 

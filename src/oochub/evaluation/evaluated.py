@@ -34,18 +34,26 @@ class Evaluated:
 
     predictions: Predictions
     benchmark: Benchmark
-    columns: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, Any]
     known: NDArray[np.bool_]
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
-    def arrays(self, metric: Callable[..., Any], rows: Any) -> dict[str, NDArray[Any]]:
-        """The arrays of some rows that a metric takes, by name."""
-        return {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
+    def arrays(self, metric: Callable[..., Any], rows: Any) -> dict[str, Any]:
+        """The arrays of some rows that a metric takes, by name, in the form that it takes (`MetricFacts.compact`)."""
+        facts = facts_of(metric)
+        columns = {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
+        if facts is not None and facts.compact:
+            return columns
+        return {name: np.asarray(column) for name, column in columns.items()}
 
     def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
         """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
-        cluster = self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
-        return estimate(metric, self.arrays(metric, rows), cluster=cluster, **{**self.sampling, **sampling})
+        shared = {"cluster": self.cluster(rows), **self.sampling, **sampling}
+        return estimate(metric, self.arrays(metric, rows), **shared)
+
+    def cluster(self, rows: Any) -> Any:
+        """What some rows share, where the benchmark declares a column of it; else None."""
+        return self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
 
 
 def auxiliary_columns(predictions: Predictions) -> dict[str, NDArray[Any]]:

@@ -108,10 +108,8 @@ def _worst(
     values, rows = row_values(metric, evaluated.columns), np.concatenate(list(groups.values()))
     if values is not None:
         names = np.repeat(list(groups), [len(part) for part in groups.values()])
-        column = evaluated.benchmark.cluster
-        cluster = evaluated.columns[column][rows] if column else None
         return worst_group_interval(
-            values[rows], names, worst="smallest" if higher_is_better else "largest", cluster=cluster
+            values[rows], names, worst="smallest" if higher_is_better else "largest", cluster=evaluated.cluster(rows)
         )
     level = 1 - 0.05 / len(groups)
     estimates = [evaluated.of(metric, part, confidence=level) for part in groups.values()]

@@ -1,6 +1,6 @@
 """How much two models differ in a metric on the same rows, by the test that fits the metric."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,9 +117,7 @@ def percentile_difference(
 
 
 def _sampling(evaluated: Evaluated, rows: Rows) -> Sampling:
-    column = evaluated.benchmark.cluster
-    sampling: Mapping[str, Any] = evaluated.sampling
-    return Sampling(cluster=evaluated.columns[column][rows] if column else None, **sampling)
+    return Sampling(cluster=evaluated.cluster(rows), **evaluated.sampling)
 
 
 def _by_interval(difference: Estimate) -> TestedDifference:

@@ -65,14 +65,3 @@ def answers(logits: NDArray[np.float32], allowed: NDArray[np.int64]) -> NDArray[
     """
     chosen: NDArray[np.int64] = allowed[logits[:, allowed].argmax(axis=1)]
     return chosen
-
-
-def probabilities(predictions: Predictions, allowed: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The softmax (n, c) over the allowed classes alone; 0 elsewhere."""
-    if len(allowed) == len(predictions.class_names):
-        return predictions.probability
-    shifted = predictions.logits[:, allowed].astype(np.float64)
-    exponents = np.exp(shifted - shifted.max(axis=1, keepdims=True))
-    probability = np.zeros(predictions.logits.shape)
-    probability[:, allowed] = exponents / exponents.sum(axis=1, keepdims=True)
-    return probability

@@ -1,6 +1,6 @@
 """One class a row and nothing of how sure the model is: right or wrong, without scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.given_columns import GivenColumns
-from oochub.output import Answer, Arrays
+from oochub.output import Arrays
 from oochub.output_columns import check_class_numbers
 from oochub.outputs.classes import Classes
 
@@ -65,12 +65,6 @@ class Choices(Classes):
         label, prediction = predictions.label, predictions.prediction
         correct = label == prediction
         return {"label": label, "prediction": prediction, "correct": correct, "loss": (~correct).astype(np.float64)}
-
-    def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
-        """Both classes by name."""
-        certain = np.eye(len(class_names))[arrays["prediction"]]
-        words = super().answer({**arrays, "probability": certain}, row, class_names)
-        return Answer(label=words.label, predicted=words.predicted, probability=float("nan"), mistake=words.mistake)
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
         """The classes of the column `prediction`."""

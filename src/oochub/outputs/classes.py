@@ -19,6 +19,8 @@ from oochub.output_columns import (
     truth_array,
     vector_array,
 )
+from oochub.stats.class_probability import ClassProbability
+from oochub.stats.softmax import softmax
 from oochub.thing_asked_for import thing_asked_for
 
 if TYPE_CHECKING:
@@ -78,35 +80,34 @@ class Classes(Output):
 
     def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
         """The softmax (n, c) of the logits, in float64."""
-        return _softmax(predictions.logits)
+        return softmax(predictions.logits)
 
     def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label, logits = predictions.label, predictions.logits
-        every = len(predictions.class_names)
-        if allowed is None or len(allowed) == every:
-            probability, prediction = predictions.probability, predictions.prediction
-        else:
-            probability, prediction = np.zeros(logits.shape), allowed[logits[:, allowed].argmax(axis=1)]
-            probability[:, allowed] = _softmax(logits[:, allowed])
-        loss = -np.log(np.maximum(probability[np.arange(len(label)), label], np.finfo(float).tiny))
-        arrays: Arrays = {"label": label, "probability": probability, "prediction": prediction, "loss": loss}
-        arrays["correct"] = label == prediction
-        if every == 2:
-            pair = logits.astype(np.float64)
-            arrays["score"] = pair[:, 1] - pair[:, 0]
+        probability = ClassProbability.of_logits(logits, label, allowed)
+        arrays: Arrays = {
+            "label": label,
+            "probability": probability,
+            "prediction": probability.prediction,
+            "loss": probability.loss,
+            "correct": label == probability.prediction,
+        }
+        if logits.shape[1] == 2:
+            arrays["score"] = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         return arrays
 
-    def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def wrong(self, arrays: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Rows whose answer is another class (n,)."""
         wrong: NDArray[np.bool_] = arrays["label"] != arrays["prediction"]
         return wrong
 
-    def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    def mistake_keys(self, arrays: Mapping[str, Any]) -> NDArray[Any]:
         """The true class (n,)."""
-        return arrays["label"]
+        label: NDArray[np.int64] = arrays["label"]
+        return label
 
-    def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
+    def answer(self, arrays: Mapping[str, Any], row: int, class_names: Sequence[str]) -> Answer:
         """Both classes by name.
 
         Where one of two classes is that the other is absent ("no_car" and "car"), or they are 0 and 1, the mistake is
@@ -118,7 +119,7 @@ class Classes(Output):
         return Answer(
             label=class_names[label],
             predicted=class_names[prediction],
-            probability=float(arrays["probability"][row, prediction]),
+            probability=float(arrays["probability"].confidence[row]) if "probability" in arrays else float("nan"),
             mistake="confused" if present is None else "missed" if label == present else "false_alarm",
         )
 
@@ -196,11 +197,3 @@ def _named_logits(columns: GivenColumns, class_names: Sequence[str]) -> NDArray[
         )
         return None
     return logits
-
-
-def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    shifted = logits.astype(np.float64)
-    shifted -= shifted.max(axis=1, keepdims=True)
-    exponents: NDArray[np.float64] = np.exp(shifted)
-    exponents /= exponents.sum(axis=1, keepdims=True)
-    return exponents

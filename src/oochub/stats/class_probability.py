@@ -1,0 +1,94 @@
+"""The probabilities of classes as evaluation holds them: three numbers a row, however many classes there are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import row_blocks
+from oochub.stats.softmax import softmax
+
+_TOGETHER = 1 << 16  # logits looked at together: they stay in the processor's cache
+_SMALLEST = float(np.finfo(np.float64).tiny)  # as in nll
+
+
+@dataclass(frozen=True, eq=False)
+class ClassProbability:
+    """What metrics read of the softmax (n, c) of n rows; the matrix itself is read when somebody asks for it.
+
+    Indexed by a mask, a slice or row numbers it gives another one, of these rows. `numpy.asarray` gives the matrix of
+    its rows, float64; so a metric that knows nothing of this class works with it.
+
+    Attributes:
+        label: The true class of each row (n,), -1 where it is none of them.
+        prediction: The most probable class (n,), the first of equals.
+        confidence: Its probability (n,), in [1 / c, 1].
+        loss: Minus the log of the true class's probability (n,), in nats, at most 708.4; nan where there is none.
+        classes: How many classes c there are.
+        matrix: Gives the matrix (k, c) of k rows, by their numbers or a slice.
+    """
+
+    label: Array
+    prediction: Array
+    confidence: Array
+    loss: Array
+    classes: int
+    matrix: Callable[[Any], Array] = field(repr=False)
+
+    ndim = 2
+    dtype = np.dtype(np.float64)
+
+    @classmethod
+    def of_logits(cls, logits: Array, label: Array, allowed: Array | None = None) -> "ClassProbability":
+        """The softmax of logits, one block of rows after another.
+
+        Args:
+            logits: Finite numbers (n, c).
+            label: Class numbers (n,), -1 for none.
+            allowed: See `oochub.stats.softmax.softmax`.
+
+        >>> probability = ClassProbability.of_logits(np.log([[1.0, 3.0], [4.0, 1.0]]), np.array([1, -1]))
+        >>> probability.prediction.tolist(), probability.confidence.round(6).tolist(), np.exp(-probability.loss)
+        ([1, 0], [0.75, 0.8], array([0.75,  nan]))
+        >>> np.asarray(probability[1:]).round(6).tolist()
+        [[0.8, 0.2]]
+        """
+        n, classes = logits.shape
+        allowed = None if allowed is None or len(allowed) == classes else allowed
+        prediction, confidence, loss = np.empty(n, np.int64), np.empty(n), np.empty(n)
+        for rows in row_blocks(n, max(1, _TOGETHER // classes)):
+            probability, places = softmax(logits[rows], allowed), np.arange(rows.stop - rows.start)
+            prediction[rows] = (
+                logits[rows].argmax(axis=1) if allowed is None else allowed[logits[rows][:, allowed].argmax(axis=1)]
+            )
+            confidence[rows] = probability[places, prediction[rows]]
+            of_truth = np.where(label[rows] < 0, np.nan, probability[places, label[rows]])
+            loss[rows] = np.maximum(-np.log(np.maximum(of_truth, _SMALLEST)), 0.0)
+        return cls(label, prediction, confidence, loss, classes, lambda rows: softmax(logits[rows], allowed))
+
+    def __getitem__(self, rows: Any) -> "ClassProbability":
+        return ClassProbability(
+            self.label[rows],
+            self.prediction[rows],
+            self.confidence[rows],
+            self.loss[rows],
+            self.classes,
+            lambda some: self.matrix(np.arange(len(self))[rows][some]),
+        )
+
+    def is_of(self, label: Any) -> bool:
+        """Whether `loss` is that of these labels (n,), none of them -1; else the matrix must be asked."""
+        return np.array_equal(label, self.label) and bool((self.label >= 0).all())
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, c)."""
+        return len(self), self.classes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.matrix(slice(None)).astype(dtype or self.dtype, copy=False)

@@ -1,0 +1,56 @@
+"""Calibration: the interval of a side is that of its slice, computed once, of whole clusters where there are some."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import oochub
+from oochub.stats.estimation import Sampling, mean_estimate
+
+evaluation = import_module("oochub.evaluation.evaluate")
+ece = import_module("oochub.eval_modules.metrics.ece.ece")
+
+
+@pytest.fixture
+def predictions() -> oochub.Predictions:
+    """Every row four times, as one user."""
+    rng = np.random.default_rng(0)
+    label, easy = np.repeat(rng.integers(0, 3, 200), 4), np.repeat(rng.random(200) < 0.6, 4)
+    logits = np.repeat(rng.normal(size=(200, 3)), 4, axis=0) + np.eye(3)[label]
+    challenge, user = np.where(easy, "easy", "hard"), np.repeat(np.arange(200), 4)
+    return oochub.Predictions.from_arrays(logits=logits, label=label, challenge=challenge.tolist(), user=user)
+
+
+def _confidence(predictions: oochub.Predictions, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return predictions.probability[rows].max(axis=1), (predictions.prediction == predictions.label)[rows]
+
+
+@pytest.mark.parametrize("cluster", [None, "user"])
+def test_the_calibration_error_of_a_side_is_computed_once(predictions, monkeypatch, cluster):
+    """Planted faults: computed again where a cluster is declared, and then of single rows; `known` left out."""
+    seen = []
+    plain, declared = ece._surplus, evaluation.declaration
+    monkeypatch.setattr(ece, "_surplus", lambda *given: seen.append(len(given[0])) or plain(*given))
+    monkeypatch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster=cluster))
+    report = oochub.evaluate(predictions)
+    easy = int((predictions.column("challenge") == "easy").sum())
+    assert sorted(seen) == sorted([800, easy, 800 - easy])
+    for side, name in (("in", "in_context"), ("out", "out_of_context")):
+        error = report.calibration[side].ece
+        assert error == report[f"{name}/ece"] and error.to_dict() == report[f"{name}/ece"].to_dict()
+        assert ("clusters" in error.method) == (cluster is not None)
+
+
+def test_overconfidence_is_a_mean_of_clusters(predictions, monkeypatch):
+    """reference: the mean of confidence minus right, of whole clusters. Planted fault: of single rows, half as wide."""
+    declared = evaluation.declaration
+    monkeypatch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster="user"))
+    rows = predictions.column("challenge") == "easy"
+    confidence, correct = _confidence(predictions, rows)
+    wanted = mean_estimate(confidence - correct, Sampling(cluster=predictions.column("user")[rows]))
+    found = oochub.evaluate(predictions).calibration["in"].overconfidence
+    assert found.to_dict() == pytest.approx(wanted.to_dict())
+    single = mean_estimate(confidence - correct)
+    assert found.high - found.low > 1.5 * (single.high - single.low)
