@@ -21,6 +21,8 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
     Raises:
         OochubError: Shapes and types that fit none of these.
 
+    Heads side by side are a last dimension of all three: logits (n, k, heads), labels and losses (n, heads).
+
     >>> import torch
     >>> example_losses(torch.zeros(2, 4), torch.tensor([0, 3]))  # log 4
     tensor([1.3863, 1.3863])
@@ -29,13 +31,13 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
     >>> example_losses(torch.tensor([[3.0]]), torch.tensor([1.0])).tolist()
     [4.0]
     """
-    if label.ndim == 1 and not label.is_floating_point():
+    if label.ndim == logits.ndim - 1 and not label.is_floating_point():
         return functional.cross_entropy(logits, label, reduction="none")
     if label.shape == logits.shape:
         known = ~label.isnan()
         losses = functional.binary_cross_entropy_with_logits(logits, label.nan_to_num(), reduction="none")
         return (losses * known).sum(1) / known.sum(1).clamp(min=1)
-    if label.ndim == 1 and logits.shape == (len(label), 1):
+    if logits.shape == (len(label), 1, *label.shape[1:]):
         return (logits[:, 0] - label).square()
     raise OochubError(
         "Labels are class numbers int64 (n,), several labels float (n, k) as wide as the logits, or numbers float (n,) "

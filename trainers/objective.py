@@ -58,6 +58,9 @@ class Objective(nn.Module):  # type: ignore[misc]
         needs_classes: Whether labels must be class numbers; else they may be several a row, or numbers.
         accumulates: Whether gradients of several batches may be averaged into one step.
         order_free: Whether the loss of a batch is the same in any order of its rows.
+        side_by_side: Where `forward` also takes heads side by side, as a last dimension of logits, label, environment,
+            buffers and the losses that it returns: the hyperparameters in which the heads may differ, which are then
+            float32 tensors (heads,). None: it takes one head.
         citation: Who proposed it, for the card of a model trained with it.
         anneal_steps: Batches after which the loss changes by a jump: the optimizer's moments are then set to zero.
     """
@@ -67,6 +70,7 @@ class Objective(nn.Module):  # type: ignore[misc]
     needs_classes: ClassVar[bool] = False
     accumulates: ClassVar[bool] = True
     order_free: ClassVar[bool] = True
+    side_by_side: ClassVar[frozenset[str] | None] = None
     citation: ClassVar[str] = ""
     anneal_steps: int = 0
 
@@ -152,7 +156,10 @@ class Objective(nn.Module):  # type: ignore[misc]
 
 
 class EnvironmentMeans(NamedTuple):
-    """The mean of each environment (environments,), 0 where it has no row, and its number of rows."""
+    """The mean of each environment (environments,), 0 where it has no row, and its number of rows.
+
+    Of heads side by side, (environments, heads).
+    """
 
     mean: Tensor
     count: Tensor
@@ -166,17 +173,18 @@ def environment_means(values: Tensor, environment: Tensor, environments: int) ->
     step is that of one process on the joint batch.
 
     Args:
-        values: float (n,), for example the losses of the rows.
-        environment: int64 (n,), numbers below `environments`.
+        values: float (n,), for example the losses of the rows; (n, heads) of heads side by side.
+        environment: int64, shaped as `values`, numbers below `environments`.
         environments: How many environments there are.
 
     >>> environment_means(torch.tensor([1.0, 3.0, 5.0]), torch.tensor([0, 0, 2]), 3).mean
     tensor([2., 0., 5.])
     """
-    both = torch.stack([values, torch.ones_like(values)])
-    sums = _over_processes(values.new_zeros(2, environments).index_add_(1, environment, both))
-    count = sums[1].detach()
-    return EnvironmentMeans(sums[0] / count.clamp(min=1), count)
+    zeros = values.new_zeros(environments, *values.shape[1:])
+    sums, count = (zeros.scatter_add(0, environment, each) for each in (values, torch.ones_like(values)))
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        sums, count = _over_processes(torch.stack([sums, count]))
+    return EnvironmentMeans(sums / count.detach().clamp(min=1), count.detach())
 
 
 def checked_environment(objective: Objective, environment: Tensor | None) -> Tensor:
@@ -213,8 +221,6 @@ def checked_counts(objective: Objective, environment_counts: Any) -> Tensor:
 
 
 def _over_processes(local: Tensor) -> Tensor:
-    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
-        return local
     total = local.detach().clone()
     torch.distributed.all_reduce(total)
     # the value of the total; its gradient is the local part's, undoing the division by DistributedDataParallel

@@ -15,7 +15,6 @@ import oochub
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.schedule import Schedule
 from oochub.trainers.heads.fitted_head import Probe
-from oochub.trainers.heads.head_stack import MEANS_OVER_ROWS
 from oochub.trainers.linear_probe import check_stackable, linear_probe
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.rows.targets import task_of
@@ -166,26 +165,6 @@ def test_patience_clipping_and_a_hidden_layer(hidden):
         equal(head, alone(one, hidden=hidden))
     lengths = {len(head.history) for head in fitted}
     assert min(lengths) < 12 and len(lengths) > 1  # they stopped, at different epochs
-
-
-@pytest.mark.parametrize("name", MEANS_OVER_ROWS)
-def test_means_over_rows_see_batches_of_many_runs_as_one(name):
-    """The mean of the losses of four batches is the loss of all their rows, in every form of the objective."""
-    forms = [{}] + [{"form": form} for form in ("nooch", "subpopbench", "wilds", "domainbed")]
-    tried = 0
-    for form in forms:
-        try:
-            objective = oochub.get("objective", name)(**form)
-        except (oochub.OochubError, TypeError):
-            continue
-        objective.prepare(class_counts=[60, 30], environment_counts=[50, 30, 10, 0])
-        logits = torch.randn(4, 8, 2, generator=torch.Generator().manual_seed(0))
-        label, environment = TRAIN.label[:32].view(4, 8), TRAIN.environment[:32].view(4, 8)
-        parts = torch.stack([objective(*rows) for rows in zip(logits, label, environment, strict=True)])
-        whole = objective(logits.flatten(0, 1), label.flatten(), environment.flatten())
-        torch.testing.assert_close(parts.mean(), whole)
-        tried += 1
-    assert tried
 
 
 def test_a_run_that_diverges_stops_no_other():

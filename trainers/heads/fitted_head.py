@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.validation import Validation
@@ -39,7 +38,7 @@ class FittedHead(NamedTuple):
 
     def logits(self, features: Tensor) -> Tensor:
         """What the head says of features: float32 (n, d) to (n, outputs)."""
-        return outputs_of(features, [(weight[None], bias[None]) for weight, bias in self.layers])[0]
+        return outputs_of(features[None], [(weight[None], bias[None]) for weight, bias in self.layers])[0]
 
 
 class BestEpoch:
@@ -87,19 +86,22 @@ def outputs_of(features: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> Ten
     """Logits of heads side by side.
 
     Args:
-        features: float32 (n, d).
+        features: float32 (streams, n, d), the rows of each stream: the first heads / streams heads see the first, the
+            next ones the second and so on.
         layers: Weight (heads, out, in) and bias (heads, out) of each.
 
     Returns:
         float32 (heads, n, outputs).
 
     >>> layers = [(torch.tensor([[[1.0], [0.0]], [[0.0], [3.0]]]), torch.zeros(2, 2))]
-    >>> outputs_of(torch.tensor([[2.0]]), layers).tolist()
+    >>> outputs_of(torch.tensor([[[2.0]]]), layers).tolist()
     [[[2.0, 0.0]], [[0.0, 6.0]]]
     """
     (weight, bias), *rest = layers
-    outputs = functional.linear(features, weight.flatten(0, 1), bias.flatten())  # one product, however many heads
-    outputs = outputs.view(len(features), *bias.shape).transpose(0, 1)
+    streams, rows, width = features.shape
+    wide = weight.reshape(streams, -1, width).transpose(1, 2)  # one product for a stream, however many heads
+    outputs = torch.baddbmm(bias.reshape(streams, 1, -1), features, wide)
+    outputs = outputs.view(streams, rows, len(bias) // streams, bias.shape[1]).transpose(1, 2).flatten(0, 1)
     for weight, bias in rest:
         outputs = torch.baddbmm(bias[:, None], outputs.relu(), weight.transpose(1, 2))
     return outputs

@@ -13,15 +13,13 @@ from torch import Tensor, nn
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.heads.fitted_head import BestEpoch, FittedHead, Probe, outputs_of
 from oochub.trainers.heads.head_optimizer import HeadOptimizer
+from oochub.trainers.heads.joint_objective import joint_objective, loss_kind
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import objective_name
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.samplers import EpochSampler
 
-_LIKE_ERM = ("erm", "undersample", "undersample_environments", "subsample_groups")  # their batches differ, not the loss
-MEANS_OVER_ROWS = (*_LIKE_ERM, "focal", "reweight", "reweight_environments")
-"""Objectives whose loss is a mean over rows of what each row has alone: to them the batches of many runs are one."""
-
+_MOST_NUMBERS = 2**26  # of logits that are judged at a time
 _ORDER = ("seed", "sampler", "sampler_power", "environments_per_batch")
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
@@ -30,7 +28,8 @@ _Key = TypeVar("_Key", bound=Hashable)
 class HeadStack:
     """Heads that take their steps together.
 
-    Runs with equal batches are a stream; their logits are one matrix product. No head sees another.
+    Runs with equal batches are a stream. The logits of all streams with equally many runs are one product of matrices,
+    the losses of all runs with objectives of one kind one call. No head sees another.
 
     Args:
         train: Labels and environments of the training rows.
@@ -54,12 +53,13 @@ class HeadStack:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._features = features.to(self._device)
         self._label, self._environment = train.label.to(self._device), train.environment.to(self._device)
-        streams = grouped(range(len(probes)), lambda run: _stream(probes[run]))
-        self._runs = [run for members in streams.values() for run in members]  # their numbers, stream after stream
+        streams = sorted(grouped(range(len(probes)), lambda run: _stream(probes[run])).values(), key=len)
+        self._runs = [run for members in streams for run in members]  # their numbers, stream after stream
         self._probes = [probes[run] for run in self._runs]
-        self._samplers = [samplers[members[0]] for members in streams.values()]
-        self._sizes = [len(members) for members in streams.values()]
-        self._stream = torch.repeat_interleave(torch.arange(len(streams)), torch.tensor(self._sizes)).to(self._device)
+        self._seeds = [probes[members[0]].args.seed for members in streams]
+        self._samplers = [samplers[members[0]] for members in streams]
+        self._streams = [len(alike) for alike in grouped(streams, len).values()]  # of each size, and their heads
+        self._heads = [sum(map(len, alike)) for alike in grouped(streams, len).values()]
         self._args, self._rows, self._done = probes[0].args, len(samplers[0]), 0
         widths = [features.shape[1], *([hidden] if hidden else []), outputs]
         networks = [_fresh(probe.args.seed, widths) for probe in self._probes]
@@ -71,11 +71,14 @@ class HeadStack:
         self._optimizer = HeadOptimizer(
             flat, [probe.args for probe in self._probes], steps=self._steps, epoch=self._epoch
         )
-        self._losses = [
-            torch.tensor(each).to(self._device) for each in grouped(range(len(probes)), self._loss_of).values()
-        ]
-        for probe in self._probes:
-            probe.objective.to(self._device).train()
+        objectives = [probe.objective.to(self._device).train() for probe in self._probes]
+        alike = list(grouped(range(len(objectives)), lambda head: loss_kind(objectives[head], head)).values())
+        self._losses = [joint_objective([objectives[head] for head in heads], device=self._device) for heads in alike]
+        self._sizes = [len(heads) for heads in alike]
+        self._by_loss = torch.tensor([head for heads in alike for head in heads]).to(self._device)
+        stream = torch.tensor([number for number, members in enumerate(streams) for _ in members])
+        self._stream = stream.to(self._device)[self._by_loss]
+        self._restarts = grouped(range(len(objectives)), lambda head: objectives[head].anneal_steps)
 
     def fit(self, judge: tuple[Validation, Tensor] | None, bar: Any) -> list[FittedHead]:
         """Trains all heads until their epochs or steps are done or their patience is spent.
@@ -105,18 +108,6 @@ class HeadStack:
         steps = self._args.num_train_epochs * self._epoch
         return min(steps, self._args.max_steps) if self._args.max_steps > 0 else steps
 
-    def _loss_of(self, place: int) -> Hashable:
-        """What the runs of one call of an objective share."""
-        objective = self._probes[place].objective
-        name = objective_name(objective)
-        if name in _LIKE_ERM:
-            return "erm"
-        return _named(objective) if name in MEANS_OVER_ROWS else place
-
-    def _by_stream(self) -> list[list[tuple[Tensor, Tensor]]]:
-        split = [(weight.split(self._sizes), bias.split(self._sizes)) for weight, bias in self._layers]
-        return [[(weights[s], biases[s]) for weights, biases in split] for s in range(len(self._sizes))]
-
     def _run_epoch(self, epoch: int) -> None:
         orders = []
         for sampler in self._samplers:
@@ -126,42 +117,45 @@ class HeadStack:
         for step, start in enumerate(range(0, self._rows, size)):
             if self._done == self._steps:
                 return
-            for place, probe in enumerate(self._probes):
-                if 0 < probe.objective.anneal_steps == self._done:
-                    self._optimizer.forget(place)
+            for head in self._restarts.get(self._done, []) if self._done else []:
+                self._optimizer.forget(head)
             rows = order[:, start : start + size]
-            seen = [self._dropped(self._features[of], s, epoch, step) for s, of in enumerate(rows)]
-            logits = torch.cat([outputs_of(x, layers) for x, layers in zip(seen, self._by_stream(), strict=True)])
-            self._loss(logits, self._label[rows], self._environment[rows]).backward()
+            self._loss(rows, self._dropped(self._features[rows], epoch, step)).backward()
             self._optimizer.step()
             self._done += 1
 
-    def _loss(self, logits: Tensor, label: Tensor, environment: Tensor) -> Tensor:
-        """The sum of the losses of all heads: logits (heads, n, outputs), label (streams, n), environment likewise."""
-        total = logits.new_zeros(())
-        for places in self._losses:
-            objective, streams = self._probes[int(places[0])].objective, self._stream[places]
-            rows = (part.flatten(0, 1) for part in (logits[places], label[streams], environment[streams]))
-            total = total + len(places) * objective(*rows)
-        return total
+    def _loss(self, rows: Tensor, features: Tensor) -> Tensor:
+        """The sum of the losses of all heads, of row numbers (streams, n) and their features (streams, n, d)."""
+        split = (
+            [*zip(weight.split(self._heads), bias.split(self._heads), strict=True)] for weight, bias in self._layers
+        )
+        parts = zip(features.split(self._streams), *split, strict=True)  # features and layers of streams of a size
+        logits = torch.cat([outputs_of(seen, layers) for seen, *layers in parts])
+        logits = logits.index_select(0, self._by_loss).permute(1, 2, 0)  # (n, outputs, heads)
+        row = rows.T[:, self._stream]
+        batch = (logits, self._label[row].movedim(1, -1), self._environment[row])
+        losses = zip(self._losses, *(part.split(self._sizes, -1) for part in batch), strict=True)
+        return torch.stack([loss(*(part.squeeze(-1) for part in of)).sum() for loss, *of in losses]).sum()
 
-    def _dropped(self, features: Tensor, stream: int, epoch: int, step: int) -> Tensor:
+    def _dropped(self, features: Tensor, epoch: int, step: int) -> Tensor:
         """The features after dropout, drawn for the place in the run."""
         if not (share := self._args.dropout):
             return features
-        seed = self._probes[sum(self._sizes[:stream])].args.seed
-        draws = np.random.default_rng([seed, epoch, step]).random(features.shape, np.float32)
-        return features * torch.from_numpy(draws >= share).to(features) / (1 - share)
+        shape = features.shape[1:]
+        draws = [np.random.default_rng([seed, epoch, step]).random(shape, np.float32) for seed in self._seeds]
+        return features * torch.from_numpy(np.stack(draws) >= share).to(features) / (1 - share)
 
     def _judge(self, judge: tuple[Validation, Tensor] | None, kept: list[BestEpoch]) -> None:
-        place = 0
+        validation, features = judge or (None, self._features[:0])
+        at_once = max(1, _MOST_NUMBERS // max(1, len(features) * self._layers[-1][1].shape[1]))
         with torch.no_grad():
-            for layers in self._by_stream():
-                outputs = outputs_of(judge[1].to(self._device), layers).cpu() if judge else [None] * len(layers[0][0])
-                for number, logits in enumerate(outputs):
-                    own = tuple((weight[number].cpu(), bias[number].cpu()) for weight, bias in layers)
-                    kept[place].see(own, None if judge is None else (judge[0], logits.numpy()))
-                    place += 1
+            for start in range(0, len(kept), at_once):
+                layers = [tuple(part[start : start + at_once] for part in layer) for layer in self._layers]
+                logits = outputs_of(features.to(self._device)[None], layers).cpu().numpy()
+                own = [tuple(part.cpu() for part in layer) for layer in layers]
+                for head, best in enumerate(kept[start : start + at_once]):
+                    weights = tuple((weight[head], bias[head]) for weight, bias in own)
+                    best.see(weights, None if validation is None else (validation, logits[head]))
 
 
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:

@@ -45,13 +45,13 @@ def checked_class_counts(objective: Objective, class_counts: Any) -> Tensor:
     return counts
 
 
-def check_classes(objective: Objective, label: Tensor) -> None:
-    """Raises an OochubError unless `label` is class numbers.
+def check_classes(objective: Objective, label: Tensor, *, dimensions: int = 1) -> None:
+    """Raises an OochubError unless `label` is class numbers; with 2 dimensions, those of heads side by side.
 
     >>> from oochub.trainers.objectives.erm import Erm
     >>> check_classes(Erm(), torch.tensor([0, 2, 1]))
     """
-    if label.ndim != 1 or label.is_floating_point():
+    if label.ndim != dimensions or label.is_floating_point():
         raise OochubError(
             f"{type(objective).__name__} here needs class numbers, int64 (n,), got {label.dtype} {tuple(label.shape)}. "
             "Use reweight_environments or group_dro for several labels and for regression."

@@ -68,6 +68,7 @@ class Annealed(Penalized):
         step: Batches seen in training mode, int64 (), a buffer.
     """
 
+    side_by_side: ClassVar[frozenset[str] | None] = frozenset({"penalty_weight", "anneal_steps"})
     step: Tensor
 
     def __init__(self, penalty_weight: float, anneal_steps: int) -> None:
@@ -79,7 +80,7 @@ class Annealed(Penalized):
 
     def _weighted(self, penalty: Tensor) -> Tensor:
         # not .item(): the device is not waited for
-        weight = torch.where(self.step < self.anneal_steps, 1.0, penalty.new_full((), self.penalty_weight))
+        weight = torch.where(self.step < self.anneal_steps, penalty.new_ones(()), self.penalty_weight)
         if self.training:
             self.step += 1
         return weight * penalty
@@ -91,7 +92,7 @@ def mean_over_present(risk: EnvironmentMeans) -> Tensor:
     >>> mean_over_present(EnvironmentMeans(torch.tensor([2.0, 0.0, 5.0]), torch.tensor([4, 0, 1])))
     tensor(3.5000)
     """
-    return risk.mean.sum() / (risk.count > 0).sum()
+    return risk.mean.sum(0) / (risk.count > 0).sum(0)
 
 
 def position_in_environment(environment: Tensor, environments: int) -> Tensor:
@@ -101,4 +102,4 @@ def position_in_environment(environment: Tensor, environments: int) -> Tensor:
     tensor([0, 0, 1, 2, 1])
     """
     seen = functional.one_hot(environment, environments).cumsum(0)
-    return seen.gather(1, environment[:, None])[:, 0] - 1
+    return seen.gather(-1, environment[..., None])[..., 0] - 1

@@ -13,6 +13,7 @@ from oochub.trainers.samplers import EpochSampler, WeightedSampler, power_weight
 class Resampled(Objective):
     """The mean loss of the batch; a subclass says in `sampler` by what rows are drawn."""
 
+    side_by_side: ClassVar[frozenset[str] | None] = frozenset({"alpha"})
     citation: ClassVar[str] = (
         "Madras, Zemel. Identifying and Benchmarking Natural Out-of-Context Prediction Problems. NeurIPS 2021"
     )
@@ -26,7 +27,7 @@ class Resampled(Objective):
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss; see `Objective.forward`."""
-        return example_losses(logits, label).mean()
+        return example_losses(logits, label).mean(0)
 
     def _draws(self, kind: Tensor, seed: int) -> EpochSampler:
         return WeightedSampler(power_weights(kind, self.alpha), seed=seed)

@@ -1,5 +1,7 @@
 """What reweight and reweight_environments share: a weight for each class or environment, from its training rows."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -14,6 +16,7 @@ class Weighted(Objective):
         weights: float32 (classes or environments,), a buffer; inf for one without training rows.
     """
 
+    side_by_side: ClassVar[frozenset[str] | None] = frozenset({"alpha"})
     weights: Tensor
 
     def __init__(self, alpha: float, form: str | None) -> None:

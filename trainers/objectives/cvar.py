@@ -37,6 +37,7 @@ class Cvar(Objective):
     1.41
     """
 
+    side_by_side: ClassVar[frozenset[str] | None] = frozenset()
     citation: ClassVar[str] = (
         "Rockafellar, Uryasev. Optimization of Conditional Value-at-Risk. Journal of Risk 2(3), 2000"
     )
@@ -54,7 +55,7 @@ class Cvar(Objective):
         """The loss of a batch; `environment` and `features` are not used. See `Objective.forward`."""
         losses = gathered(example_losses(logits, label))
         share = self.p * len(losses)
-        largest = losses.topk(max(1, math.ceil(share - 1e-9))).values  # 0.07 * 100 is 7.000000000000001
+        largest = losses.topk(max(1, math.ceil(share - 1e-9)), dim=0).values  # 0.07 * 100 is 7.000000000000001
         if self.form == "subpopbench":
-            return (largest.sum() - (len(largest) - share) * largest[-1]) / share  # the last counts in part
-        return largest.mean()
+            return (largest.sum(0) - (len(largest) - share) * largest[-1]) / share  # the last counts in part
+        return largest.mean(0)

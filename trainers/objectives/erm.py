@@ -1,5 +1,7 @@
 """Empirical risk minimization: the mean loss of the batch, blind to environments."""
 
+from typing import ClassVar
+
 from torch import Tensor
 
 from oochub.trainers.losses import example_losses
@@ -20,8 +22,10 @@ class Erm(Objective):
     1.3863
     """
 
+    side_by_side: ClassVar[frozenset[str] | None] = frozenset()
+
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss; `environment` and `features` are not used. See `Objective.forward`."""
-        return example_losses(logits, label).mean()
+        return example_losses(logits, label).mean(0)

@@ -45,6 +45,7 @@ class Focal(Objective):
     0.9443
     """
 
+    side_by_side: ClassVar[frozenset[str] | None] = frozenset({"gamma"})
     citation: ClassVar[str] = (
         "Lin, Goyal, Girshick, He, Dollár. Focal Loss for Dense Object Detection. ICCV 2017. arXiv:1708.02002"
     )
@@ -67,24 +68,24 @@ class Focal(Objective):
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The loss of a batch; `environment` and `features` are not used. See `Objective.forward`."""
-        self._check(label)
+        self._check(label, dimensions=logits.ndim - 1)
         if self.form:
             if not self.weights.numel():
                 checked_class_counts(self, None)
-            return (self.weights[label] * self._focused(example_losses(logits, label))).mean()
+            return (self.weights.gather(0, label) * self._focused(example_losses(logits, label))).mean(0)
         if not label.is_floating_point():
-            return self._focused(example_losses(logits, label)).mean()
+            return self._focused(example_losses(logits, label)).mean(0)
         each = example_losses(logits.reshape(-1, 1), label.reshape(-1, 1)).view_as(label)  # 0 where not known
-        return (self._focused(each).sum(1) / (~label.isnan()).sum(1).clamp(min=1)).mean()
+        return (self._focused(each).sum(1) / (~label.isnan()).sum(1).clamp(min=1)).mean(0)
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Refuses labels without probabilities; see `Objective.examine`."""
         self._check(label)
 
-    def _check(self, label: Tensor) -> None:
+    def _check(self, label: Tensor, *, dimensions: int = 1) -> None:
         if self.form:
-            check_classes(self, label)
-        if label.is_floating_point() and label.ndim == 1:
+            check_classes(self, label, dimensions=dimensions)
+        if label.is_floating_point() and label.ndim == dimensions:
             raise OochubError(
                 "Focal needs a probability of the label: class numbers int64 (n,) or labels float (n, k), not numbers. "
                 "Use erm, cvar or group_dro for regression."

@@ -60,6 +60,7 @@ class GroupDro(Objective):
     """
 
     needs_environments: ClassVar[bool] = True
+    side_by_side: ClassVar[frozenset[str] | None] = frozenset({"step_size", "adjustment"})
     citation: ClassVar[str] = (
         "Sagawa, Koh, Hashimoto, Liang. Distributionally Robust Neural Networks for Group Shifts. ICLR 2020. "
         "arXiv:1911.08731"
@@ -92,15 +93,14 @@ class GroupDro(Objective):
     ) -> Tensor:
         """The loss of a batch; in training mode it first updates the weights. See `Objective.forward`."""
         environment = checked_environment(self, environment)
-        if not self.weights.numel():
+        if not len(self.weights):
             checked_counts(self, None)
-        losses = example_losses(logits, label)
-        mean, count = environment_means(losses, environment, self.weights.numel())
+        mean, count = environment_means(example_losses(logits, label), environment, len(self.weights))
         adjusted = mean + self.penalty
         if self.form == "nooch":
-            return adjusted.masked_fill(count == 0, -torch.inf).max()
+            return adjusted.masked_fill(count == 0, -torch.inf).amax(0)
         if self.training:
             with torch.no_grad():
                 # q exp(...) / sum, in logarithms so that large losses do not overflow
                 self.weights.copy_(torch.softmax(self.weights.log() + self.step_size * adjusted, dim=0))
-        return (self.weights * adjusted).sum()
+        return (self.weights * adjusted).sum(0)

@@ -78,18 +78,18 @@ class Irm(Annealed):
         # one sum for losses, slopes of even rows (of all, where there are no halves) and slopes of odd rows
         places = torch.cat([environment, environment + size * (1 + odd_row)])
         mean, count = environment_means(torch.cat([losses, slopes]), places, 3 * size)
-        risk, even, odd = mean.view(3, size)
+        risk, even, odd = mean.unflatten(0, (3, size))
         risks = EnvironmentMeans(risk, count[:size])
         squares = risks._replace(mean=even * (odd if halves else even))
         if self.form == "nooch":
-            divisor = max(1.0, self.penalty_weight)
-            return risks.mean.sum() / divisor, squares.mean.sum() / divisor
+            divisor = torch.as_tensor(self.penalty_weight, dtype=risk.dtype).clamp(min=1)
+            return risks.mean.sum(0) / divisor, squares.mean.sum(0) / divisor
         return mean_over_present(risks), mean_over_present(squares)
 
 
 def _losses_and_slopes(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
     """The loss of each row and its derivative by a factor of the row's logits, at 1; (n,) each."""
-    if label.ndim == 1 and not label.is_floating_point():
+    if label.ndim == logits.ndim - 1 and not label.is_floating_point():
         log_p = functional.log_softmax(logits, 1)
         losses = functional.nll_loss(log_p, label, reduction="none")
         return losses, losses + (log_p.exp() * log_p).sum(1)

@@ -60,7 +60,7 @@ class Reweight(Weighted):
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The loss of a batch; `environment` and `features` are not used. See `Objective.forward`."""
-        check_classes(self, label)
+        check_classes(self, label, dimensions=logits.ndim - 1)
         if not self.weights.numel():
             checked_class_counts(self, None)
-        return (self.weights[label] * example_losses(logits, label)).mean()
+        return (self.weights.gather(0, label) * example_losses(logits, label)).mean(0)

@@ -61,4 +61,4 @@ class ReweightEnvironments(Weighted):
         environment = checked_environment(self, environment)
         if not self.weights.numel():
             checked_counts(self, None)
-        return (self.weights[environment] * example_losses(logits, label)).mean()
+        return (self.weights.gather(0, environment) * example_losses(logits, label)).mean(0)

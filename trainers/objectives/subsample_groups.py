@@ -32,6 +32,7 @@ class SubsampleGroups(Objective):
 
     needs_environments: ClassVar[bool] = True
     needs_classes: ClassVar[bool] = True
+    side_by_side: ClassVar[frozenset[str] | None] = frozenset()
     citation: ClassVar[str] = (
         "Idrissi, Arjovsky, Pezeshki, Lopez-Paz. Simple Data Balancing Achieves Competitive Worst-group-accuracy. "
         "CLeaR 2022. arXiv:2110.14503"
@@ -46,4 +47,4 @@ class SubsampleGroups(Objective):
     ) -> Tensor:
         """The mean loss; see `Objective.forward`."""
         checked_environment(self, environment)
-        return example_losses(logits, label).mean()
+        return example_losses(logits, label).mean(0)

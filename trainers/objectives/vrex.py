@@ -53,6 +53,6 @@ class Vrex(Annealed):
     ) -> tuple[Tensor, Tensor]:
         risk, count = self._means(example_losses(logits, label), environment)
         present = (count > 0).to(risk)
-        mean = risk.sum() / present.sum()  # an absent environment's risk is 0
-        apart = (risk - mean) * present
-        return mean, apart @ apart / present.sum()
+        share = present / present.sum(0)
+        mean = (share * risk).sum(0)
+        return mean, (share * (risk - mean).square()).sum(0)
