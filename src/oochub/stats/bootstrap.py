@@ -52,7 +52,7 @@ def bootstrap(
     """
     value = float(metric(**{name: column for name, column in columns.items() if column is not None}))
     n = check_same_length(**columns)
-    return _interval(value, replicates(metric, columns, sampling), n, sampling, basic_within)
+    return interval_of(replicates(metric, columns, sampling), value, n, sampling, basic_within=basic_within)
 
 
 def replicates(
@@ -80,6 +80,50 @@ def replicates(
     n = check_same_length(**arrays, cluster=sampling.cluster)
     drawn = [metric(**{name: array[rows] for name, array in arrays.items()}) for rows in _resampled_rows(n, sampling)]
     return np.array(drawn, dtype=np.float64)
+
+
+def interval_of(
+    drawn: Array,
+    value: float,
+    n: int,
+    sampling: Sampling,
+    *,
+    unit: str | None = None,
+    basic_within: tuple[float, float] | None = None,
+) -> Estimate:
+    """The interval of a metric from its bootstrap replicates.
+
+    Args:
+        drawn: The metric of each resample (resamples,); nan where it is undefined.
+        value: The metric of all rows.
+        n: How many rows there are.
+        sampling: Clusters and level.
+        unit: What was resampled, in words; None takes that of `sampling`.
+        basic_within: As in `bootstrap`.
+
+    >>> interval_of(np.arange(101.0), 50.0, 7, Sampling()).method
+    'percentile bootstrap of rows, 101 resamples'
+    """
+    form = "percentile" if basic_within is None else "basic"
+    method = f"{form} bootstrap of {unit or sampling.unit}, {len(drawn)} resamples"
+    if math.isnan(value):
+        return Estimate(value, n=n, method=method, reason="the metric is undefined on these rows")
+    kept = drawn[~np.isnan(drawn)]
+    undefined = len(drawn) - len(kept)
+    reasons = [f"undefined in {undefined} of {len(drawn)} resamples"] if undefined else []
+    reason = "; ".join([*reasons, *([sampling.warning] if sampling.warning else [])]) or None
+    if 2 * len(kept) < len(drawn) or sampling.clusters == 1:
+        return Estimate(value, n=n, method=method, reason=reason)
+    if sampling.clusters is not None and sampling.clusters < _FEW_CLUSTERS:
+        count = sampling.clusters
+        half = -special.stdtrit(count - 1, sampling.tail) * kept.std(ddof=1) * math.sqrt(count / (count - 1))
+        method = f"t interval, bootstrap of {sampling.unit}, {len(drawn)} resamples"
+        return Estimate(value, low=value - half, high=value + half, n=n, method=method, reason=reason)
+    low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
+    if basic_within is not None:
+        # Where nearly all resamples lie on one side of the value, it is an end itself.
+        low, high = np.clip((min(2 * value - high, value), max(2 * value - low, value)), *basic_within)
+    return Estimate(value, low=low, high=high, n=n, method=method, reason=reason)
 
 
 def mean_estimate(
@@ -124,7 +168,7 @@ def mean_estimate(
         return _normal_interval(values, sampling)
     else:
         drawn = _resampled_mean(values, generator, sampling.resamples)
-    return _interval(float(values.mean()), drawn, n, sampling)
+    return interval_of(drawn, float(values.mean()), n, sampling)
 
 
 def with_width(estimate: Estimate) -> Estimate:
@@ -180,28 +224,3 @@ def _resampled_ratio(sums: Array, sizes: Array, generator: np.random.Generator, 
         chosen = generator.integers(len(sums), size=(count, len(sums)))
         drawn[start : start + count] = sums[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
     return drawn
-
-
-def _interval(
-    value: float, drawn: Array, n: int, sampling: Sampling, basic_within: tuple[float, float] | None = None
-) -> Estimate:
-    form = "percentile" if basic_within is None else "basic"
-    method = f"{form} bootstrap of {sampling.unit}, {len(drawn)} resamples"
-    if math.isnan(value):
-        return Estimate(value, n=n, method=method, reason="the metric is undefined on these rows")
-    kept = drawn[~np.isnan(drawn)]
-    undefined = len(drawn) - len(kept)
-    reasons = [f"undefined in {undefined} of {len(drawn)} resamples"] if undefined else []
-    reason = "; ".join([*reasons, *([sampling.warning] if sampling.warning else [])]) or None
-    if 2 * len(kept) < len(drawn) or sampling.clusters == 1:
-        return Estimate(value, n=n, method=method, reason=reason)
-    if sampling.clusters is not None and sampling.clusters < _FEW_CLUSTERS:
-        count = sampling.clusters
-        half = -special.stdtrit(count - 1, sampling.tail) * kept.std(ddof=1) * math.sqrt(count / (count - 1))
-        method = f"t interval, bootstrap of {sampling.unit}, {len(drawn)} resamples"
-        return Estimate(value, low=value - half, high=value + half, n=n, method=method, reason=reason)
-    low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
-    if basic_within is not None:
-        # Where nearly all resamples lie on one side of the value, it is an end itself.
-        low, high = np.clip((min(2 * value - high, value), max(2 * value - low, value)), *basic_within)
-    return Estimate(value, low=low, high=high, n=n, method=method, reason=reason)
