@@ -16,6 +16,7 @@ from oochub.input import BrokenRow, Input
 from oochub.models.cache_key import cache_key
 from oochub.models.chosen_device import chosen_device
 from oochub.models.extraction import Extraction
+from oochub.models.folded import folded
 from oochub.models.in_dtype import InDtype
 from oochub.models.mode import Mode, PredictedData, mode_of
 from oochub.models.model_source import ModelSource
@@ -155,7 +156,10 @@ def predict(
         options = either("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
     answered = answered_rows(parts, opened.left_out)
-    predictions = _predicted(opened, inputs, answered.parts, asked, notes=(*sample.notes, *answered.notes), key=key)
+    probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
+    notes = (*sample.notes, *answered.notes)
+    with folded(opened.network, probe) as pairs:
+        predictions = _predicted(opened, inputs, answered.parts, asked, notes=notes, key=key, pairs=pairs)
     if out is not None:
         predictions.save(out)
     kept.keep(predictions)
@@ -170,6 +174,7 @@ def _predicted(
     *,
     notes: Sequence[str],
     key: str | None,
+    pairs: int,
 ) -> Predictions:
     """The rows of all splits through the network of a mode, once."""
     some, size, device = next(iter(parts.values())), asked.rows_a_pass, asked.device
@@ -180,7 +185,7 @@ def _predicted(
         first = next(read(_few(some), broken=[] if asked.skip_broken else None), None)
         few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
     head = mode.head(few) if asked.features else None
-    network, computed = mode.network, {"device": asked.device.type, "dtype": "float32"}
+    network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", "folded": pairs}
     if is_short:
         network = InDtype(mode.network, asked.torch_dtype)
         check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
