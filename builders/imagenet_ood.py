@@ -260,7 +260,7 @@ class ImagenetOod(BenchmarkBuilder):
         parts = {split: part for split, part in parts.items() if part[1]}
         self._record([*gaps, *listing.remarks], _facts(environment, parts, listing))
         return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(list[Any](pictures))})
+            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(Stored.table(pictures))})
             for split, (root, pictures) in parts.items()
         ]
 
@@ -273,8 +273,8 @@ class ImagenetOod(BenchmarkBuilder):
         if not 0 <= config.held_out < 1:
             raise OochubError(f"held_out is a share in [0, 1), got {config.held_out}.")
 
-    def _columns(self, root: Path, row: Stored) -> dict[str, Any]:
-        return columns_of(set_of(self.config.name), row, root, within=self._within)
+    def _columns(self, root: Path, row: Any) -> dict[str, Any]:
+        return columns_of(set_of(self.config.name), Stored(**row), root, within=self._within)
 
 
 def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[Stored]]:

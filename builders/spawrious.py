@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import datasets
+import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
@@ -226,8 +227,7 @@ class Spawrious(BenchmarkBuilder):
         rows_of: dict[str, list[dict[str, Any]]] = {"train": [], "validation": [], "test": []}
         for part in _slices(table[self.config.name], n):
             rows = list(_rows(part, files[part.repeat, part.background, part.breed]))
-            held_out = 0 if part.environment == "test" else len(rows) // 5
-            kept = len(rows) - held_out
+            kept = len(rows) - (0 if part.environment == "test" else len(rows) // 5)
             rows_of["test" if part.environment == "test" else "train"] += rows[:kept]
             rows_of["validation"] += rows[kept:]
         for split, rows in rows_of.items():
@@ -242,7 +242,7 @@ class Spawrious(BenchmarkBuilder):
         )
         self._record(notes, facts)
         return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(rows)})
+            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(pa.Table.from_pylist(rows))})
             for split, rows in rows_of.items()
         ]
 

@@ -89,8 +89,9 @@ def _pictures(folder: Path, count: int) -> Path:
     for name in ("instances_val2017", "stuff_train2017", "stuff_val2017"):
         (folder / "annotations" / f"{name}.json").write_text(json.dumps(empty))
     roads = [{"image_id": n, "category_id": 149, "area": 60_000.0} for n in range(0, count, 3)]
-    (folder / "annotations" / "stuff_train2017.json").write_text(json.dumps({**empty, "annotations": roads}))
-    content = {"images": images, "annotations": annotations, "categories": []}
+    stuff = {"images": [], "annotations": roads, "categories": STUFF}
+    (folder / "annotations" / "stuff_train2017.json").write_text(json.dumps(stuff))
+    content = {"images": images, "annotations": annotations, "categories": THINGS}
     (folder / "annotations" / "instances_train2017.json").write_text(json.dumps(content))
     return folder
 

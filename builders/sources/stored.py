@@ -1,8 +1,11 @@
 """A picture of a raw folder, in a file of its own or in an archive that stays packed."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from oochub.errors import OochubError
 from oochub.picture_file import check_inside, read_picture
@@ -47,6 +50,11 @@ class Stored(NamedTuple):
         names = [path.name.partition("_")[0], *path.parts[:-1]]
         wnid = next((name for name in reversed(names) if WNID.fullmatch(name)), "")
         return cls(name, wnid, archive, offset, size)
+
+    @staticmethod
+    def table(pictures: Sequence["Stored"]) -> pa.Table:
+        """The pictures as a table of their fields, at least one."""
+        return pa.table(dict(zip(Stored._fields, map(list, zip(*pictures, strict=True)), strict=True)))
 
     @staticmethod
     def is_picture(name: str) -> bool:

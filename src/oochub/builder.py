@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import datasets
 import multiprocess
+import numpy as np
 import pyarrow as pa
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
@@ -42,9 +43,9 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """An ArrowBasedBuilder that takes its raw data from `data_dir` or `$OOCHUB_DATA/<benchmark>`.
 
     A subclass sets `BENCHMARK` and `BUILDER_CONFIGS` and implements `_info` and `_split_generators` as for
-    `datasets`; its splits' `gen_kwargs` are a folder `root` and `shards` of rows, each a row's columns by name, with
-    the place of a picture below `root` as `file`. `_watched` is overridden where the raw data are more than single
-    files.
+    `datasets`; its splits' `gen_kwargs` are a folder `root` and `shards` of rows: of a table, or of a list of rows'
+    columns by name, with the place of a picture below `root` as `file`. `_watched` is overridden where the raw data
+    are more than single files.
 
     Attributes:
         declaration: What the benchmark declares for this config.
@@ -147,24 +148,33 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             raise OochubError(f"follow_links is True or False, got {follows!r}.")
         return None if follows else data_folder(self.declaration, self.config.data_dir)
 
-    def _generate_tables(self, root: Path, shards: list[list[dict[str, Any]]]) -> Iterator[tuple[Key, pa.Table]]:
+    def _generate_tables(self, root: Path, shards: list[Any]) -> Iterator[tuple[Key, pa.Table]]:
         # Whole tables: encoding row by row costs as much as reading and writing the pictures.
+        schema = self.info.features.arrow_schema
         for number, rows in enumerate(shards):
             for start in range(0, len(rows), _ROWS):
-                yield Key(number, start), self._table(root, rows[start : start + _ROWS])
+                columns = self._columns_of(root, rows[start : start + _ROWS])
+                yield Key(number, start), pa.Table.from_pydict(columns, schema=schema)
 
-    def _table(self, root: Path, rows: list[Any]) -> pa.Table:
-        records = [self._columns(root, row) for row in rows]
-        columns: dict[str, Any] = {}
-        for name, feature in self.info.features.items():
-            values = [record[name] for record in records]
-            columns[name] = feature.str2int(values) if _holds_names(feature, values) else values
-        return pa.Table.from_pydict(columns, schema=self.info.features.arrow_schema)
+    def _columns_of(self, root: Path, rows: pa.Table | list[Any]) -> dict[str, Any]:
+        """The columns of some rows of a shard; a table's own are taken as they are."""
+        if isinstance(rows, pa.Table) and "file" in rows.column_names:
+            files = [root / file for file in rows.column("file").to_pylist()]
+            columns: dict[str, Any] = {name: rows.column(name) for name in rows.column_names}
+            columns |= {name: [self._picture(file) for file in files] for name in self._picture_columns}
+        else:
+            listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
+            records = [self._columns(root, row) for row in listed]
+            columns = {name: [record[name] for record in records] for name in self.info.features}
+        return {name: _numbered(feature, columns[name]) for name, feature in self.info.features.items()}
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
-        """The columns of a row of a shard by name, pictures as their bytes; overridden where rows are no mappings."""
-        pictures = [name for name, feature in self.info.features.items() if isinstance(feature, datasets.Image)]
-        return {**row, **{name: self._picture(root / row["file"]) for name in pictures}}
+        """The columns of a row by name, pictures as their bytes; overridden where a row is something else."""
+        return {**row, **{name: self._picture(root / row["file"]) for name in self._picture_columns}}
+
+    @property
+    def _picture_columns(self) -> list[str]:
+        return [name for name, feature in self.info.features.items() if isinstance(feature, datasets.Image)]
 
     def _picture(self, file: Path) -> dict[str, Any]:
         """The untouched bytes: an opened picture would leave only its path in the Arrow file."""
@@ -228,8 +238,12 @@ def _swept_sockets() -> Iterator[None]:
             settings["tempdir"] = earlier
 
 
-def _holds_names(feature: Any, values: list[Any]) -> bool:
-    return isinstance(feature, datasets.ClassLabel) and isinstance(values[0], str)
+def _numbered(feature: Any, values: Any) -> Any:
+    """The values of a column, class numbers in place of names."""
+    if not isinstance(feature, datasets.ClassLabel):
+        return values
+    listed = values.to_pylist() if isinstance(values, pa.ChunkedArray) else values
+    return feature.str2int(listed) if isinstance(listed[0], str) else values
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -239,11 +253,20 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def shards(rows: list[dict[str, Any]], *, at_most: int = 64) -> list[list[dict[str, Any]]]:
-    """Cuts rows into the lists, near equal, that `num_proc=` and streaming workers share out; at least one.
+def shards(rows: Any, *, at_most: int = 64) -> list[Any]:
+    """Cuts rows into the parts, near equal, that `num_proc=` and streaming workers share out; at least one.
+
+    Args:
+        rows: A list, or a `pyarrow.Table`, which reaches the processes 20 times as fast.
+        at_most: Parts.
 
     >>> shards([{"i": 0}, {"i": 1}, {"i": 2}], at_most=2)
     [[{'i': 0}, {'i': 1}], [{'i': 2}]]
+    >>> [len(part) for part in shards(pa.table({"i": [0, 1, 2]}), at_most=2)]
+    [2, 1]
     """
     size = max(1, -(-len(rows) // at_most))
-    return [rows[start : start + size] for start in range(0, len(rows), size)] or [[]]
+    starts = range(0, len(rows), size) or [0]
+    if isinstance(rows, pa.Table):  # taken, not cut: a slice would be sent with all of the table
+        return [rows.take(np.arange(start, min(start + size, len(rows)))) for start in starts]
+    return [rows[start : start + size] for start in starts]

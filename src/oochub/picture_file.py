@@ -74,7 +74,7 @@ def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = Fal
         OochubError: It cannot be read, is not a regular file, is empty, does not begin as a picture in one of
             `FORMATS`, or lies outside `root` and `follow_links` is False.
     """
-    path = Path(file)
+    path = file if isinstance(file, Path) else Path(file)
     if not follow_links:
         check_inside(path, root=root)
     content = read_bytes(path)
@@ -91,15 +91,16 @@ def check_inside(path: Path, *, root: Path | str) -> None:
     Raises:
         OochubError: It lies outside `root`, or its links lead in a circle.
     """
-    real = _real(path)
-    if not real.is_relative_to(_real_folder(str(root))):
+    real, folder = _real(path), _real_folder(str(root))
+    if real != folder and not real.startswith(folder.rstrip("/") + "/"):
         raise OochubError(f"{path} is a link that leads out of {root}, to {real}: it is not read. {_FOLLOW}.")
 
 
-def _real(path: Path) -> Path:
-    """The path without links; one lookup a folder, since pictures share theirs."""
+def _real(path: Path) -> str:
+    """The path without links, as text; one lookup a folder, since pictures share theirs."""
+    folder, name = os.path.split(path)
     try:
-        return path.resolve() if path.is_symlink() else Path(_real_folder(str(path.parent)), path.name)
+        return str(path.resolve()) if path.is_symlink() else f"{_real_folder(folder)}/{name}"
     except RuntimeError:
         raise OochubError(f"Cannot read {path}: its links lead in a circle. Fetch the file again.") from None
 

@@ -28,11 +28,12 @@ def read_bytes(file: Path | str) -> bytes:
     Traceback (most recent call last):
     oochub.errors.OochubError: Cannot read nope.json: there is no such file. Check the path.
     """
-    path = Path(file).expanduser()
+    path = (file if isinstance(file, Path) else Path(file)).expanduser()  # making a Path costs as much as a read
     try:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode):
-            return path.read_bytes()
+            with path.open("rb", buffering=0) as content:
+                return content.readall()
         kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
         raise OochubError(f"Cannot read {path}: it is {kind}, not a file. Check the path.")
     except FileNotFoundError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.build_record import BuildFacts
@@ -23,7 +24,7 @@ from oochub.builders.sources.sentence_embeddings import Embeddings, image_embedd
 from oochub.errors import OochubError
 
 _CLASSES = tuple(CATEGORY_IDS)
-Rows = dict[str, list[dict[str, Any]]]
+Rows = dict[str, pa.Table]
 
 
 @dataclass
@@ -198,7 +199,7 @@ class NoochImages:
             alike = None if self.similarity is None else self.similarity[chosen]
             columns = {
                 "labels": [np.flatnonzero(row) for row in self.present[chosen]],
-                "areas": list(self.table.area[chosen]),
+                "areas": pa.FixedSizeListArray.from_arrays(self.table.area[chosen].ravel(), len(_CLASSES)),
                 "captions": self._captions_of(chosen),
                 "gist_embedding": [empty] * len(chosen) if vectors is None else list(vectors),
                 "gist_similarity": [empty] * len(chosen) if alike is None else list(alike),
@@ -213,20 +214,16 @@ class NoochImages:
         embeddings = self.embeddings
         return {} if embeddings is None else {"encoder": embeddings.encoder, "encoder_sha256": embeddings.digest}
 
-    def _rows(self, chosen: NDArray[np.int64], columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-        table = self.table
-        names = list(columns)
-        values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
-        return [
-            {
-                "example_id": f"{table.image_id[row]:012d}",
-                "file": table.file_name[row],
-                **dict(zip(names, own, strict=True)),
-                "license": table.license[row],
-                "source_url": table.source_url[row],
-            }
-            for row, *own in zip(chosen.tolist(), *values, strict=True)
-        ]
+    def _rows(self, chosen: NDArray[np.int64], columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+        table, rows = self.table, chosen.tolist()
+        every = {
+            "example_id": [f"{image_id:012d}" for image_id in table.image_id[chosen].tolist()],
+            "file": [table.file_name[row] for row in rows],
+            **columns,
+            "license": [table.license[row] for row in rows],
+            "source_url": [table.source_url[row] for row in rows],
+        }
+        return pa.table({name: pa.array(values) for name, values in every.items()})
 
     def _published(self, task: NoochTask, folder: str | None) -> tuple[dict[str, dict[str, NDArray[Any]]], list[str]]:
         if folder is None:
