@@ -184,7 +184,8 @@ def environment_means(values: Tensor, environment: Tensor, environments: int) ->
     sums, count = (zeros.scatter_add(0, environment, each) for each in (values, torch.ones_like(values)))
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         sums, count = _over_processes(torch.stack([sums, count]))
-    return EnvironmentMeans(sums / count.detach().clamp(min=1), count.detach())
+        count = count.detach()
+    return EnvironmentMeans(sums / count.clamp(min=1), count)
 
 
 def checked_environment(objective: Objective, environment: Tensor | None) -> Tensor:

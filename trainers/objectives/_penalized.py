@@ -40,15 +40,15 @@ class Penalized(Objective):
     ) -> Tensor:
         """The loss of a batch; see `Objective.forward`."""
         loss, penalty = self._terms(logits, label, checked_environment(self, environment), features)
-        return loss + self._weighted(penalty)
+        return self._sum(loss, penalty)
 
     def _terms(
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         raise NotImplementedError
 
-    def _weighted(self, penalty: Tensor) -> Tensor:
-        return self.penalty_weight * penalty
+    def _sum(self, loss: Tensor, penalty: Tensor) -> Tensor:
+        return loss.add(penalty, alpha=self.penalty_weight)
 
     def _size(self, environment: Tensor) -> int:
         if self._environments:
@@ -78,21 +78,31 @@ class Annealed(Penalized):
         self.anneal_steps = anneal_steps
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
-    def _weighted(self, penalty: Tensor) -> Tensor:
+    def _sum(self, loss: Tensor, penalty: Tensor) -> Tensor:
         # not .item(): the device is not waited for
         weight = torch.where(self.step < self.anneal_steps, penalty.new_ones(()), self.penalty_weight)
         if self.training:
-            self.step += 1
-        return weight * penalty
+            self.step.add_(1)
+        return torch.addcmul(loss, weight, penalty)
 
 
 def mean_over_present(risk: EnvironmentMeans) -> Tensor:
     """The mean over the environments that have rows; the others' means are 0.
 
-    >>> mean_over_present(EnvironmentMeans(torch.tensor([2.0, 0.0, 5.0]), torch.tensor([4, 0, 1])))
+    >>> mean_over_present(EnvironmentMeans(torch.tensor([2.0, 0.0, 5.0]), torch.tensor([4.0, 0.0, 1.0])))
     tensor(3.5000)
     """
-    return risk.mean.sum(0) / (risk.count > 0).sum(0)
+    return torch.linalg.vecdot(shares_of_present(risk.count), risk.mean, dim=0)
+
+
+def shares_of_present(count: Tensor) -> Tensor:
+    """1 / m of the m environments that have rows, 0 of the others.
+
+    >>> shares_of_present(torch.tensor([4.0, 0.0, 1.0]))
+    tensor([0.5000, 0.0000, 0.5000])
+    """
+    present = count.clamp(max=1)
+    return present / present.sum(0)
 
 
 def position_in_environment(environment: Tensor, environments: int) -> Tensor:

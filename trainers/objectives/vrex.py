@@ -2,10 +2,11 @@
 
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objectives._penalized import Annealed
+from oochub.trainers.objectives._penalized import Annealed, shares_of_present
 
 
 class Vrex(Annealed):
@@ -52,7 +53,6 @@ class Vrex(Annealed):
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         risk, count = self._means(example_losses(logits, label), environment)
-        present = (count > 0).to(risk)
-        share = present / present.sum(0)
-        mean = (share * risk).sum(0)
-        return mean, (share * (risk - mean).square()).sum(0)
+        share = shares_of_present(count)
+        mean = torch.linalg.vecdot(share, risk, dim=0)
+        return mean, torch.linalg.vecdot(share, (risk - mean).square(), dim=0)
