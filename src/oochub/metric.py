@@ -32,8 +32,8 @@ class MetricFacts:
         keys: Where the result is a dict: the facts of each number in it by its key, the headline first.
         interval: Makes the intervals from (columns, sampling, **options), see `oochub.stats.estimation.estimate`; None
             is the percentile bootstrap of the metric itself.
-        compact: Whether it also takes columns as evaluation holds them: a `ClassProbability` of probabilities (n, c).
-            Other metrics are given arrays.
+        compact: Whether it also takes columns as evaluation holds them: a `ClassProbability` of probabilities (n, c),
+            a pandas Categorical of names (n,). Other metrics are given arrays.
     """
 
     title: str

@@ -28,16 +28,16 @@ class Rows:
 
     form: ClassVar[Form] = "rows"
 
-    def mask(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def mask(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
         """(n,) True where a row is of this side; `columns` holds "split" and every column named in `where`.
 
         >>> hard = Rows(name="hard", split="test", where={"challenge": ("hard_positive",)})
         >>> hard.mask({"split": np.array(["test", "test"]), "challenge": np.array(["easy", "hard_positive"])})
         array([False,  True])
         """
-        selected: NDArray[np.bool_] = np.asarray(columns["split"]) == self.split
+        selected = _among(columns["split"], (self.split,))
         for column, allowed in self.where.items():
-            selected = selected & np.isin(columns[column], allowed)
+            selected &= _among(columns[column], allowed)
         return selected
 
     @property
@@ -49,6 +49,17 @@ class Rows:
         """
         conditions = (f", {column} is {' or '.join(values)}" for column, values in self.where.items())
         return f"split {self.split}{''.join(conditions)}"
+
+
+def _among(column: Any, allowed: Sequence[str]) -> NDArray[np.bool_]:
+    among: NDArray[np.bool_] = column.isin(allowed) if hasattr(column, "codes") else np.isin(column, allowed)
+    return among
+
+
+def _of_codes(codes: NDArray[Any], names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(names)))[:-1]
+    return {name: of for name, of in zip(names, np.split(rows[order], ends), strict=True) if len(of)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,19 +75,22 @@ class GroupsOfRows(Rows):
 
     column: str = "group"
 
-    def rows_of_groups(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.int64]]:
+    def rows_of_groups(self, columns: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
         """The row numbers of each group of this side, by its name, sorted; a group without rows is not there.
 
         Args:
             columns: See `mask`, with the column of the groups: text or numbers (n,), or an array of lists of these.
+                Text may be a pandas Categorical.
 
         >>> side = WorstOfGroups(split="test", column="groups")
         >>> columns = {"split": np.array(["test"] * 3), "groups": np.array([["b"], ["a", "b"], []], dtype=object)}
         >>> {name: rows.tolist() for name, rows in side.rows_of_groups(columns).items()}
         {'a': [1], 'b': [0, 1]}
         """
-        rows = np.flatnonzero(self.mask(columns))
-        values = np.asarray(columns[self.column])[rows]
+        rows, column = np.flatnonzero(self.mask(columns)), columns[self.column]
+        if hasattr(column, "codes"):
+            return _of_codes(column.codes[rows], column.categories.tolist(), rows)
+        values = np.asarray(column)[rows]
         if values.dtype == object:  # lists, or names of which some are missing
             listed = [() if v is None else (v,) if isinstance(v, str) else tuple(v) for v in values]
             rows = np.repeat(rows, [len(names) for names in listed])

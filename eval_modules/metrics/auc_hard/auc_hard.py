@@ -127,7 +127,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     return delong(label[hard], score[hard], cluster=cluster, confidence=sampling.confidence)
 
 
-FACTS = MetricFacts(title="AUC-Hard", direction="higher", ranking=True, interval=_interval)
+FACTS = MetricFacts(title="AUC-Hard", direction="higher", ranking=True, interval=_interval, compact=True)
 
 
 class AucHard(MetricShell):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.evaluation.evaluated import Evaluated
 from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
-from oochub.sides import GroupsOfRows, WorstOfGroups
+from oochub.sides import GroupsOfRows
 from oochub.stats.bootstrap import mean_estimate
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate
@@ -37,7 +37,7 @@ def groups(evaluated: Evaluated, sides: Mapping[Side, NDArray[np.bool_]], split:
     if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
         every = [(side, mask) for side, mask in every if side == "out"]
     for side, mask in every or [(None, evaluated.columns["split"] == split)]:
-        for group, members in _members(evaluated, mask).items():
+        for group, members in evaluated.members(mask).items():
             values = {name: estimate(metric, evaluated.arrays(metric, members)) for name, metric in metrics.items()}
             rows.append(
                 GroupRow(
@@ -65,7 +65,7 @@ def worst_groups(evaluated: Evaluated, split: str) -> dict[str, WorstValue] | No
         return None
     rows = (evaluated.columns["split"] == split) & evaluated.known
     metric = catalog.get("metric", "worst_group")
-    arrays = {key: evaluated.columns[key][rows] for key in ("label", "prediction", "group", "probability")}
+    arrays = evaluated.arrays(metric, rows)
     intervals, values = estimate(metric, arrays), metric(**arrays)
     return {key: WorstValue(estimate=each, group=str(values[f"{key}_group"])) for key, each in intervals.items()}
 
@@ -107,10 +107,3 @@ def calibration(evaluated: Evaluated, mask: NDArray[np.bool_], ece: Estimate | N
         accuracy=float(correct.mean()),
         overconfidence=mean_estimate(confidence - correct, sampling),
     )
-
-
-def _members(evaluated: Evaluated, mask: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
-    """The row numbers of each group among some rows, sorted by name."""
-    every = WorstOfGroups(split="", column=evaluated.benchmark.group_column)
-    split = np.where(mask, "", " ")  # of the rows looked at, whatever their own split
-    return every.rows_of_groups({**evaluated.columns, "split": split})

@@ -11,6 +11,7 @@ from oochub import catalog
 from oochub.build_record import OWN
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
+from oochub.evaluation.columns import Columns
 from oochub.evaluation.declaration import (
     declaration,
     evaluated_benchmark,
@@ -19,7 +20,7 @@ from oochub.evaluation.declaration import (
 )
 from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
-from oochub.evaluation.evaluated import Evaluated, auxiliary_columns, check_metric, holds_many_tasks
+from oochub.evaluation.evaluated import Evaluated, check_metric, holds_many_tasks
 from oochub.evaluation.gaps import gap_at_equal, gap_of
 from oochub.evaluation.limits import check_limits
 from oochub.evaluation.matching import check_match
@@ -125,11 +126,11 @@ def evaluate(
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
     allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    auxiliary, arrays = auxiliary_columns(predictions), kind.arrays(predictions, allowed)
+    columns = Columns(predictions, kind.arrays(predictions, allowed))
     evaluated = Evaluated(
         predictions=predictions,
         benchmark=declared,
-        columns=auxiliary | arrays,
+        columns=columns,
         known=kind.known(predictions.label),
         sampling=sampling,
     )
@@ -151,7 +152,7 @@ def evaluate(
     return Report(
         benchmark=evaluated_benchmark(predictions, declared),
         model=evaluated_model(predictions),
-        notes=_notes(evaluated, allowed, sorted(auxiliary.keys() & arrays.keys())),
+        notes=_notes(evaluated, allowed, columns.shadowed),
         slices=tuple(slices),
         metrics=metric_descriptions(chosen),
         gap=gap_of(by_role, {part.role: part for part in slices}, evaluated),

@@ -3,21 +3,21 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, either
+from oochub.evaluation.example_digest import ExampleDigest
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
+from oochub.sides import WorstOfGroups
 from oochub.stats.estimation import estimate
-
-_NOT_ASKED_FOR = {"thumbnail", "example_id", "features"} | {
-    f"{before}{name}" for before in ("zoom_", "odin_", "zoom_odin_") for name in ("features", "logits")
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,8 @@ class Evaluated:
     Attributes:
         predictions: The rows.
         benchmark: The declaration of their config.
-        columns: Every array that a metric may ask for by name, and the auxiliary columns; each (n, ...).
+        columns: Every array that a metric may ask for by name, and the auxiliary columns; each (n, ...). See
+            `oochub.evaluation.columns.Columns`.
         known: Which rows have a truth to compare with (n,).
         sampling: resamples and seed of the intervals.
     """
@@ -41,25 +42,37 @@ class Evaluated:
     def arrays(self, metric: Callable[..., Any], rows: Any) -> dict[str, Any]:
         """The arrays of some rows that a metric takes, by name, in the form that it takes (`MetricFacts.compact`)."""
         facts = facts_of(metric)
+        if np.asarray(rows).dtype == np.bool_ and np.all(rows):
+            rows = slice(None)  # nothing is copied
         columns = {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
         if facts is not None and facts.compact:
             return columns
-        return {name: np.asarray(column) for name, column in columns.items()}
+        return {name: _array(column) for name, column in columns.items()}
 
     def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
         """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
         shared = {"cluster": self.cluster(rows), **self.sampling, **sampling}
         return estimate(metric, self.arrays(metric, rows), **shared)
 
+    @cached_property
+    def examples(self) -> ExampleDigest:
+        """Names sets of rows."""
+        return ExampleDigest(self.predictions)
+
+    def members(self, mask: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
+        """The row numbers of each group among the rows where the mask (n,) is true, sorted by name."""
+        column = self.benchmark.group_column
+        chosen = {column: self.columns[column], "split": np.where(mask, "", " ")}  # whatever their own split
+        return WorstOfGroups(split="", column=column).rows_of_groups(chosen)
+
     def cluster(self, rows: Any) -> Any:
         """What some rows share, where the benchmark declares a column of it; else None."""
         return self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
 
 
-def auxiliary_columns(predictions: Predictions) -> dict[str, NDArray[Any]]:
-    """The auxiliary columns, by name."""
-    left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, predictions.output.label_column}
-    return {name: predictions.column(name) for name in predictions.table.column_names if name not in left_out}
+def _array(column: Any) -> NDArray[Any]:
+    array = np.asarray(column)
+    return array.astype(str) if isinstance(column, pd.Categorical) else array
 
 
 def holds_many_tasks(predictions: Predictions, benchmark: Benchmark) -> bool:

@@ -18,7 +18,7 @@ def check_limits(evaluated: Evaluated) -> None:
         OochubError: More than `MOST_SPLITS` or `MOST_GROUPS`; the column is named.
     """
     split = evaluated.columns["split"]
-    splits = np.unique(split)
+    splits = np.unique(np.asarray(split.unique(), str))
     if len(splits) > MOST_SPLITS:
         raise _too_many("split", len(splits), MOST_SPLITS, "Name a split for all rows that belong together")
     column = evaluated.benchmark.group_column

@@ -16,6 +16,7 @@ Source: Holt and Smith 1979, Post Stratification (J. R. Statist. Soc. A 142:33-4
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ _ROUNDING = 1e-12  # sums of weights are exact to about 1e-16: a smaller differe
 _BLOCK = 1 << 18  # weights held at once
 
 
-def check_match(column: str, columns: Mapping[str, Array]) -> None:
+def check_match(column: str, columns: Mapping[str, Any]) -> None:
     """Checks that the column can be matched on, before anything is scored.
 
     Args:
@@ -56,8 +57,12 @@ def check_match(column: str, columns: Mapping[str, Array]) -> None:
     """
     if column == LABEL:
         return
-    able = [n for n, v in columns.items() if n not in _OF_THE_MODEL and v.ndim == 1 and v.dtype.kind in "biuf"]
-    if column not in able:
+
+    def is_able(name: str) -> bool:
+        return name not in _OF_THE_MODEL and columns[name].ndim == 1 and columns[name].dtype.kind in "biuf"
+
+    if column not in columns or not is_able(column):
+        able = list(filter(is_able, columns))
         if not able:
             option = either(f"match={column!r}", f"--match {column}")
             raise OochubError(f"{option}: these predictions have no auxiliary column of numbers to match on.")

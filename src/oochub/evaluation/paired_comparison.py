@@ -13,6 +13,7 @@ from oochub.evaluation.evaluated import Evaluated, check_metric
 from oochub.evaluation.flips import flips
 from oochub.evaluation.paired_difference import (
     FROM_INTERVAL,
+    OF_ROWS,
     Pair,
     TestedDifference,
     paired_difference,
@@ -29,7 +30,7 @@ from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
 from oochub.report.comparing.paired_report import PairedReport
 from oochub.report.origin_records import PredictionsSource, Provenance
 from oochub.report.records import GroupRow, Side
-from oochub.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
+from oochub.sides import GroupsOfRows, PercentileOfGroups
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
 from oochub.stats.holm import holm
@@ -109,7 +110,7 @@ def _chosen(evaluated: Evaluated, metrics: Iterable[str] | None) -> dict[str, Ca
     if metrics is not None:
         return {name: catalog.get("metric", name) for name in metrics}
     declared = {name: catalog.get("metric", name) for name in evaluated.benchmark.metrics}
-    some = {name: column[:1] for name, column in evaluated.columns.items()}
+    some = {name: evaluated.columns[name][:1] for name in OF_ROWS if name in evaluated.columns}
     means = {name: metric for name, metric in declared.items() if row_values(metric, some) is not None}
     return _primary(evaluated) | means
 
@@ -204,16 +205,14 @@ def _groups(pair: Pair, sets: Sequence[RowSet]) -> tuple[ComparedRows, ...]:
     evaluated = pair[0]
     if not _group_metric(evaluated):
         return ()
-    column, ((name, metric),) = evaluated.benchmark.group_column, _group_metric(evaluated).items()
+    ((name, metric),) = _group_metric(evaluated).items()
     sides = {rows.role: rows for rows in sets if rows.role in _SIDES}
     if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
         sides.pop("in", None)
     shown = evaluated_benchmark(evaluated.predictions, evaluated.benchmark)
     facts, parts = evaluated.predictions.metadata.facts, []
     for rows in sides.values() or sets[:1]:
-        split = np.where(rows.mask, "", " ")
-        every = WorstOfGroups(split="", column=column).rows_of_groups({**evaluated.columns, "split": split})
-        for group, members in every.items():
+        for group, members in evaluated.members(rows.mask).items():
             context = evaluated.benchmark.describe_context({"group": group}, facts)
             role = rows.role if rows.role in _SIDES else None
             row = GroupRow(

@@ -19,7 +19,8 @@ from oochub.stats.paired_shares import paired_shares
 
 FROM_INTERVAL = "by its interval"
 _SHARES = ("accuracy", "error_rate")
-_OF_ROWS = ("label", "prediction", "loss")  # what the value of a row is made of
+OF_ROWS = ("label", "prediction", "loss")
+"""What the value of a row is made of."""
 
 Pair = tuple[Evaluated, Evaluated]
 Rows = NDArray[np.int64]
@@ -53,7 +54,7 @@ def paired_difference(
     name = getattr(metric, "__name__", "")
     sampling = _sampling(first, rows)
     values = [
-        row_values(metric, {column: each.columns[column][rows] for column in _OF_ROWS if column in each.columns})
+        row_values(metric, {column: each.columns[column][rows] for column in OF_ROWS if column in each.columns})
         for each in pair
     ]
     if name == "auc":

@@ -1,6 +1,5 @@
 """The slices of a report: which rows each one takes, and every metric on them."""
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -11,7 +10,6 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.group_sides import group_side, worst_group_rows
-from oochub.prediction.predictions import Predictions
 from oochub.report.records import Role, Slice
 from oochub.sides import GroupsOfRows, Rows, WorstOfGroups
 from oochub.stats.estimate import Estimate
@@ -38,7 +36,7 @@ def row_sets(evaluated: Evaluated) -> list[RowSet]:
     """
     benchmark, columns, known = evaluated.benchmark, evaluated.columns, evaluated.known
     split = columns["split"]
-    present = list(dict.fromkeys(split.tolist()))
+    present = split.unique().tolist()  # in order of appearance
     main = benchmark.evaluation_split if benchmark.evaluation_split in present else present[-1]
     sets = [RowSet("all", "all", f"All of {main}", main, known & (split == main))]
     sides: tuple[tuple[Role, str, Any], ...] = (
@@ -97,7 +95,7 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
         n=n,
         n_positive=int((label == 1).sum()) if binary and n == len(label) else None,
         metrics=estimates,
-        examples=_examples(evaluated.predictions, rows.mask),
+        examples=evaluated.examples.of(rows.mask),
     )
 
 
@@ -127,9 +125,3 @@ def primary_metric(evaluated: Evaluated) -> Callable[..., Any]:
     """The metric of the gap."""
     metric: Callable[..., Any] = catalog.get("metric", evaluated.benchmark.primary_metric)
     return metric
-
-
-def _examples(predictions: Predictions, mask: NDArray[np.bool_]) -> str:
-    """A name for the rows of a slice, whatever their order: equal where the same examples have the same labels."""
-    rows = zip(predictions.column("example_id")[mask].tolist(), predictions.label[mask].tolist(), strict=True)
-    return hashlib.sha256("\n".join(sorted(f"{label} {example}" for example, label in rows)).encode()).hexdigest()[:16]

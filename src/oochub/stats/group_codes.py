@@ -20,7 +20,8 @@ def check_group(group: Any, *, name: str = "group") -> GroupCodes:
     """Any hashable group names (n,) as codes for `numpy.bincount`.
 
     Args:
-        group: A list or tuple of hashables, or a one-dimensional array of integers, booleans or strings.
+        group: A list or tuple of hashables, a one-dimensional array of integers, booleans or strings, or a pandas
+            Categorical.
         name: What the array is called in an error.
 
     Raises:
@@ -31,6 +32,8 @@ def check_group(group: Any, *, name: str = "group") -> GroupCodes:
     """
     if isinstance(group, list | tuple):
         return _groups_of_objects(group, name)
+    if hasattr(group, "codes") and len(group) and (group.codes >= 0).all():  # -1 is a missing name
+        return GroupCodes(group.codes, group.categories.tolist())
     array = check_vector(group, name)
     if array.dtype.kind == "f":
         check_score(array, name=name)  # without NaN
