@@ -11,7 +11,6 @@ from oochub import catalog
 from oochub.build_record import OWN
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
-from oochub.evaluation.columns import Columns
 from oochub.evaluation.declaration import (
     declaration,
     evaluated_benchmark,
@@ -21,6 +20,7 @@ from oochub.evaluation.declaration import (
 from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
 from oochub.evaluation.evaluated import Evaluated, check_metric, holds_many_tasks
+from oochub.evaluation.evaluated_columns import EvaluatedColumns
 from oochub.evaluation.gaps import gap_at_equal, gap_of
 from oochub.evaluation.limits import check_limits
 from oochub.evaluation.matching import check_match
@@ -126,7 +126,7 @@ def evaluate(
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
     allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    columns = Columns(predictions, kind.arrays(predictions, allowed))
+    columns = EvaluatedColumns(predictions, kind.arrays(predictions, allowed))
     evaluated = Evaluated(
         predictions=predictions,
         benchmark=declared,

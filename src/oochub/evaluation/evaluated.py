@@ -28,7 +28,7 @@ class Evaluated:
         predictions: The rows.
         benchmark: The declaration of their config.
         columns: Every array that a metric may ask for by name, and the auxiliary columns; each (n, ...). See
-            `oochub.evaluation.columns.Columns`.
+            `oochub.evaluation.evaluated_columns.EvaluatedColumns`.
         known: Which rows have a truth to compare with (n,).
         sampling: resamples and seed of the intervals.
     """

@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, either
-from oochub.evaluation.columns import Columns
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluated import Evaluated, holds_many_tasks
+from oochub.evaluation.evaluated_columns import EvaluatedColumns
 from oochub.evaluation.limits import check_limits
 from oochub.prediction.predictions import Predictions
 from oochub.sides import GroupsOfRows
@@ -52,7 +52,7 @@ def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tup
         Evaluated(
             predictions=part,
             benchmark=benchmark,
-            columns=Columns(part, part.output.arrays(part)),
+            columns=EvaluatedColumns(part, part.output.arrays(part)),
             known=part.output.known(part.label),
             sampling=sampling,
         )
@@ -131,7 +131,7 @@ def _differ(first: Predictions, differs: Any, what: str, one: Any, other: Any) -
 def _with_columns_of(own: Predictions, other: Predictions) -> Predictions:
     """The predictions with the auxiliary columns that the other ones have."""
     table = own.table
-    for name in Columns(other, {}):
+    for name in EvaluatedColumns(other, {}):
         if name not in table.column_names:
             table = table.append_column(name, other.table.column(name))
     return own if table is own.table else own.with_table(table)

@@ -16,7 +16,7 @@ _NOT_ASKED_FOR = {"thumbnail", "example_id", "features"} | {
 }
 
 
-class Columns(Mapping[str, Any]):
+class EvaluatedColumns(Mapping[str, Any]):
     """What metrics ask for by name: what the kind of output computes, and the auxiliary columns.
 
     A column of text is a pandas Categorical: a byte a row where it has few names.
@@ -24,7 +24,8 @@ class Columns(Mapping[str, Any]):
     Attributes:
         shadowed: Auxiliary columns that are not read, since what is computed bears their name.
 
-    >>> columns = Columns(Predictions.from_arrays(logits=[[1.0, 0.0]] * 2, label=[0, 1], group=["sea", "land"]), {})
+    >>> rows = Predictions.from_arrays(logits=[[1.0, 0.0]] * 2, label=[0, 1], group=["sea", "land"])
+    >>> columns = EvaluatedColumns(rows, {})
     >>> columns["group"].codes, columns["group"] == "sea", sorted(columns)
     (array([1, 0], dtype=int8), array([ True, False]), ['group', 'split'])
     """
