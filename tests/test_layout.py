@@ -17,7 +17,7 @@ FILES = files()
 GRAPH = import_graph()
 ORDER = (
     "errors",
-    "files reading vocabulary metric provenance stop_signals",
+    "files reading vocabulary metric provenance stop_signals memory_map",
     "picture_file hub program notebook_table",
     "stats parquet_file tensor_file output_columns given_columns",
     "schema parameters artifacts",

@@ -1,4 +1,4 @@
-"""Rows that a fit reads a second time: where they are, or in a temporary file, never in memory."""
+"""Rows that a fit reads a second time or a score reads: where they are, or in a temporary file."""
 
 import os
 import tempfile
@@ -8,6 +8,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from oochub.errors import OochubError
+from oochub.memory_map import let_go, mapped
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
 
@@ -25,13 +26,17 @@ class KeptRows:
     """Rows of all batches, to be read in blocks as often as needed.
 
     Those of `fit` are read where they are. Those of `partial_fit`, which may be gone by then, go to an unnamed file in
-    the folder for temporary files ($TMPDIR), which the system removes with the process: n d numbers in their type.
-    Pickling carries the rows.
+    the folder for temporary files ($TMPDIR), which the system removes with the process, also a killed one: n d numbers
+    in their type. Pickling carries the rows.
+
+    Args:
+        in_memory: Up to so many bytes of them stay in memory.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_memory: int = 0) -> None:
         self._parts: list[Array | _Filed] = []
         self._file: IO[bytes] | None = None
+        self._in_memory = self._room = in_memory
 
     def append(self, rows: Array, *, lasting: bool) -> None:
         """Keeps rows (n, ...); `lasting` says that the array stays as it is.
@@ -46,7 +51,67 @@ class KeptRows:
         """
         if lasting:
             self._parts.append(rows)
-            return
+        elif rows.nbytes <= self._room:
+            self._parts.append(rows.copy())
+            self._room -= rows.nbytes
+        else:
+            before, self._parts, self._room = self._parts, [], 0
+            for part in (*before, rows):
+                if isinstance(part, _Filed):
+                    self._parts.append(part)
+                else:
+                    self._write(part)
+
+    def extend(self, other: "KeptRows") -> None:
+        """Keeps the other's rows too; those in a file are not copied."""
+        for part in other._parts:
+            if isinstance(part, _Filed):
+                self._parts.append(part)
+            else:
+                self.append(part, lasting=False)
+
+    def __len__(self) -> int:
+        return sum(part.shape[0] for part in self._parts)
+
+    @property
+    def size(self) -> int:
+        """How many numbers are kept."""
+        return sum(int(np.prod(part.shape)) for part in self._parts)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """A type that holds all numbers."""
+        return np.result_type(*{part.dtype for part in self._parts})
+
+    def blocks(self) -> Iterator[Array]:
+        """All rows in one type, a block at a time."""
+        for part in self._parts:
+            for some in fit_blocks(part.shape[0], int(np.prod(part.shape[1:]))):
+                rows = _read(part, some) if isinstance(part, _Filed) else part[some]
+                yield rows.astype(self.dtype, copy=False)
+                let_go(rows)
+
+    def joined(self) -> Array:
+        """All rows in one array: in memory, or where there are more than may stay there, a map of their file."""
+        if len(self._parts) > 1 and self.size * self.dtype.itemsize <= self._in_memory:
+            return np.concatenate([_rows(part) for part in self._parts], dtype=self.dtype)
+        if len(self._parts) == 1:
+            return _rows(self._parts[0])
+        whole = KeptRows()
+        for block in self.blocks():
+            whole.append(block, lasting=False)
+        return whole.joined()
+
+    def __getstate__(self) -> tuple[int, list[Array]]:
+        return self._in_memory, [np.array(_rows(part)) for part in self._parts]
+
+    def __setstate__(self, state: tuple[int, list[Array]]) -> None:
+        in_memory, parts = state
+        KeptRows.__init__(self, in_memory=in_memory)
+        for part in parts:
+            self.append(part, lasting=False)
+
+    def _write(self, rows: Array) -> None:
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="oochub-")
@@ -65,39 +130,16 @@ class KeptRows:
         else:
             self._parts.append(_Filed(self._file, start, rows.shape, rows.dtype))
 
-    def extend(self, other: "KeptRows") -> None:
-        """Keeps the other's rows too; they are not copied."""
-        self._parts += other._parts
-
-    @property
-    def size(self) -> int:
-        """How many numbers are kept."""
-        return sum(int(np.prod(part.shape)) for part in self._parts)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """A type that holds all numbers."""
-        return np.result_type(*{part.dtype for part in self._parts})
-
-    def blocks(self) -> Iterator[Array]:
-        """All rows in one type, a block at a time."""
-        for part in self._parts:
-            for some in fit_blocks(part.shape[0], int(np.prod(part.shape[1:]))):
-                rows = _read(part, some) if isinstance(part, _Filed) else part[some]
-                yield rows.astype(self.dtype, copy=False)
-
-    def __getstate__(self) -> list[Array]:
-        return [_read(part, slice(0, part.shape[0])) if isinstance(part, _Filed) else part for part in self._parts]
-
-    def __setstate__(self, parts: list[Array]) -> None:
-        self._parts, self._file = [], None
-        for part in parts:
-            self.append(part, lasting=False)
-
 
 def _end(part: _Filed) -> tuple[IO[bytes], int, tuple[int, ...], np.dtype[Any]]:
     size = int(np.prod(part.shape)) * part.dtype.itemsize
     return part.file, part.start + size, part.shape[1:], part.dtype
+
+
+def _rows(part: Array | _Filed) -> Array:
+    if not isinstance(part, _Filed):
+        return part
+    return mapped(part.file, start=part.start, shape=part.shape, dtype=part.dtype)
 
 
 def _read(part: _Filed, rows: slice) -> Array:

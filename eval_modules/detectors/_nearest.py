@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from oochub.memory_map import let_go
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks, row_blocks
 
 _WIDTH = 8192  # rows of the bank looked at together
 _VALUES = 1 << 22  # products looked at together: 16 MiB
 _SPARE = 16  # candidates kept beyond k, for those that float32 cannot tell from the k-th
-_PAIRS = 2048  # pairs measured together
+_PAIRS = 32  # pairs measured together: of a map, each may take in half a megabyte around its row
 _LARGE = 1e30  # a factor that float32 may not hold
 _NUMBER = (1 << 29) - 1  # the bits of a float64 that a float32 leaves free: they hold the number of a row
 
@@ -34,6 +35,7 @@ class Bank:
         for part in fit_blocks(*rows.shape):
             block = self.take(part)
             self.half[part] = np.einsum("ij,ij->i", block, block) / 2
+            let_go(rows)
         self.reach = float(np.sqrt(2 * self.half.max())) or 1.0
 
     def take(self, which: Any) -> Array:
@@ -94,6 +96,7 @@ def _kth(queries: Array, bank: Bank, k: int, spare: int) -> Array:
         some = row[at : at + _PAIRS], column[at : at + _PAIRS]
         apart = queries[some[0]] - bank.take(index[some])
         squared[some] = np.einsum("ij,ij->i", apart, apart)
+        let_go(bank.rows)
     distances: Array = np.partition(squared, k - 1, axis=1)[:, k - 1]
     if crowded.any():
         distances[crowded] = _by_blocks(queries[crowded], bank, k, 16 * spare)
@@ -114,6 +117,7 @@ def _candidates(queries: Array, bank: Bank, kept: int) -> tuple[Array, Array]:
         part = slice(start, min(start + _WIDTH, n))
         block, estimates = rows[: part.stop - start], products[:, : part.stop - start]
         bank.write(part, block)
+        let_go(bank.rows)
         np.matmul(directions, block.T, out=estimates)
         # Most rows are below those kept so far: only what passes is sorted.
         held = keys.shape[1]

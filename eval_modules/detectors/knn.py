@@ -4,11 +4,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from oochub import memory_map
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._hyperparameters import check_count
+from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
+from oochub.memory_map import let_go
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
 
@@ -19,10 +22,11 @@ class Knn(Detector):
     The distances are those of exact search in float64, also to near-duplicates. A row of zero features stays zero, at
     distance 1 from all others.
 
-    The bank is the cost: n x d numbers in the type that they came in, 9.8 GiB for ImageNet's 1,281,167 x 2048 in
-    float32, half in float16. `fit` keeps features that cannot be written (a memory map opened with mode "r") where
-    they are; any other array is copied. Scoring looks at blocks of the bank, so it adds memory of k numbers a row of
-    a block only. Of a random share of the training set take that share of k: the paper pairs 1% with k = 10.
+    The bank is n x d numbers in the type that they came in, 9.8 GiB for ImageNet's 1,281,167 x 2048 in float32, half in
+    float16. One of more than 64 MiB lies in an unnamed file in the folder for temporary files ($TMPDIR), or in that of
+    a saved detector, so memory holds 16 bytes a row of it and, while rows are scored, a block. `fit` keeps features
+    that cannot be written (a memory map opened with mode "r") where they are. Of a random share of the training set
+    take that share of k: the paper pairs 1% with k = 10.
 
     The score is in [-2, 0].
 
@@ -30,7 +34,7 @@ class Knn(Detector):
         k: Which neighbor, 1 to n. Default 1000, the paper's for all of ImageNet.
 
     Attributes:
-        bank: The training features (n, d) as they came.
+        bank: The training features (n, d) as they came, in memory or a read-only map of a file.
 
     Raises:
         OochubError: k is not a whole number of 1 or more, or larger than the number of rows; features that are missing
@@ -61,14 +65,15 @@ class Knn(Detector):
         scale = np.empty(len(rows))
         for part in fit_blocks(*rows.shape):
             scale[part] = unit_factors(rows[part].astype(np.float64))
+            let_go(rows)
         self._bank = Bank(rows, scale)
 
     def _empty(self) -> "_Rows":
         return _Rows()
 
     def _finish(self, gathered: "_Rows") -> None:
-        self._check_k(sum(map(len, gathered.parts)))  # before they are joined
-        self.bank = gathered.joined()
+        self._check_k(len(gathered.kept))  # before they are joined
+        self.bank = gathered.kept.joined()
 
     def _check_k(self, n: int) -> None:
         if self.k > n:
@@ -86,24 +91,11 @@ class _Rows:
     """The features of all batches."""
 
     def __init__(self) -> None:
-        self.parts: list[Array] = []
+        self.kept = KeptRows(in_memory=memory_map.LARGE)
 
     def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
         features = rows["features"]
-        self.parts.append(features.copy() if features.flags.writeable or not lasting else features)
+        self.kept.append(features, lasting=lasting and not features.flags.writeable)
 
     def merge(self, other: "_Rows") -> None:
-        self.parts += other.parts
-
-    def joined(self) -> Array:
-        """All rows in one array; parts are let go as they are copied."""
-        if len(self.parts) == 1:
-            return self.parts[0]
-        shape = sum(map(len, self.parts)), self.parts[0].shape[1]
-        rows = np.empty(shape, np.result_type(*{part.dtype for part in self.parts}))
-        end = len(rows)
-        while self.parts:
-            part = self.parts.pop()
-            rows[end - len(part) : end] = part
-            end -= len(part)
-        return rows
+        self.kept.extend(other.kept)

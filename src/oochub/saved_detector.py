@@ -7,6 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from oochub import memory_map
 from oochub.artifacts import DETECTOR
 from oochub.errors import OochubError
 from oochub.files import folder_written_whole
@@ -89,7 +90,7 @@ class SavedDetector:
         unsaid = [name for name in needs if self.columns.get(name, 0) < 1]
         if unsaid:
             raise OochubError(f"{folder / _CARD}: columns must say how many {unsaid[0]} has. Fit the detector again.")
-        tensors = load_tensors(folder / _STATE)
+        tensors = load_tensors(folder / _STATE, in_memory=memory_map.LARGE)
         if tensors.checked and tensors.about != to_json(self):
             raise OochubError(f"{folder / _CARD} has changed since it was written. Save the detector again.")
         return check_state(declared, tensors.arrays, self.columns, file=str(folder / _STATE))

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.memory_map import let_go, mapped
 from oochub.reading import read_bytes
 
 _DIGEST = "sha256"
 _ENTRY = "oochub"
+_FLOATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+_TOGETHER = 1 << 22  # numbers that the digest takes in together
 
 
 class Tensors(NamedTuple):
@@ -50,12 +54,14 @@ def save_tensors(
     save_file(whole, file, metadata={entry: content})
 
 
-def load_tensors(file: Path | str, *, entry: str = _ENTRY) -> Tensors:
+def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = math.inf) -> Tensors:
     """Reads what `save_tensors` wrote; a file without metadata of ours opens and is not checked.
 
     Args:
         file: A safetensors file.
         entry: See `save_tensors`.
+        in_memory: Larger arrays of floats, in bytes, are read-only maps of the file, which may be replaced meanwhile,
+            as `oochub.files` does, but not written to.
 
     Raises:
         OochubError: No such file, one that is cut off or no safetensors, or one that has changed since it was written.
@@ -68,7 +74,8 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY) -> Tensors:
     try:
         with safe_open(path, "np") as opened:
             metadata = opened.metadata() or {}
-            arrays = {name: opened.get_tensor(name) for name in opened.keys()}
+            large = {name: array for name, array in _maps(path) if array.nbytes > in_memory}
+            arrays = {name: large[name] if name in large else opened.get_tensor(name) for name in opened.keys()}
     except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: a type that numpy does not know
         raise OochubError(f"{path} is not a whole safetensors file ({error}). Make it again.") from error
     if not metadata.keys() - {"format"}:  # of an earlier version, or of somebody else
@@ -89,5 +96,18 @@ def _digest(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name, array in sorted(arrays.items()):
         digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(array.data)
+        numbers = array.reshape(-1)
+        for start in range(0, numbers.size, _TOGETHER):
+            digest.update(numbers[start : start + _TOGETHER].data)
+            let_go(array)
     return digest.hexdigest()
+
+
+def _maps(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays of floats in a file that was found to be whole, each mapped."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        for name, said in json.loads(file.read(size)).items():
+            if name != "__metadata__" and said["dtype"] in _FLOATS and 0 not in said["shape"]:
+                start, shape = 8 + size + said["data_offsets"][0], tuple(said["shape"])
+                yield name, mapped(file, start=start, shape=shape, dtype=np.dtype(_FLOATS[said["dtype"]]))

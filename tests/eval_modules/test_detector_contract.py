@@ -398,7 +398,7 @@ def _fits_once(self: Detector, **rows: np.ndarray) -> Detector:
 
 
 def _not_copied(self: knn._Rows, rows: Arrays, *, lasting: bool) -> None:
-    self.parts.append(rows["features"])
+    self.kept.append(rows["features"], lasting=True)
 
 
 def _without_moving(self: _moments.ClassMoments, other: _moments.ClassMoments) -> None:

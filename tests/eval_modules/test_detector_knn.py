@@ -1,5 +1,7 @@
 """KNN against scikit-learn's exact search, and 80-bit distances to near-duplicates."""
 
+import mmap
+import pickle
 import tracemalloc
 from pathlib import Path
 
@@ -7,6 +9,8 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
+from oochub import memory_map
+from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors import _nearest
 from oochub.eval_modules.detectors.knn import Knn
@@ -109,3 +113,72 @@ def test_memory_of_scoring_does_not_depend_on_the_bank(monkeypatch: pytest.Monke
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.05 * peaks[0], peaks
+
+
+def is_on_disk(array: np.ndarray) -> bool:
+    owner = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return isinstance(owner, mmap.mmap)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_bank_on_disk_gives_the_bits_of_one_in_memory(
+    dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gathered at once, in batches of any size, merged, saved and opened; small ones stay in memory.
+
+    Planted faults: the file read from its start for a part behind it; a map one row short; the last batch forgotten.
+    """
+    rng = np.random.default_rng(6)
+    train, test = rng.normal(size=(1000, 8)).astype(dtype), rng.normal(size=(50, 8)).astype(dtype)
+    small = Knn(k=20).fit(features=train)
+    expected = small.score(features=test)
+    assert not is_on_disk(small.bank)
+    monkeypatch.setattr(memory_map, "LARGE", train.nbytes // 3)
+    whole, parts, other = Knn(k=20).fit(features=train), Knn(k=20), Knn(k=20)
+    for number, rows in enumerate(np.array_split(rng.permutation(1000), [3, 10, 200, 201, 500, 900])):
+        (other if number % 3 == 1 else parts).partial_fit(features=train[rows])
+    merged = Knn(k=20).merge(pickle.loads(pickle.dumps(other))).merge(parts).finalize()  # noqa: S301
+    opened = Detector.load(merged.save(tmp_path / "saved"))
+    for detector in (whole, merged, opened):
+        assert is_on_disk(detector.bank) and detector.bank.shape == (1000, 8) and detector.bank.dtype == dtype
+        np.testing.assert_array_equal(np.sort(detector.bank, axis=0), np.sort(train, axis=0))
+        np.testing.assert_array_equal(detector.score(features=test), expected)
+    small.save(tmp_path / "saved")  # in the place of the one that is open
+    np.testing.assert_array_equal(opened.score(features=test), expected)
+
+
+def test_batches_of_different_types_share_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also pickled. Planted faults: read from the file's start for a part behind another, in blocks and as a map."""
+    rng = np.random.default_rng(7)
+    rows, test = rng.normal(size=(300, 8)).astype(np.float16), rng.normal(size=(20, 8))
+    expected = Knn(k=5).fit(features=rows.astype(np.float64)).score(features=test)
+    monkeypatch.setattr(memory_map, "LARGE", 100)
+    parts = Knn(k=5).partial_fit(features=rows[:120]).partial_fit(features=rows[120:].astype(np.float32))
+    for detector in (pickle.loads(pickle.dumps(parts)), parts):  # noqa: S301
+        np.testing.assert_array_equal(detector.finalize().score(features=test), expected)
+
+
+def test_memory_of_a_fit_on_disk_is_16_bytes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 64 a row that the bank has. Planted faults: batches kept in memory; the bank copied when it is opened."""
+    monkeypatch.undo()
+    monkeypatch.setattr(memory_map, "LARGE", 1 << 16)
+    rng = np.random.default_rng(4)
+    test, peaks = rng.normal(size=(300, 16)).astype(np.float32), []
+    for n in (20, 80):
+        tracemalloc.start()
+        detector = Knn(k=50)
+        for _ in range(n):
+            detector.partial_fit(features=rng.normal(size=(500, 16)).astype(np.float32))
+        detector.finalize().score(features=test)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 20 * 60 * 500, peaks
+
+
+def test_where_no_file_can_be_kept_there_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory_map, "LARGE", 100)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    with pytest.raises(OochubError, match="Set TMPDIR"):
+        Knn(k=1).partial_fit(features=np.eye(20))

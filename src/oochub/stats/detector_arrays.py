@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
+from oochub.memory_map import let_go
 from oochub.stats.array_checks import Array, check_label
+from oochub.stats.row_blocks import row_blocks
 
+_TOGETHER = 1 << 22  # numbers looked at together
 _HINTS = {
     "features": "predict(..., features=True) (--features) stores them.",
     "logits": "Every Predictions has them.",
@@ -67,11 +70,21 @@ def check_array(values: Any, *, name: str) -> Array:
         )
     if array.dtype not in (np.float16, np.float32, np.float64):
         array = array.astype(np.float64)
-    # One fast pass: a sum keeps NaN and infinity; it may also overflow, which the second look tells.
-    if not np.isfinite(array @ np.ones(array.shape[-1], array.dtype)).all() and not np.isfinite(array).all():
-        bad = ~np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    parts = row_blocks(len(array), max(1, _TOGETHER // array[:1].size))
+    bad = np.concatenate([_unfit(array[part], array) for part in parts])
+    if bad.any():
         raise OochubError(
             f"{name} must be finite, got NaN or infinity in {int(bad.sum())} of {len(array)} rows, the first at row "
             f"{int(np.argmax(bad))}. Find out why the model gave them, or leave these rows out."
         )
     return array
+
+
+def _unfit(rows: Array, whole: Array) -> Array:
+    """Which rows are not finite: one fast pass, for a sum keeps NaN and infinity; it may overflow, so a second look."""
+    sums = rows @ np.ones(rows.shape[-1], rows.dtype) if rows.ndim > 1 else rows
+    bad: Array = ~np.isfinite(sums)
+    if bad.any():
+        bad[bad] = ~np.isfinite(rows[bad]).reshape(bad.sum(), -1).all(axis=1)
+    let_go(whole)
+    return bad

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
+from oochub.memory_map import let_go
 from oochub.stats.array_checks import Array
+from oochub.stats.row_blocks import row_blocks
 
+_TOGETHER = 1 << 21  # numbers looked at together
 _FLOATS = ("float16", "float32", "float64")
 _COLUMNS = {"d": "features", "c": "logits"}
 
@@ -54,7 +57,16 @@ def check_state(
             raise OochubError(f"{file}: {name} must be {kind} ({shape}), got {got}. Fit the detector again.")
         if any(n == 0 and letter != "r" for letter, n in zip(letters, values.shape, strict=True)):  # a rank may be 0
             raise OochubError(f"{file}: {name} is empty. Fit the detector again.")
-        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+        if values.dtype.kind not in "fiu" or not _are_finite(values):
             raise OochubError(f"{file}: {name} must be finite numbers. Fit the detector again.")
         found[name] = values if values.ndim else values.item()
     return found
+
+
+def _are_finite(values: Array) -> bool:
+    rows = np.atleast_1d(values)
+    for part in row_blocks(len(rows), max(1, _TOGETHER // rows[:1].size)):
+        if not np.isfinite(rows[part]).all():
+            return False
+        let_go(values)
+    return True

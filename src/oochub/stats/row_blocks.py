@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from oochub.memory_map import let_go
 from oochub.stats.array_checks import Array
 
 _FEW = 256  # rows that are worth a call of numpy
@@ -42,4 +43,5 @@ def moved_blocks(rows: Array, origin: Array) -> Iterator[tuple[slice, Array]]:
         block = memory[: part.stop - part.start]
         block[:] = rows[part]
         block -= origin
+        let_go(rows)
         yield part, block
