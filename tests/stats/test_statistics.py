@@ -9,6 +9,8 @@ import json
 import math
 import pickle
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,6 +109,19 @@ def test_delong_equals_the_definition() -> None:
         np.testing.assert_allclose(result.covariance, covariance_by_pairs(label, scores), rtol=1e-10, atol=1e-16)
         np.testing.assert_allclose(result.auc, [roc_auc_score(label, item) for item in scores], rtol=1e-14)
         assert delong(label, scores[0]).value == auc(label=label, score=scores[0])
+
+
+def test_delong_of_one_score_equals_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums over blocks of sorted scores. Planted faults: ties counted whole; negatives set against the AUC itself."""
+    monkeypatch.setattr(import_module("oochub.stats.delong"), "_TOGETHER", 7)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        label = rng.permutation(np.arange(50) < 15)
+        score = np.round(rng.normal(label), 1).astype([np.float32, np.float64][seed % 2])
+        result = delong_covariance(label, [score])
+        twice = covariance_by_pairs(label, [score, score])
+        assert result.covariance[0, 0] == pytest.approx(twice[0, 0], rel=1e-12)
+        assert result.auc[0] == pytest.approx(roc_auc_score(label, score), rel=1e-14)
 
 
 def test_paired_delong_equals_the_definition() -> None:
@@ -369,6 +384,70 @@ def test_the_limit_law_of_a_mean_covers_and_is_the_bootstrap() -> None:
     assert mean_estimate(values, Sampling(cluster=np.arange(10_000) // 2)).method.startswith("percentile bootstrap")
     single = mean_estimate(np.eye(1, 10_000)[0] * 3)
     assert single.low == 0.0 < single.value < single.high
+
+
+@pytest.mark.parametrize("draw", ["exponential", "lognormal"])
+def test_the_limit_law_of_some_rows_covers(draw: str) -> None:
+    """1,000 rows of skewness 2, and 1,200 of 6, where many samples are too skewed for the law and are resampled."""
+    n, truth = {"exponential": (1000, 1.0), "lognormal": (1200, math.exp(0.5))}[draw]
+    assert coverage(lambda rng: mean_estimate(getattr(rng, draw)(size=n)), truth) >= lowest(0.945)
+
+
+def test_few_large_values_are_resampled() -> None:
+    """Three rows of 708 nats among 5,000: the normal law would reach below all means that rows can have.
+
+    Planted fault: the limit law of 1,000 rows whatever their skewness.
+    """
+    values = np.where(np.arange(5000) < 3, 708.0, 0.1)
+    assert mean_estimate(values).method.startswith("percentile bootstrap")
+    assert mean_estimate(np.random.default_rng(0).random(1000)).method == "normal law of a mean of rows"
+    assert mean_estimate(np.random.default_rng(0).random(999)).method.startswith("percentile bootstrap")
+
+
+def _means(rng: np.random.Generator, n: int) -> Callable[[Sampling], Estimate]:
+    values = rng.exponential(size=n)
+    return lambda sampling: mean_estimate(values, sampling)
+
+
+def _overconfidence(rng: np.random.Generator, n: int) -> Callable[[Sampling], Estimate]:
+    confidence = 0.5 + rng.random(n) / 2
+    values = confidence - (rng.random(n) < confidence - 0.1)
+    return lambda sampling: mean_estimate(values, sampling)
+
+
+def _calibration_error(rng: np.random.Generator, n: int) -> Callable[[Sampling], Estimate]:
+    confidence = 0.5 + rng.random(n) / 2
+    columns = {"label": (rng.random(n) < confidence - 0.1) * 1, "probability": confidence}
+    return lambda sampling: estimate(ece, columns, seed=sampling.seed)
+
+
+def _gap_of_losses(rng: np.random.Generator, n: int) -> Callable[[Sampling], Estimate]:
+    inside, outside = rng.exponential(size=n), rng.exponential(1.1, size=n)
+    return lambda sampling: difference(mean_estimate(outside, sampling), mean_estimate(inside, sampling))
+
+
+@pytest.mark.parametrize(
+    ("made", "n"),
+    [(_means, 1000), (_means, 10_000), (_overconfidence, 1000), (_calibration_error, 10_000), (_gap_of_losses, 1000)],
+)
+def test_the_limit_law_moves_ends_by_what_another_seed_does(
+    made: Callable[..., Any], n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ends by the limit law, and by the bootstrap of eight seeds: no further from the first than they are apart.
+
+    Planted faults: the limit law of 90%; half of each bin's variance of the calibration error.
+    """
+    interval = made(np.random.default_rng(0), n)
+    limit = interval(Sampling())
+    assert "normal law" in limit.method
+    monkeypatch.setattr(import_module("oochub.stats.bootstrap"), "_is_normal", lambda values: False)
+    monkeypatch.setattr(import_module("oochub.eval_modules.metrics.ece.ece"), "_MANY", 10**9)
+    resampled = [interval(Sampling(seed=seed)) for seed in range(8)]
+    assert all("bootstrap" in each.method for each in resampled)
+    for end in ("low", "high"):
+        ends = np.array([getattr(each, end) for each in resampled])
+        assert abs(getattr(limit, end) - ends[0]) <= np.ptp(ends)
+        assert abs(getattr(limit, end) - ends.mean()) <= 2 * ends.std(ddof=1)
 
 
 # Calibration error

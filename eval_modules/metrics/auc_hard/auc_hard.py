@@ -74,7 +74,7 @@ def _is_hard(challenge: Any, label: Array) -> Array:
     Raises:
         OochubError: Numbers instead of names, another name, another length, or a sign that the label denies.
     """
-    array = check_vector(challenge, "challenge")
+    array = challenge if hasattr(challenge, "codes") else check_vector(challenge, "challenge")  # or a Categorical
     if array.dtype.kind not in "OUT":
         raise OochubError(
             f"challenge must hold names ({', '.join(_CHALLENGES)}), got {described(array)}. "

@@ -22,7 +22,9 @@ from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_class_probability
 from oochub.stats.class_probability import ClassProbability
 from oochub.stats.estimation import Estimate, Sampling, replicates
+from oochub.stats.row_blocks import row_blocks
 
+_TOGETHER = 1 << 16  # rows looked at together
 _MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a hundredth of the cost
 
 
@@ -55,17 +57,23 @@ def ece(label: Any, probability: Any, bins: int = 15, of: Literal["confidence", 
     return state.compute()
 
 
-def _surplus(label: Any, probability: Any, of: str) -> tuple[Array, Array]:
-    """What is binned (n,), and outcome minus it (n,)."""
+def _checked(label: Any, probability: Any, of: str) -> tuple[Array, Any]:
     if of == "confidence" and isinstance(probability, ClassProbability) and probability.is_of(label):
-        return probability.confidence, (probability.prediction == label) - probability.confidence
+        return label, probability
     label, probability = check_class_probability(label, probability)
+    if of == "positive" and probability.ndim == 2 and probability.shape[1] > 2:
+        raise OochubError(
+            f'of="positive" needs two classes, got {probability.shape[1]} columns. '
+            'Use of="confidence", or give the probability of one class against the rest.'
+        )
+    return label, probability
+
+
+def _surplus(label: Array, probability: Any, of: str) -> tuple[Array, Array]:
+    """What is binned (n,), and outcome minus it (n,)."""
+    if isinstance(probability, ClassProbability):
+        return probability.confidence, (probability.prediction == label) - probability.confidence
     if of == "positive":
-        if probability.ndim == 2 and probability.shape[1] > 2:
-            raise OochubError(
-                f'of="positive" needs two classes, got {probability.shape[1]} columns. '
-                'Use of="confidence", or give the probability of one class against the rest.'
-            )
         binned = (probability if probability.ndim == 1 else probability[:, 1]).astype(np.float64)
         return binned, label - binned
     if probability.ndim == 1:
@@ -96,7 +104,7 @@ class _EceState:
         self._n = 0
 
     def update(self, *, label: Any, probability: Any) -> None:
-        binned, surplus = _surplus(label, probability, self._of)
+        binned, surplus = _surplus(*_checked(label, probability, self._of), self._of)
         bins = len(self._surplus)
         self._surplus += np.bincount(_bin(binned, bins), surplus, bins)
         self._n += len(binned)
@@ -126,7 +134,11 @@ def _interval(
     the truth of a calibrated model: the ECE of a resample is larger than that of its sample. Of 10,000 independent
     rows and more the residuals are drawn from their normal limit law, without resampling rows.
     """
-    binned, surplus = _surplus(columns["label"], columns["probability"], of)
+    label, probability = _checked(columns["label"], columns["probability"], of)
+    n = len(label)
+    if sampling.cluster is None and n >= _MANY:
+        return _by_limit_law(label, probability, sampling, bins, of)
+    binned, surplus = _surplus(label, probability, of)
     bin_of = _bin(binned, bins)
 
     def residuals(bin_of: Array, surplus: Array) -> Array:
@@ -134,18 +146,30 @@ def _interval(
         return sums
 
     own = residuals(bin_of, surplus)
-    value, n = float(np.abs(own).sum()), len(surplus)
-    if sampling.cluster is None and n >= _MANY:
-        covariance = (np.diag(np.bincount(bin_of, surplus**2, bins) / n) - np.outer(own, own)) / n
-        generator = np.random.default_rng(sampling.seed)
-        deviations = generator.multivariate_normal(np.zeros(bins), covariance, sampling.resamples)
-        method = f"normal law of the bins' residuals, {sampling.resamples} draws"
-    else:
-        deviations = replicates(residuals, {"bin_of": bin_of, "surplus": surplus}, sampling) - own
-        method = f"bootstrap of the bins' residuals, {sampling.resamples} resamples of {sampling.unit}"
-    reach = float(np.quantile(np.abs(deviations).sum(axis=1), sampling.confidence))
+    deviations = replicates(residuals, {"bin_of": bin_of, "surplus": surplus}, sampling) - own
+    method = f"bootstrap of the bins' residuals, {sampling.resamples} resamples of {sampling.unit}"
     if sampling.clusters == 1:
-        return Estimate(value, n=n, method=method, reason=sampling.warning)
+        return Estimate(float(np.abs(own).sum()), n=n, method=method, reason=sampling.warning)
+    return _within_reach(own, deviations, n, method, sampling)
+
+
+def _by_limit_law(label: Array, probability: Any, sampling: Sampling, bins: int, of: str) -> Estimate:
+    """Sums over blocks of rows, then draws of the residuals."""
+    n, sums, squares = len(label), np.zeros(bins), np.zeros(bins)
+    for rows in row_blocks(n, _TOGETHER):
+        binned, surplus = _surplus(label[rows], probability[rows], of)
+        bin_of = _bin(binned, bins)
+        sums += np.bincount(bin_of, surplus, bins)
+        squares += np.bincount(bin_of, surplus**2, bins)
+    own = sums / n
+    covariance = (np.diag(squares / n) - np.outer(own, own)) / n
+    generator = np.random.default_rng(sampling.seed)
+    deviations = generator.multivariate_normal(np.zeros(bins), covariance, sampling.resamples)
+    return _within_reach(own, deviations, n, f"normal law of the bins' residuals, {sampling.resamples} draws", sampling)
+
+
+def _within_reach(own: Array, deviations: Array, n: int, method: str, sampling: Sampling) -> Estimate:
+    value, reach = float(np.abs(own).sum()), float(np.quantile(np.abs(deviations).sum(axis=1), sampling.confidence))
     low, high = max(0.0, value - reach), min(1.0, value + reach)
     return Estimate(value, low=low, high=high, n=n, method=method, reason=sampling.warning)
 

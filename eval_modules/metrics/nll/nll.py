@@ -4,7 +4,8 @@
 
 It is a proper score: the true probabilities, and only they, make it smallest on average.
 
-Interval: a percentile bootstrap; of 10,000 independent rows and more, the normal law of a mean.
+Interval: a percentile bootstrap; of 10,000 independent rows and more, and of 1,000 whose losses are not too skewed, the
+normal law of a mean.
 
 Limitations: A few confident mistakes can outweigh all else; float32 probabilities round to 0 and 1, so compute the
 softmax in float64.

@@ -13,7 +13,7 @@ Source: Sagawa, Koh, Hashimoto and Liang 2020, "Distributionally Robust Neural N
 2; WILDS, Table 1; "worst-group" of NOOCH, Section 6.1.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -131,13 +131,13 @@ def _order(group: Hashable) -> tuple[str, Any]:
 def _interval(columns: dict[str, Array], sampling: Sampling) -> dict[str, Estimate]:
     probability = columns.get("probability")
     label, prediction, groups = _checked(columns["label"], columns["prediction"], columns["group"])
-    correct = (check_label(label) == check_label(prediction, name="prediction")).astype(np.float64)
-    of = {"accuracy": correct, "error_rate": 1 - correct}
+    correct = check_label(label) == check_label(prediction, name="prediction")
+    of: dict[str, Callable[[], Array]] = {"accuracy": lambda: correct * 1.0, "error_rate": lambda: ~correct * 1.0}
     if probability is not None:
-        of["nll"] = _losses(label, probability)
+        of["nll"] = lambda: _losses(label, probability)
     return {
         key: worst_group_interval(
-            values,
+            values(),
             groups.codes,
             worst="smallest" if key == "accuracy" else "largest",
             cluster=sampling.cluster,

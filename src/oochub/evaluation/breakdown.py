@@ -81,7 +81,7 @@ def calibration(evaluated: Evaluated, mask: NDArray[np.bool_], ece: Estimate | N
     probability = evaluated.columns["probability"][mask]
     confidence, correct = probability.confidence, probability.prediction == probability.label
     sampling = Sampling(cluster=evaluated.cluster(mask), **evaluated.sampling)
-    number = np.ceil(confidence * _BINS).astype(int).clip(1, _BINS) - 1
+    number = np.ceil(confidence * _BINS).astype(np.int8).clip(1, _BINS) - 1
     bins = []
     for k in np.unique(number):
         inside = number == k

@@ -17,6 +17,7 @@ from oochub.evaluation.example_digest import ExampleDigest
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
 from oochub.sides import WorstOfGroups
+from oochub.stats.class_probability import ClassProbability
 from oochub.stats.estimation import estimate
 
 
@@ -46,7 +47,8 @@ class Evaluated:
             rows = slice(None)  # nothing is copied
         columns = {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
         if facts is not None and facts.compact:
-            return columns
+            probability = columns.get("probability")
+            return columns | ({"label": probability.label} if isinstance(probability, ClassProbability) else {})
         return {name: _array(column) for name, column in columns.items()}
 
     def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
@@ -62,8 +64,8 @@ class Evaluated:
     def members(self, mask: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
         """The row numbers of each group among the rows where the mask (n,) is true, sorted by name."""
         column = self.benchmark.group_column
-        chosen = {column: self.columns[column], "split": np.where(mask, "", " ")}  # whatever their own split
-        return WorstOfGroups(split="", column=column).rows_of_groups(chosen)
+        chosen = pd.Categorical(["no", "yes"])[mask.astype(np.int8)]  # whatever their own split
+        return WorstOfGroups(split="yes", column=column).rows_of_groups({column: self.columns[column], "split": chosen})
 
     def cluster(self, rows: Any) -> Any:
         """What some rows share, where the benchmark declares a column of it; else None."""

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -53,9 +54,10 @@ class ExampleDigest:
             lines = self._lines(np.arange(len(self._label)))
             return _sorted(lines)
         by_id = _sorted(self._ids)
-        labels, place = np.unique(self._label, return_inverse=True)
-        rank = np.argsort(np.argsort([f"{label} " for label in labels.tolist()]))
-        order: NDArray[np.uint32] = by_id[np.argsort(rank.astype(np.int32)[place][by_id], kind="stable")]
+        labels = sorted(pd.unique(self._label).tolist(), key=lambda label: f"{label} ")
+        rank = np.zeros(max(labels, default=0) + 2, np.min_scalar_type(len(labels)))  # the last is that of -1
+        rank[labels] = np.arange(len(labels))
+        order: NDArray[np.uint32] = by_id[np.argsort(rank[self._label][by_id], kind="stable")]
         return order
 
 

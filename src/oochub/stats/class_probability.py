@@ -57,7 +57,7 @@ class ClassProbability:
         """
         n, classes = logits.shape
         allowed = None if allowed is None or len(allowed) == classes else allowed
-        prediction, confidence, loss = np.empty(n, np.int64), np.empty(n), np.empty(n)
+        prediction, confidence, loss = np.empty(n, np.int32), np.empty(n), np.empty(n)
         for rows in row_blocks(n, max(1, _TOGETHER // classes)):
             probability, places = softmax(logits[rows], allowed), np.arange(rows.stop - rows.start)
             prediction[rows] = (
@@ -80,7 +80,7 @@ class ClassProbability:
 
     def is_of(self, label: Any) -> bool:
         """Whether `loss` is that of these labels (n,), none of them -1; else the matrix must be asked."""
-        return np.array_equal(label, self.label) and bool((self.label >= 0).all())
+        return (label is self.label or np.array_equal(label, self.label)) and bool((self.label >= 0).all())
 
     def __len__(self) -> int:
         return len(self.label)

@@ -5,6 +5,7 @@ DeLong, DeLong and Clarke-Pearson 1988 (Biometrics 44:837-845), computed from mi
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_label, check_same_length, check_score
 from oochub.stats.estimate import Estimate
 from oochub.stats.group_codes import check_group
+from oochub.stats.row_blocks import row_blocks
 
 _FEW = 30  # rows of a class
+_TOGETHER = 1 << 16  # rows looked at together
 
 
 class Covariance(NamedTuple):
@@ -174,6 +177,8 @@ def _checked(label: Any, scores: list[Any], cluster: Any) -> tuple[Array, list[A
 
 def _parts(label: Array, scores: list[Array], clusters: Array | None) -> _Parts:
     m, n = int(label.sum()), int(len(label) - label.sum())
+    if len(scores) == 1 and clusters is None and min(m, n) > 1:
+        return _parts_of_one(label, scores[0])
     wins = np.empty((len(scores), m))  # V10: the share of negatives below each positive
     losses = np.empty((len(scores), n))  # V01: the share of positives above each negative
     auc = np.empty(len(scores))
@@ -190,6 +195,24 @@ def _parts(label: Array, scores: list[Array], clusters: Array | None) -> _Parts:
         return _Parts(auc, *(np.full((len(scores),) * 2, np.nan),) * 3)
     a, b = wins @ wins.T / (m - 1) / m, losses @ losses.T / (n - 1) / n
     return _Parts(auc, a + b, a, b)
+
+
+def _parts_of_one(label: Array, score: Array) -> _Parts:
+    """The same of one score of independent rows: sums over sorted scores, without a number for each row."""
+    ahead, behind = np.sort(score[label]), np.sort(score[~label])
+    auc = sum(float(below.sum()) for below in _below(ahead, behind)) / (len(ahead) * len(behind))
+    of_positives, of_negatives = (
+        np.array([[sum(float(((below / len(others) - mean) ** 2).sum()) for below in _below(rows, others))]])
+        / ((len(rows) - 1) * len(rows))
+        for rows, others, mean in ((ahead, behind, auc), (behind, ahead, 1 - auc))
+    )
+    return _Parts(np.array([auc]), of_positives + of_negatives, of_positives, of_negatives)
+
+
+def _below(rows: Array, others: Array) -> Iterator[Array]:
+    """How many of the others lie below each row, equal ones counted one half; both sorted."""
+    for part in row_blocks(len(rows), _TOGETHER):
+        yield (np.searchsorted(others, rows[part], "left") + np.searchsorted(others, rows[part], "right")) / 2
 
 
 def _places(score: Array) -> Array:
