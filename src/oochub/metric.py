@@ -163,11 +163,11 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def add_batch(self, **batch: Any) -> None:
         """Add a batch of rows as arrays; options of the metric come with the first batch."""
         arrays, options = self._sorted_out(batch)
-        needed = _parameters(self.state.update)
-        missing = [name for name, is_needed in needed.items() if is_needed and name not in arrays]
+        missing = _missing(self.state, tuple(arrays))  # type: ignore[arg-type]
         if missing:
             raise OochubError(f"{self.name} needs {', '.join(missing)} as well, got {', '.join(arrays) or 'no array'}.")
-        self._agree(options)
+        if options:
+            self._agree(options)
         if self._pending is None:
             self._pending, self._options = self.state(**options), options
         self._pending.update(**arrays)
@@ -196,14 +196,17 @@ class MetricShell(metaclass=_JoinsEvaluate):
         return self._rows
 
     def _sorted_out(self, inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        values = {name: value for name, value in inputs.items() if value is not None}
-        arrays, options = _sorted_names(self.state, tuple(values))  # type: ignore[arg-type]
-        return {arrays[name]: values[name] for name in arrays}, {name: values[name] for name in options}
+        for value in inputs.values():
+            if value is None:
+                return self._sorted_out({name: value for name, value in inputs.items() if value is not None})
+        arrays, options = _sorted_names(self.state, tuple(inputs))  # type: ignore[arg-type]
+        given = {array: inputs[name] for name, array in arrays}
+        return given, {name: inputs[name] for name in options} if options else {}
 
 
 @cache
-def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Which array each name stands for, and which names are options."""
+def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The names of arrays, each with the array that it stands for, and the names of options."""
     arrays, options = _parameters(state.update), _parameters(state)
     aliases = {"references": "label", "predictions": _compared_array(state)}
     meanings = {name: aliases.get(name, name) for name in names}
@@ -211,8 +214,14 @@ def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[dict[str, str], t
     if unknown:
         allowed = ", ".join([*arrays, *options])
         raise OochubError(f"This metric takes {allowed}, got {', '.join(unknown)}.")
-    of_arrays = {name: meaning for name, meaning in meanings.items() if meaning in arrays}
+    of_arrays = tuple((name, meaning) for name, meaning in meanings.items() if meaning in arrays)
     return of_arrays, tuple(set(names) & set(options))
+
+
+@cache
+def _missing(state: Any, arrays: tuple[str, ...]) -> tuple[str, ...]:
+    """The arrays that a metric needs as well."""
+    return tuple(name for name, is_needed in _parameters(state.update).items() if is_needed and name not in arrays)
 
 
 def _features(state: type[Any], outputs: tuple[str, ...]) -> Any:
@@ -281,5 +290,5 @@ class MeanState:
         return self._sum / self._n
 
     def _take(self, values: NDArray[Any]) -> None:
-        self._sum += float(values.sum(dtype=np.float64))
+        self._sum += float(np.count_nonzero(values) if values.dtype.kind == "b" else values.sum(dtype=np.float64))
         self._n += len(values)

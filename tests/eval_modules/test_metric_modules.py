@@ -106,6 +106,13 @@ def test_evaluate_loads_what_was_imported_before_it() -> None:
     assert numbers == "{'accuracy': 0.75, 'error_rate': 0.25}"
 
 
+def test_a_batch_without_an_array_says_which() -> None:
+    """Fault planted: no array counted as needed is a TypeError of Python."""
+    shell = evaluate.load(str(FOLDER / "accuracy"))
+    with pytest.raises(OochubError, match=r"accuracy needs prediction as well, got label\."):
+        shell.add_batch(references=[0, 1], predictions=None)
+
+
 def test_a_class_of_a_plug_in_may_name_evaluate_itself() -> None:
     """Fault planted: a base that is added a second time is a TypeError of Python ("duplicate base class")."""
 

@@ -20,16 +20,25 @@ def by_loop(label, prediction, group, probability):
     return (each[worst][0], worst, each[worst][2]), (each[costly][1], costly, each[costly][2])
 
 
-@pytest.mark.parametrize("kind", ["int", "negative int", "large int", "string"])
+KINDS = ["int", "many int", "small int", "negative int", "negative small int", "large int", "string"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_equals_the_loop(kind: str) -> None:
-    """More rows than one chunk. Planted fault: the count of the last chunk alone."""
+    """More rows than one chunk.
+
+    Planted faults: the count of the last chunk alone; 2 x 136 numbers held in one byte; -5 of one byte taken for 251.
+    """
     rng = np.random.default_rng(0)
-    label, prediction, group = rng.integers(0, 3, (3, 40_000))
-    group = np.where(rng.random(40_000) < 0.01, 7, group)
-    probability = rng.dirichlet(np.ones(3), 40_000)
+    label, prediction, group = rng.integers(0, 3, (3, 70_000))
+    group = np.where(rng.random(70_000) < 0.01, 7, group)
+    probability = rng.dirichlet(np.ones(3), 70_000)
     group = {
         "int": group,
+        "many int": group + 128,
+        "small int": group.astype(np.uint8),
         "negative int": group - 5,
+        "negative small int": (group - 5).astype(np.int8),
         "large int": group * 10**12,
         "string": np.array([f"group {number}" for number in group]),
     }[kind]
@@ -101,6 +110,15 @@ def test_ties_name_the_larger_group_then_the_first() -> None:
 def test_messages(changed: dict[str, object], message: str) -> None:
     with pytest.raises(OochubError, match=message):
         worst_group(**({"label": [0, 1], "prediction": [0, 1], "group": [0, 1]} | changed))
+
+
+def test_a_bad_label_far_down_is_named_by_its_row() -> None:
+    """Planted fault: the row within its chunk."""
+    rows = np.arange(70_000)
+    for name in ("label", "prediction"):
+        columns = {"label": rows % 2, "prediction": rows % 2} | {name: np.where(rows == 69_000, -1, rows % 2)}
+        with pytest.raises(OochubError, match=rf"{name} must be 0 or larger, got -1 at row 69000 \(1 such rows\)"):
+            worst_group(**columns, group=rows % 3)
 
 
 def test_probability_for_some_batches_only_is_an_error() -> None:

@@ -25,7 +25,7 @@ from oochub.stats.array_checks import Array, check_label, check_same_length, che
 from oochub.stats.estimation import Estimate, Sampling, worst_group_interval
 from oochub.stats.group_codes import GroupCodes, check_group
 
-_CHUNK = 32768  # rows counted together: temporaries stay in the processor's cache
+_CHUNK = 65536  # rows counted together: temporaries stay in the processor's cache
 
 
 def worst_group(label: Any, prediction: Any, group: Any, probability: Any = None) -> dict[str, Any]:
@@ -64,44 +64,47 @@ def _checked(label: Any, prediction: Any, group: Any) -> tuple[Array, Array, Gro
 def _counted(label: Array, prediction: Array, groups: GroupCodes) -> tuple[Array, Array]:
     """Wrong and correct rows by code, from one count of 2 code + correct."""
     counts = np.zeros(2 * len(groups.names), np.int64)
+    narrow = np.min_scalar_type(len(counts) - 1)  # one byte a row for up to 128 groups
     for start in range(0, len(label), _CHUNK):
         rows = slice(start, start + _CHUNK)
-        if label[rows].min() < 0 or prediction[rows].min() < 0:
+        true, answer = label[rows], prediction[rows]
+        if true[true.argmin()] < 0 or answer[answer.argmin()] < 0:
             check_label(label)
             check_label(prediction, name="prediction")
-        key = np.multiply(groups.codes[rows], 2, dtype=np.intp)
-        key += label[rows] == prediction[rows]
+        key = groups.codes[rows].astype(narrow)
+        key += key
+        key += true == answer
         counts += np.bincount(key, minlength=len(counts))
     return counts[0::2], counts[1::2]
 
 
 class _WorstGroupState:
-    """Per group: rows, correct rows, and the sum of the losses where probabilities are given."""
+    """Per group: rows, correct rows, and the sum of the losses where probabilities are given (3, groups)."""
 
     def __init__(self) -> None:
-        self._counts: dict[Hashable, tuple[int, int, float]] = {}
+        self._place: dict[Hashable, int] = {}
+        self._sums = np.zeros((3, 0))
         self._has_losses: bool | None = None
 
     def update(self, *, label: Any, prediction: Any, group: Any, probability: Any = None) -> None:
         label, prediction, groups = _checked(label, prediction, group)
         losses = None if probability is None else _losses(label, probability)
         wrong, right = _counted(label, prediction, groups)
-        sums = np.zeros(len(right)) if losses is None else np.bincount(groups.codes, losses, len(right))
+        loss = np.zeros(len(right)) if losses is None else np.bincount(groups.codes, losses, len(right))
         rows = wrong + right
         present = np.flatnonzero(rows)
-        columns = (rows[present].tolist(), right[present].tolist(), sums[present].tolist())
         names = [groups.names[i] for i in present.tolist()]
-        self._take(dict(zip(names, zip(*columns, strict=True), strict=True)), has_losses=losses is not None)
+        self._take(names, np.stack([rows, right, loss])[:, present], has_losses=losses is not None)
 
     def merge(self, other: "_WorstGroupState") -> None:
         if other._has_losses is not None:
-            self._take(other._counts, has_losses=other._has_losses)
+            self._take(list(other._place), other._sums, has_losses=other._has_losses)
 
     def compute(self) -> dict[str, Any]:
-        if not self._counts:
+        if not self._place:
             raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
-        names = list(self._counts)
-        n, right, loss = np.array(list(self._counts.values())).T
+        names = list(self._place)
+        n, right, loss = self._sums
         values = {"accuracy": right / n, "error_rate": (n - right) / n}
         if self._has_losses:
             values["nll"] = loss / n
@@ -113,13 +116,15 @@ class _WorstGroupState:
             result |= {key: float(worst), f"{key}_group": names[first], f"{key}_n": int(n[first])}
         return result
 
-    def _take(self, counts: dict[Hashable, tuple[int, int, float]], *, has_losses: bool) -> None:
+    def _take(self, names: list[Hashable], sums: Array, *, has_losses: bool) -> None:
         if self._has_losses not in (None, has_losses):
             raise OochubError("probability must be given for all batches or for none, got some with and some without.")
         self._has_losses = has_losses
-        for group, (n, right, loss) in counts.items():
-            a, b, c = self._counts.get(group, (0, 0, 0.0))
-            self._counts[group] = (a + n, b + right, c + loss)
+        places = [self._place.setdefault(name, len(self._place)) for name in names]
+        grown = np.zeros((3, len(self._place)))
+        grown[:, : self._sums.shape[1]] = self._sums
+        grown[:, places] += sums  # each name is there once
+        self._sums = grown
 
 
 def _order(group: Hashable) -> tuple[str, Any]:

@@ -39,8 +39,11 @@ def check_group(group: Any, *, name: str = "group") -> GroupCodes:
         check_score(array, name=name)  # without NaN
     if array.dtype.kind == "b":
         return GroupCodes(array.view(np.uint8), [False, True])
-    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() <= 4 * len(array) + 1024:
-        return GroupCodes(array, range(int(array.max()) + 1))
+    if array.dtype.kind in "iu":
+        unsigned = array.view(array.dtype.str.replace("i", "u"))  # numbers below 0 are the largest: one pass finds both
+        largest = int(unsigned[unsigned.argmax()])
+        if largest <= min(4 * len(array) + 1024, np.iinfo(array.dtype).max):
+            return GroupCodes(array, range(largest + 1))
     if array.dtype.kind == "O":
         return _groups_of_objects(array.tolist(), name)
     names, codes = np.unique(array, return_inverse=True)
