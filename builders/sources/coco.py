@@ -89,7 +89,7 @@ def read_coco(folder: Path, *, area: str = "field") -> CocoTable:
     halves, read = [], []
     files = [annotations / f"{kind}_{year}.json" for kind in ("instances", "stuff") for year in _YEARS]
     for file in tqdm(files, desc="Reading annotations", unit="file", disable=None, leave=False):
-        content = CocoFile.read(file)
+        content = CocoFile.read(file, outlines=area != "field")
         if content.kind == "instances":
             halves.append(_images(content))
         read.append(_columns(content, area))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from oochub.builders.sources.coco_json import coco_json
 from oochub.builders.sources.coco_records import CocoRecords
 from oochub.errors import OochubError
-from oochub.reading import read_json
 
 _FILES = ("captions_train2017.json", "captions_val2017.json")
 
@@ -59,7 +59,7 @@ def read_captions(folder: Path) -> dict[int, list[str]]:
 
 
 def _captions(file: Path) -> dict[int, list[str]]:
-    annotations = CocoRecords.of(file, read_json(file), "annotations")
+    annotations = CocoRecords.of(file, coco_json(file), "annotations")
     pairs = zip(annotations.whole_numbers("image_id").tolist(), annotations.texts("caption"), strict=True)
     captions: dict[int, list[str]] = {}
     for image_id, sentence in pairs:

@@ -1,11 +1,13 @@
 """Reads files of which nothing is known yet: each way in which one can be wrong is an error that names it."""
 
 import json
+import re
 import stat
 import struct
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,21 +72,26 @@ def read_lines(file: Path | str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def read_json(file: Path | str) -> Any:
+def read_json(file: Path | str, *, kept: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     """The content of a JSON file; `schema.from_json` makes a record of it.
+
+    Args:
+        file: Its path.
+        kept: What is kept of each object, inner ones first: a large file then takes little memory.
 
     Raises:
         OochubError: As for `read_text`, or it is no JSON, cut off or nested too deeply; line and column are named.
     """
-    return parse_json(read_text(file), name=str(file))
+    return parse_json(read_text(file), name=str(file), kept=kept)
 
 
-def parse_json(text: str | bytes, *, name: str) -> Any:
+def parse_json(text: str | bytes, *, name: str, kept: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     r"""The content of JSON that stands in a file of another kind.
 
     Args:
         text: UTF-8.
         name: What errors call it.
+        kept: As for `read_json`.
 
     Raises:
         OochubError: It is no JSON, cut off, nested too deeply, or holds half of a character.
@@ -94,8 +101,9 @@ def parse_json(text: str | bytes, *, name: str) -> Any:
     oochub.errors.OochubError: car.json is not read: its JSON holds half of a character. Make or fetch the file again.
     """
     try:
-        content = json.loads(text)
-        json.dumps(content, ensure_ascii=False).encode()
+        content = json.loads(text, object_hook=kept)
+        if may_hold_half(text):
+            json.dumps(content, ensure_ascii=False).encode()
         return content
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
@@ -108,3 +116,12 @@ def parse_json(text: str | bytes, *, name: str) -> Any:
     except ValueError as error:  # no UTF-8, or a whole number of thousands of digits
         reason = str(error)
     raise OochubError(f"{name} is not read: {reason}. Make or fetch the file again.")
+
+
+def may_hold_half(text: str | bytes) -> bool:
+    r"""Whether JSON names half of a character, as \ud800; its other half may stand beside it.
+
+    >>> may_hold_half(r'"a\ud83d\ude97"'), may_hold_half('"car"')
+    (True, False)
+    """
+    return re.search(rb"\\u[dD][89a-fA-F]" if isinstance(text, bytes) else r"\\u[dD][89a-fA-F]", text) is not None  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Annotations that cannot be true: each is an error that names the file and the id, and none is counted."""
 
 import json
+import sys
 from copy import deepcopy
 
 import numpy as np
@@ -12,6 +13,13 @@ from oochub.builders.sources.coco_categories import STUFF, THINGS
 
 SQUARE = [[1, 1, 5, 1, 5, 5, 1, 5]]
 RUNS = {"counts": [11, 4, 85], "size": [10, 10]}
+
+
+@pytest.fixture(autouse=True, params=["msgspec", "json"])
+def parser(request, monkeypatch):
+    """What each test says holds with the fast parser and without it."""
+    if request.param == "json":
+        monkeypatch.setitem(sys.modules, "msgspec", None)
 
 
 def _content():

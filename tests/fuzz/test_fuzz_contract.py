@@ -15,8 +15,8 @@ _CALLS = {
 
 FUZZED = {
     "builders/imagenet_ood.py": "lists",
-    "builders/sources/coco_captions.py": "captions",
     "builders/sources/coco_file.py": "coco",
+    "builders/sources/coco_json.py": "captions",
     "builders/sources/imagenet.py": "tars",
     "builders/sources/imagenet_listing.py": "lists",
     "builders/sources/imagenet_truth.py": "lists",
