@@ -244,10 +244,10 @@ def sweep_row() -> None:
     step, forward = full_step()
     taken, steps = heads(examples(HEAD_ROWS)), HEAD_ROWS // FULL_BATCH * EPOCHS
     full, once = 96 * steps * step, HEAD_ROWS // FULL_BATCH * forward
-    what = f"96 heads of NOOCH's grid on {HEAD_ROWS:,} x {WIDTH:,} cached features, {EPOCHS} epochs: {taken:.1f} s measured"
+    what = f"96 heads of NOOCH's grid on {HEAD_ROWS:,} x {WIDTH:,} cached features, {EPOCHS} epochs: {taken:.1f} s"
     peer = f"96 x {steps} x one step of a ResNet-50, {FULL_BATCH} pictures at {FULL_SIZE}: {step:.1f} s measured"
     holds = "yes" if taken * 1000 <= full else "no"
-    print(f"| {what} / {peer}; CPU time | 1/{full / taken:,.0f} | 1/1,000 | {holds} |")
+    print(f"| {what} measured / {peer}; CPU time | 1/{full / taken:,.0f} | 1/1,000 | {holds} |")
     print(f"| the same with the extraction, once: {HEAD_ROWS // FULL_BATCH} x {forward:.1f} s measured | ", end="")
     print(f"1/{full / (taken + once):,.0f} | | |")
 
