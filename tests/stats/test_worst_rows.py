@@ -22,3 +22,25 @@ def test_what_is_shown_of_any_groups_is_kept(kinds):
                 worst = rows[worst_of_each(loss[rows], kind[rows], most=PER_KIND)]
                 shown = worst[np.argsort(-loss[worst], kind="stable")][:12]
                 assert set(shown.tolist()) <= kept
+
+
+KEYS = {
+    "numbers": lambda rng: (rng.integers(0, 4, 300),),
+    "names": lambda rng: (rng.choice(["a", "b"], 300), rng.integers(-1, 2, 300)),
+    "some missing": lambda rng: (rng.choice(np.array(["a", "b", None], object), 300), rng.choice([0.5, np.nan], 300)),
+    "none": lambda rng: (),
+}
+
+
+@pytest.mark.parametrize("keys", KEYS.values(), ids=list(KEYS))
+@pytest.mark.parametrize("rows", [0, 1, 300])
+def test_the_worst_of_each_are_those_of_a_loop(keys, rows):
+    """With ties, of which the first rows count. Planted faults: the last of equal rows; the first key alone."""
+    rng = np.random.default_rng(0)
+    loss, columns = np.round(rng.exponential(size=300), 1)[:rows], [column[:rows] for column in keys(rng)]
+    taken, wanted = {}, []
+    for row in sorted(range(rows), key=lambda row: (-loss[row], row)):
+        key = tuple("nan" if column[row] != column[row] else column[row] for column in columns)
+        taken[key] = taken.get(key, 0) + 1
+        wanted += [row] if taken[key] <= 3 else []
+    assert worst_of_each(loss, *columns, most=3).tolist() == sorted(wanted)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 KEPT_PER_GROUP = 12
@@ -18,15 +19,15 @@ def worst_of_each(loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_
     >>> worst_of_each(np.array([0.1, 2.0, 3.0]), np.array(["a", "a", "b"]), most=1).tolist()
     [1, 2]
     """
-    order = np.lexsort((np.arange(len(loss)), -loss))
-    taken: dict[tuple[Any, ...], int] = {}
-    rows = []
-    for row in order:
-        key = tuple(column[row] for column in keys)
-        taken[key] = taken.get(key, 0) + 1
-        if taken[key] <= most:
-            rows.append(row)
-    return np.sort(np.array(rows, dtype=np.int64))
+    together = np.zeros(len(loss), np.int64)
+    for column in keys:
+        codes, names = pd.factorize(column, use_na_sentinel=False)
+        together = pd.factorize(together * len(names) + codes)[0]
+    order = np.lexsort((-loss, together))
+    starts = np.flatnonzero(np.diff(together[order], prepend=-1))
+    place = np.arange(len(loss)) - np.repeat(starts, np.diff(starts, append=len(loss)))
+    rows: NDArray[np.int64] = np.sort(order[place < most])
+    return rows
 
 
 def kept_rows(loss: NDArray[Any], mistake: NDArray[Any], *groups: NDArray[Any]) -> NDArray[np.int64]:
