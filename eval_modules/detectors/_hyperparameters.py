@@ -1,5 +1,6 @@
 """Checks of the hyperparameters of detectors."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,20 @@ def check_count(name: str, value: Any, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise OochubError(f"{name} must be a whole number of {least} or more, got {value!r}.")
     return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """A hyperparameter that is one of some words.
+
+    Raises:
+        OochubError: It is another.
+
+    >>> check_choice("index", "exact", ["exact", "faiss"])
+    'exact'
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise OochubError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+    return value
 
 
 def check_number(name: str, value: Any, *, low: float, high: float = np.inf, above: bool = False) -> float:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from oochub.eval_modules.detectors._graph import Graph
 from oochub.memory_map import let_go
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks, row_blocks
@@ -51,7 +52,7 @@ class Bank:
         out[:, -1] = self.half[which] / self.reach**2
 
 
-def kth_nearest(queries: Array, bank: Bank, k: int) -> Array:
+def kth_nearest(queries: Array, bank: Bank, k: int, *, graph: Graph | None = None) -> Array:
     """The squared Euclidean distance of each query to its k-th nearest row of the bank.
 
     Per query q, the rows b of the bank rank by q'b - |b|^2 / 2, which comes from a product in float32. Rows nearer
@@ -62,6 +63,7 @@ def kth_nearest(queries: Array, bank: Bank, k: int) -> Array:
         queries: float64 (q, d).
         bank: n rows.
         k: 1 to n.
+        graph: Looks among the rows that it finds instead of among all, unless those are fewer than k.
 
     Returns:
         float64 (q,), 0 or more.
@@ -70,7 +72,15 @@ def kth_nearest(queries: Array, bank: Bank, k: int) -> Array:
     >>> kth_nearest(np.array([[0.0, 0.0]]), bank, 2).tolist()
     [25.0]
     """
-    return _by_blocks(queries, bank, k, _SPARE)
+    if graph is None:
+        return _by_blocks(queries, bank, k, _SPARE)
+    near, index = graph.candidates(queries, min(k + _SPARE, len(bank.rows)))
+    kth, unsure = _about_kth(near, k, queries.shape[1])
+    distances = _measured(queries, bank, k, index, np.where(near > kth, -np.inf, np.inf), unsure)
+    few = np.isinf(distances)
+    if few.any():
+        distances[few] = _by_blocks(queries[few], bank, k, _SPARE)
+    return distances
 
 
 def _by_blocks(queries: Array, bank: Bank, k: int, spare: int) -> Array:
@@ -81,16 +91,32 @@ def _by_blocks(queries: Array, bank: Bank, k: int, spare: int) -> Array:
 
 
 def _kth(queries: Array, bank: Bank, k: int, spare: int) -> Array:
-    # Errors of a product of d terms grow as sqrt(d) (Higham and Mary 2019): four of their deviations, norms below 1.5.
-    rounding = np.finfo(np.float32).eps * (4 * np.sqrt(queries.shape[1]) + 8)
     near, index = _candidates(queries, bank, min(k + spare, len(bank.rows)))
-    kth = np.partition(near, -k, axis=1)[:, -k, None]
-    squared = np.where(near > kth, -np.inf, np.inf)
-    unsure = np.abs(near - kth) <= 2 * rounding
+    kth, unsure = _about_kth(near, k, queries.shape[1])
     crowded = np.zeros(len(queries), bool)
     if near.shape[1] < len(bank.rows):  # a row that was not kept may be as near
-        crowded = near.min(axis=1) >= kth[:, 0] - 2 * rounding
+        crowded = near.min(axis=1) >= kth[:, 0] - 2 * _rounding(queries.shape[1])
         unsure[crowded] = False
+    distances = _measured(queries, bank, k, index, np.where(near > kth, -np.inf, np.inf), unsure)
+    if crowded.any():
+        distances[crowded] = _by_blocks(queries[crowded], bank, k, 16 * spare)
+    return distances
+
+
+def _rounding(d: int) -> float:
+    # Errors of a product of d terms grow as sqrt(d) (Higham and Mary 2019): four of their deviations, norms below 1.5.
+    return float(np.finfo(np.float32).eps * (4 * np.sqrt(d) + 8))
+
+
+def _about_kth(near: Array, k: int, d: int) -> tuple[Array, Array]:
+    """The k-th largest of each row (q, 1), and which candidates float32 cannot tell from it."""
+    kth = np.partition(near, -k, axis=1)[:, -k, None]
+    with np.errstate(invalid="ignore"):  # no candidate less no candidate
+        return kth, np.abs(near - kth) <= 2 * _rounding(d)
+
+
+def _measured(queries: Array, bank: Bank, k: int, index: Array, squared: Array, unsure: Array) -> Array:
+    """The k-th smallest of `squared` in each row, after those that are unsure were measured."""
     row, column = np.nonzero(unsure)
     for at in range(0, len(row), _PAIRS):
         some = row[at : at + _PAIRS], column[at : at + _PAIRS]
@@ -98,8 +124,6 @@ def _kth(queries: Array, bank: Bank, k: int, spare: int) -> Array:
         squared[some] = np.einsum("ij,ij->i", apart, apart)
         let_go(bank.rows)
     distances: Array = np.partition(squared, k - 1, axis=1)[:, k - 1]
-    if crowded.any():
-        distances[crowded] = _by_blocks(queries[crowded], bank, k, 16 * spare)
     return distances
 
 

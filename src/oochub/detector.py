@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,20 +11,12 @@ from oochub.errors import OochubError
 from oochub.saved_detector import SavedDetector
 from oochub.stats.array_checks import Array, check_label, check_same_length
 from oochub.stats.detector_arrays import check_arrays
+from oochub.stats.gathered import Gathered
 from oochub.stats.row_blocks import row_blocks
+from oochub.stats.search_recall import SearchRecall
 
 _HEAD = ("weight", "bias")
 _VALUES = 1 << 21  # numbers scored together: 16 MiB in float64
-
-
-class Gathered(Protocol):
-    """What a fit knows of the rows so far, in memory that does not grow with them where that can be."""
-
-    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
-        """Takes in a batch; `lasting` says that its arrays stay as they are until `finalize`."""
-
-    def merge(self, other: Any) -> None:
-        """Takes in what another process gathered of other rows, in any order."""
 
 
 class _NoRows:
@@ -61,11 +53,13 @@ class Detector:
             is an array, "scale float64" a number. "float" is float16, float32 or float64; d is the columns of the
             features and c those of the logits; any other letter is a length, the same wherever it stands. `is_fitted`
             says whether the detector can score.
+        later: Hyperparameters that detectors saved before they came lack, and what these did.
     """
 
     fit_needs: ClassVar[tuple[str, ...]] = ()
     score_needs: tuple[str, ...] = ()
     fitted: ClassVar[tuple[str, ...]] = ()
+    later: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self) -> None:
         self._start()
@@ -186,6 +180,10 @@ class Detector:
                 f"{int(np.argmax(wrong))}. Look at its features and logits, or fit again."
             )
         return scores
+
+    def search_recall(self, **rows: Any) -> SearchRecall | None:
+        """What an approximate search among the training rows finds for these rows; None where it is exact."""
+        return None
 
     def save(self, path: str | Path) -> Path:
         """Writes a fitted detector as a folder: `detector.json` and `state.safetensors`; whole or not at all.

@@ -69,11 +69,12 @@ class SavedDetector:
         from oochub import catalog
 
         kind, what = catalog.get("detector", self.detector), f"hyperparameter of {self.detector}"
-        check_parameters(kind, self.hyperparameters, kind=what)
-        unsaid = [name for name in signature(kind).parameters if name not in self.hyperparameters]
+        given = {**kind.later, **self.hyperparameters}
+        check_parameters(kind, given, kind=what)
+        unsaid = [name for name in signature(kind).parameters if name not in given]
         if unsaid:
             raise OochubError(f"{_CARD} must say the {what} {unsaid[0]}. Save the detector again.")
-        return kind(**self.hyperparameters)
+        return kind(**given)
 
     def state(self, folder: Path, declared: Sequence[str], *, needs: Sequence[str]) -> dict[str, Any]:
         """What the fit found, arrays and numbers by name.

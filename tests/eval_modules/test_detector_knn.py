@@ -1,18 +1,21 @@
 """KNN against scikit-learn's exact search, and 80-bit distances to near-duplicates."""
 
+import json
 import mmap
 import pickle
+import sys
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from sklearn.neighbors import NearestNeighbors
 
 from oochub import memory_map
 from oochub.detector import Detector
 from oochub.errors import OochubError
-from oochub.eval_modules.detectors import _nearest
+from oochub.eval_modules.detectors import _graph, _nearest
 from oochub.eval_modules.detectors.knn import Knn
 
 
@@ -79,6 +82,78 @@ def test_a_copy_is_at_distance_zero_and_zero_features_at_one() -> None:
     train = np.array([[3.0, 4.0], [0.0, 2.0], [0.0, 0.0]])
     assert Knn(k=1).fit(features=train).score(features=[[6.0, 8.0], [0.0, 0.0]]).tolist() == [0, 0]
     assert Knn(k=2).fit(features=train).score(features=[[0.0, 0.0], [-1.0, 0.0]]).tolist() == [-1, -np.sqrt(2)]
+
+
+def low_dimensional(n: int, seed: int) -> np.ndarray:
+    spread = np.random.default_rng(8).normal(size=(6, 16))
+    return np.random.default_rng(seed).normal(size=(n, 6)) @ spread
+
+
+def test_the_graph_measures_exactly_what_it_finds() -> None:
+    """A graph that looks far finds all; found rows have the distances of exact search, so a score is never nearer.
+
+    Planted faults: the index' own distances in float32; half the squared distance.
+    """
+    pytest.importorskip("faiss", reason="faiss-cpu is not installed")
+    train, test = low_dimensional(3000, 1), low_dimensional(200, 2)
+    for dtype in (np.float16, np.float64):
+        exact, graph = (Knn(k=20, index=index).fit(features=train.astype(dtype)) for index in ("exact", "faiss"))
+        np.testing.assert_array_equal(graph.score(features=test), exact.score(features=test))
+        assert graph.search_recall(features=test) == (1, 200) and exact.search_recall(features=test) is None
+
+
+def test_what_the_graph_misses_is_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of scikit-learn's neighbors, those that a graph finds which looks at few. Planted faults: 1; k + 1 neighbors."""
+    pytest.importorskip("faiss", reason="faiss-cpu is not installed")
+    monkeypatch.setattr(_graph, "_LOOK", (0, 1))
+    monkeypatch.setattr(_graph, "_LINKS", 2)
+    train, test = low_dimensional(3000, 1), low_dimensional(700, 2)
+    detector = Knn(k=20, index="faiss").fit(features=train)
+    recall = detector.search_recall(features=test)
+    some = unit(test[np.linspace(0, 699, 500).astype(int)])
+    right = NearestNeighbors(n_neighbors=20).fit(unit(train)).kneighbors(some)[1]
+    near, found = detector._graph.candidates(some, 20)
+    found[np.isinf(near)] = -1
+    expected = np.mean([len(np.intersect1d(*rows)) / 20 for rows in zip(right, found, strict=True)])
+    assert recall is not None and recall.queries == 500 and 0.02 < expected < 0.98
+    assert recall.share == pytest.approx(expected)
+    scores = detector.score(features=test)
+    assert (scores <= Knn(k=20).fit(features=train).score(features=test)).all()
+    np.testing.assert_array_equal(Detector.load(detector.save(tmp_path / "saved")).score(features=test), scores)
+
+
+def test_fewer_rows_found_than_k_are_searched_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted fault: their score is infinite."""
+    pytest.importorskip("faiss", reason="faiss-cpu is not installed")
+    train, test = low_dimensional(300, 1), low_dimensional(30, 2)
+    candidates = _graph.Graph.candidates
+
+    def lose_some(self: _graph.Graph, queries: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        near, index = candidates(self, queries, count)
+        near[::3, 5:] = -np.inf
+        return near, index
+
+    monkeypatch.setattr(_graph.Graph, "candidates", lose_some)
+    graph, exact = (Knn(k=20, index=index).fit(features=train) for index in ("faiss", "exact"))
+    np.testing.assert_array_equal(graph.score(features=test), exact.score(features=test))
+
+
+def test_without_faiss_it_is_said_before_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(OochubError, match=r"pip install 'oochub\[faiss\]'"):
+        Knn(index="faiss")
+    with pytest.raises(OochubError, match="index must be one of exact, faiss, got 'hnsw'"):
+        Knn(index="hnsw")
+
+
+def test_a_detector_saved_before_there_were_indices_opens(tmp_path: Path) -> None:
+    detector = Knn(k=3).fit(features=np.eye(5))
+    card = detector.save(tmp_path / "saved") / "detector.json"
+    said = json.loads(card.read_text())
+    del said["hyperparameters"]["index"]
+    card.write_text(json.dumps(said))
+    save_file({"bank": np.eye(5)}, tmp_path / "saved" / "state.safetensors")  # of before: without a digest
+    assert Detector.load(tmp_path / "saved").hyperparameters == {"k": 3, "index": "exact"}
 
 
 def test_k_above_the_rows_is_refused() -> None:

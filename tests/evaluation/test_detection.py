@@ -121,3 +121,23 @@ def test_by_command(sets, tmp_path, capsys):
     assert [row["detector"] for row in to_json(oochub.Report.load(tmp_path / "r.json"))["detection"]] == ["msp", "vim"]
     code, shown = run(*words, "--detector", "msp", "--pair", "inside")
     assert code == 2 and "IN:OUT" in shown.err
+
+
+def test_what_an_index_found_stands_in_the_report_and_its_words(sets, monkeypatch):
+    """Measured on both sets of the pair. Planted faults: that of the first set alone; a share of 1."""
+    pytest.importorskip("faiss", reason="faiss-cpu is not installed")
+    from oochub.eval_modules.detectors import _graph
+
+    monkeypatch.setattr(_graph, "_LOOK", (0, 1))
+    keys = ["knn:k=5", "knn:k=5,index=faiss"]
+    two = [sets["inside"], sets["far_ood"]]
+    report = oochub.evaluate(two, detectors=keys, reference=sets["train"], resamples=100)
+    exact, found = (next(row for row in report.detection if row.detector == key) for key in keys)
+    detector = oochub.get("detector", "knn")(k=5, index="faiss").fit(features=Predictions.load(sets["train"]).features)
+    shares = [detector.search_recall(features=Predictions.load(file).features).share for file in two]
+    assert exact.recall is None and "recall" not in to_json(exact)
+    assert found.recall.queries == 500 and 0.2 < found.recall.share < 1 and shares[0] != shares[1]
+    assert found.recall.share == pytest.approx(0.6 * shares[0] + 0.4 * shares[1])
+    assert from_json(type(found), to_json(found), what="row") == found
+    words = f"found {100 * found.recall.share:.1f}% of the exact k nearest on 500 queries"
+    assert words in report.to_markdown() and words in report.to_html()

@@ -15,7 +15,7 @@ from oochub.evaluation.detector_scores import ScoredSet, detector_scores, ood_ro
 from oochub.evaluation.present_classes import Classes
 from oochub.evaluation.zoom_probe import zoom_probe
 from oochub.prediction.predictions import Predictions
-from oochub.report.detection_records import AllowedClasses, DetectionRow, ProbeRow
+from oochub.report.detection_records import AllowedClasses, DetectionRow, ProbeRow, Recall
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
 
@@ -109,9 +109,17 @@ def detection_rows(
                     metrics=pair_metrics(columns.scores[key], columns.is_ood, columns.correct, **sampling),
                     against_best=against[key].against_best,
                     against_msp=against[key].against_msp,
+                    recall=_recall(key, {inside: named[inside], outside: named[outside]}.values()),
                 )
                 bar.update()
     return tuple(rows[key, inside, outside] for key in keys for inside, outside in pairs)
+
+
+def _recall(key: str, sets: Collection[ScoredSet]) -> Recall | None:
+    """Of the queries of all sets together."""
+    known = [part.recalls[key] for part in sets if key in part.recalls]
+    queries = sum(recall.queries for recall in known)
+    return Recall(share=sum(each.share * each.queries for each in known) / queries, queries=queries) if known else None
 
 
 class PairColumns(NamedTuple):

@@ -14,6 +14,7 @@ from oochub.evaluation.present_classes import Classes, allowed_classes, answers
 from oochub.parameters import check_parameters, parse_value
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
+from oochub.stats.search_recall import SearchRecall
 
 _HEAD = {"weight", "bias"}
 
@@ -31,6 +32,7 @@ class ScoredSet:
         correct: Whether that answer is right (n,); never where `is_ood`.
         scores: Each detector's scores (n,), float64, higher is more in-distribution, by `detector_key`.
         detectors: The fitted detectors, by the same keys.
+        recalls: What the approximate search of a detector found, by its key; none for exact ones.
     """
 
     name: str
@@ -41,6 +43,7 @@ class ScoredSet:
     correct: NDArray[np.bool_]
     scores: Mapping[str, NDArray[np.float64]]
     detectors: Mapping[str, Any]
+    recalls: Mapping[str, SearchRecall]
 
 
 def detector_scores(
@@ -91,7 +94,7 @@ def made_detector(words: str) -> Any:
     {'temperature': 10.0, 'epsilon': 0.0014}
     >>> made_detector("knn:neighbors=5")
     Traceback (most recent call last):
-    oochub.errors.OochubError: No hyperparameter of knn named 'neighbors'. Allowed: k.
+    oochub.errors.OochubError: No hyperparameter of knn named 'neighbors'. Allowed: k, index.
     """
     name, _, options = words.partition(":")
     kind = catalog.get("detector", name)
@@ -224,4 +227,5 @@ def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -
         correct=(answer == part.label) & ~is_ood,
         scores=scores,
         detectors=detectors,
+        recalls={key: recall for key, each in detectors.items() if (recall := each.search_recall(**columns))},
     )

@@ -26,6 +26,14 @@ class DetectorDifference:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Recall:
+    """Of the nearest training rows of `queries` rows, the share that an approximate search found."""
+
+    share: Share
+    queries: Count
+
+
+@dataclass(frozen=True, kw_only=True)
 class DetectionRow:
     """One detector on one pair of sets.
 
@@ -41,6 +49,7 @@ class DetectionRow:
         against_best: By goal, the difference to the best detector of the pair; not for the best itself.
         against_msp: By goal, the difference to MSP.
         classes: What "correct" is.
+        recall: Of an approximate search among the training rows; None where it is exact.
     """
 
     detector: str
@@ -54,6 +63,7 @@ class DetectionRow:
     against_best: Mapping[str, DetectorDifference] = field(default_factory=dict)
     against_msp: Mapping[str, DetectorDifference] = field(default_factory=dict)
     classes: AllowedClasses | None = optional()
+    recall: Recall | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

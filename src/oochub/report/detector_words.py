@@ -136,7 +136,7 @@ def among_the_best(rows: Sequence[DetectionRow], goal: str) -> set[str]:
 
 
 def counts_words(rows: Sequence[DetectionRow]) -> str:
-    """How many rows stand behind a pair, and what an answer may be.
+    """How many rows stand behind a pair, what an answer may be, and what approximate searches found.
 
     Args:
         rows: Of one pair.
@@ -146,7 +146,15 @@ def counts_words(rows: Sequence[DetectionRow]) -> str:
     if row.classes is not None and row.classes.rule != "all":
         rule = f" An answer is one of the {numbers.count(row.classes.n)} classes present."
     wrong = f"{numbers.count(row.n_incorrect)} of them answered wrong"
-    return f"{numbers.count(row.n_id)} in distribution, {wrong}; {numbers.count(row.n_ood)} out of it.{rule}"
+    found = [
+        f" {_name(each.detector)} found {numbers.fraction(each.recall.share)}% of the exact k nearest on "
+        f"{numbers.count(each.recall.queries)} queries."
+        for each in rows
+        if each.recall
+    ]
+    return "".join(
+        [f"{numbers.count(row.n_id)} in distribution, {wrong}; {numbers.count(row.n_ood)} out of it.{rule}", *found]
+    )
 
 
 def probe_words(rows: Sequence[ProbeRow]) -> str:
