@@ -21,8 +21,8 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
     """
     import datasets
 
-    from oochub.inputs.pictures.picture_batches import picture_bytes
     from oochub.inputs.pictures.preprocessing import decode
+    from oochub.inputs.pictures.stored_pictures import picture_bytes
 
     if isinstance(dataset, Mapping) and split not in dataset:
         raise unknown_name("split of the data set", split, dataset)

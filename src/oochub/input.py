@@ -55,6 +55,8 @@ class Input(ABC):
         column: The column that it reads; of the class, its usual name.
         processor: What is saved beside the model by `save_pretrained`: an image processor, a tokenizer, ...
         tokenizer: Of a processor of pictures and texts that was given; None without.
+        num_workers: Threads that make `batches` of a kind that is slow to read, pictures; None takes as many as this
+            process has cores, 0 makes them in the thread that asks.
     """
 
     auto_model: ClassVar[str] = "AutoModelForImageClassification"
@@ -64,6 +66,7 @@ class Input(ABC):
     column: str
     processor: Any
     tokenizer: Any = None
+    num_workers: int | None = None
 
     @classmethod
     def words(cls) -> str:

@@ -151,8 +151,8 @@ def _pictures(data: Any, ids: Sequence[str], what: str) -> dict[str, str]:
     import datasets
     from tqdm import tqdm
 
-    from oochub.inputs.pictures.picture_batches import picture_bytes
     from oochub.inputs.pictures.preprocessing import decode
+    from oochub.inputs.pictures.stored_pictures import picture_bytes
 
     parts = list(data.values()) if isinstance(data, Mapping) else [data]
     row_of = {

@@ -110,11 +110,11 @@ def test_what_is_covered() -> None:
 
 
 @pytest.mark.parametrize("model_type", ["resnet", "vit"])
-def test_workers_change_nothing(model_type: str, data: Dataset, tmp_path: Path, monkeypatch: Any) -> None:
+def test_workers_change_nothing(model_type: str, data: Dataset, tmp_path: Path) -> None:
     folder = tiny_classifier(model_type, tmp_path / "model")
-    alone = oochub.predict(folder, data, images=False, batch_size=3, cache=False)
-    monkeypatch.setattr("oochub.inputs.pictures.picture_batches._DECODED_ALONE", 0)
-    by_workers = oochub.predict(folder, data, images=False, batch_size=3, cache=False)
+    alone, by_workers = (
+        oochub.predict(folder, data, images=False, batch_size=3, cache=False, num_workers=count) for count in (0, 3)
+    )
     np.testing.assert_allclose(by_workers.logits, alone.logits, rtol=0, atol=1e-5)
     assert by_workers.column("example_id").tolist() == list(files())
 

@@ -102,7 +102,7 @@ _CHANGES = {
     "skip_broken": True,
 }
 """Another value of each setting of `predict`."""
-_NONE = {"model", "dataset", "out", "cache", "settings", "mode"}
+_NONE = {"model", "dataset", "out", "cache", "settings", "mode", "num_workers"}
 """Those whose value changes no prediction, or that have a test of their own."""
 
 
@@ -118,7 +118,7 @@ def test_every_setting_counts(model, tmp_path):
     assert keywords - _NONE == set(_CHANGES) - _NONE, "say in _CHANGES what another value of the new keyword is"
     plain = {"splits": ["test"], "odin": 0.02}
     first = _key(model, data, **plain)
-    assert _key(model, data, **plain) == first
+    assert _key(model, data, **plain) == first == _key(model, data, **plain, num_workers=0)
     for name, value in _CHANGES.items():
         same = name in ("mode", "device") and not torch.cuda.is_available()  # "auto" takes "head", and the CPU
         assert (_key(model, data, **{**plain, name: value}) == first) == same, name

@@ -92,6 +92,9 @@ Dtype = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option(help="At most so many rows of each split, at random: a quick look.", min=1)]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out and count pictures that cannot be read.")]
+NumWorkers = Annotated[
+    int | None, typer.Option(help="Threads that decode pictures; default one a core, 0 decodes between passes.", min=0)
+]
 ModeName = Annotated[
     str, typer.Option("--mode", help="How the model answers: auto, by its architecture, or one of `oochub list mode`.")
 ]

@@ -21,6 +21,7 @@ from oochub.commands._options import (
     Limit,
     ModeName,
     ModeOptions,
+    NumWorkers,
     Options,
     Preprocessing,
     Restrict,
@@ -61,6 +62,7 @@ def audit(
     dtype: Dtype = "auto",
     limit: Limit = None,
     skip_broken: SkipBroken = False,
+    num_workers: NumWorkers = None,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
@@ -106,6 +108,7 @@ def audit(
         dtype=dtype,
         limit=limit,
         skip_broken=skip_broken,
+        num_workers=num_workers,
         cache=cache,
         mode=mode,
         **settings,

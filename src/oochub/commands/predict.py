@@ -21,6 +21,7 @@ from oochub.commands._options import (
     Limit,
     ModeName,
     ModeOptions,
+    NumWorkers,
     Options,
     Preprocessing,
     Restrict,
@@ -64,6 +65,7 @@ def predict(
     dtype: Dtype = "auto",
     limit: Limit = None,
     skip_broken: SkipBroken = False,
+    num_workers: NumWorkers = None,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
@@ -109,6 +111,7 @@ def predict(
         dtype=dtype,
         limit=limit,
         skip_broken=skip_broken,
+        num_workers=num_workers,
         out=out,
         cache=cache,
         mode=mode,

@@ -58,6 +58,7 @@ def predict(
     dtype: str = "auto",
     limit: int | None = None,
     skip_broken: bool = False,
+    num_workers: int | None = None,
     cache: bool = True,
     **settings: Any,
 ) -> Predictions:
@@ -97,6 +98,8 @@ def predict(
             and every report of it says so.
         skip_broken: Leave out the rows whose picture cannot be read or is refused for safety, and count them in the
             notes; else the first is an error.
+        num_workers: Threads that decode pictures ahead of the network, of a data set or a stream; None takes as many as
+            this process has cores, 0 decodes between the passes. Rows and numbers are the same.
         cache: Keep the predictions of a folder or Hub id, and take those of before where model, data, settings and
             versions are the same: no model runs, and `provenance["when"]["cached"]` says when it did. A model object
             and a stream always run. See docs/cache.md.
@@ -122,6 +125,7 @@ def predict(
         odin=odin,
         odin_temperature=odin_temperature,
         zoom=zoom,
+        num_workers=num_workers,
     )
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
@@ -139,6 +143,7 @@ def predict(
         zoom=zoom,
         skip_broken=skip_broken or None,
     )
+    inputs.num_workers = num_workers
     chosen = mode_of(source, mode, settings)
     parts = checked_splits(sample.parts, read=inputs.column, reserved=RESERVED)
     every = dataset if isinstance(dataset, Mapping) else sample.parts

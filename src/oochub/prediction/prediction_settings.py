@@ -35,6 +35,7 @@ class PredictionSettings:
     odin: float | None = None
     odin_temperature: float = TEMPERATURE
     zoom: float | None = None
+    num_workers: int | None = None
 
     def __post_init__(self) -> None:
         if self.preprocessing not in _PREPROCESSING:
@@ -43,6 +44,7 @@ class PredictionSettings:
             raise unknown_name("dtype", self.dtype, DTYPES)
         _check_count("batch_size", self.batch_size, "Leave it out for ours.")
         _check_count("limit", self.limit, "Leave it out for all rows.")
+        _check_count("num_workers", self.num_workers, "Leave it out for a thread a core.", least=0)
         if self.odin is not None:
             check_perturbation(self.odin, self.odin_temperature)
         if self.zoom is not None:
@@ -60,11 +62,11 @@ class PredictionSettings:
 
     def record(self) -> dict[str, Any]:
         """All that the answers depend on, JSON types by name: equal exactly where two predictions ask for the same."""
-        record = dict(vars(self))
+        record = {name: value for name, value in vars(self).items() if name != "num_workers"}
         record |= {"device": self.device.type, "dtype": str(self.torch_dtype), "batch_size": self.rows_a_pass}
         return record
 
 
-def _check_count(name: str, value: Any, hint: str) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise OochubError(f"{name} must be a whole number, 1 or larger, got {value!r}. {hint}")
+def _check_count(name: str, value: Any, hint: str, *, least: int = 1) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        raise OochubError(f"{name} must be a whole number, {least} or larger, got {value!r}. {hint}")

@@ -12,11 +12,12 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.input import CHANGES, BrokenRow, Fetch, Input, InputBatch
-from oochub.inputs.pictures.decoded_batches import decoded_batches
 from oochub.inputs.pictures.fused_check import FusedCheck, fused_check
 from oochub.inputs.pictures.image_processor import check_image_processor, image_processor
-from oochub.inputs.pictures.picture_batches import PictureRows, batches, picture_bytes, uint8_cache, undecoded
+from oochub.inputs.pictures.made_rows import made_rows
+from oochub.inputs.pictures.picture_batches import PictureRows, batches, uint8_cache
 from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
+from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
 from oochub.inputs.pictures.zoom import BesideZoomed, zoomed
 
 if TYPE_CHECKING:
@@ -125,12 +126,12 @@ class Pictures(Input):
         zoom: float | None = None,
         broken: list[BrokenRow] | None = None,
     ) -> Iterator[InputBatch]:
-        """See `Input.batches`; decoded in worker processes, a stream in this one."""
+        """See `Input.batches`."""
         if self._fused is None:
             yield from self._by_processor(part, batch_size, device, zoom, broken)
             return
         fused, both = self._fused, None if zoom is None else BesideZoomed(self._fused, zoom)
-        for batch in batches(part, both or fused, batch_size=batch_size, broken=broken):
+        for batch in batches(part, both or fused, batch_size=batch_size, num_workers=self.num_workers, broken=broken):
             kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
             plain, *large = ({"pixel_values": normalize(pixels.to(device), fused)} for pixels in kinds)
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
@@ -194,14 +195,16 @@ class Pictures(Input):
         zoom: float | None,
         broken: list[BrokenRow] | None,
     ) -> Iterator[InputBatch]:
-        for batch in decoded_batches(part, batch_size=batch_size, broken=broken):
-            plain = [self._processed(each) for each in batch.pictures]
-            large = None if zoom is None else [self._processed(zoomed(each, zoom)) for each in batch.pictures]
-            for few in _alike(plain, *([] if large is None else [large])):
-                inputs = _stacked(plain[few], device)
+        def make(data: bytes, where: str) -> list[Mapping[str, "torch.Tensor"]]:
+            picture = decode(data, where)
+            return [self._processed(each) for each in ([picture] if zoom is None else [picture, zoomed(picture, zoom)])]
+
+        read = made_rows(part, make, batch_size=batch_size, num_workers=self.num_workers, broken=broken)
+        for batch in read:
+            for few in _alike(batch.made):
+                plain, *large = (_stacked(list(each), device) for each in zip(*batch.made[few], strict=True))
                 own = {name: values[few] for name, values in batch.columns.items()}
-                zoomed_inputs = None if large is None else _stacked(large[few], device)
-                yield InputBatch(inputs, own, zoomed_inputs, batch.rows[few])
+                yield InputBatch(plain, own, large[0] if large else None, batch.rows[few])
 
     def _processed(self, picture: Any) -> Mapping[str, "torch.Tensor"]:
         """All that the model is called with for one picture; in a batch, processors pad pictures to the largest."""
@@ -211,9 +214,9 @@ class Pictures(Input):
         return {name: each for name, each in values if isinstance(each, torch.Tensor)}  # EoMT's also lists patches
 
 
-def _alike(*inputs: list[Mapping[str, "torch.Tensor"]]) -> list[slice]:
+def _alike(made: list[list[Mapping[str, "torch.Tensor"]]]) -> list[slice]:
     """The rows in order, cut where a shape changes: some processors keep the shape of a picture."""
-    shapes = [[value.shape for each in row for value in each.values()] for row in zip(*inputs, strict=True)]
+    shapes = [[value.shape for each in row for value in each.values()] for row in made]
     cuts = [row for row in range(1, len(shapes)) if shapes[row] != shapes[row - 1]]
     return [slice(start, end) for start, end in pairwise([0, *cuts, len(shapes)])]
 

@@ -10,8 +10,8 @@ import numpy as np
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.inputs.pictures.picture_batches import picture_bytes, undecoded
 from oochub.inputs.pictures.preprocessing import Preprocessing, decode, normalize
+from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
 from oochub.models.logit_difference import logit_difference
 from oochub.picture_file import open_picture
 

@@ -1,0 +1,48 @@
+"""Pictures as they are stored: the bytes of their files, not decoded."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.reading import read_bytes
+
+
+def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
+    """The file of a picture that is not decoded: its bytes, or what stands at its path.
+
+    Args:
+        picture: Its `bytes` and `path`; None for a row without one.
+        where: What an error calls the picture.
+
+    Raises:
+        OochubError: There is no picture, or its path cannot be read.
+
+    >>> picture_bytes({"bytes": b"abc", "path": None}, "row 0")
+    b'abc'
+    """
+    if picture is None or (picture["bytes"] is None and not picture["path"]):
+        raise OochubError(f"{where}: there is no picture. Drop the row or build the data again.")
+    if picture["bytes"] is not None:
+        return bytes(picture["bytes"])
+    try:
+        return read_bytes(picture["path"])
+    except OochubError as error:
+        raise OochubError(f"{where}: {error}") from error
+
+
+def undecoded(dataset: Any) -> Any:
+    """The data set with pictures as the bytes of their files.
+
+    Args:
+        dataset: A Dataset or IterableDataset.
+
+    Raises:
+        OochubError: There is no `image` column.
+    """
+    from datasets import Image as ImageFeature
+
+    if "image" not in (dataset.column_names or []):
+        raise OochubError(
+            f"The data set has no column 'image', only {dataset.column_names}. Rename the picture's column."
+        )
+    return dataset.with_format(None).cast_column("image", ImageFeature(decode=False))
