@@ -4,6 +4,7 @@ import platform
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -32,7 +33,7 @@ def provenance(**fields: Any) -> dict[str, Any]:
     return {
         "oochub": version("oochub"),
         "python": platform.python_version(),
-        "packages": _versions(),
+        "packages": dict(_versions()),
         **fields,
         "when": {"created": datetime.now(UTC).isoformat(timespec="seconds")},
         "where": {"platform": f"{platform.system()}-{platform.machine()}", "device": _device()},
@@ -50,7 +51,9 @@ def without_when_and_where(record: Any) -> Any:
     return [without_when_and_where(item) for item in record] if isinstance(record, list) else record
 
 
+@cache
 def _versions() -> dict[str, str]:
+    """Of packages whose files are read for it, so that a sweep of a thousand reports asks once."""
     versions = {}
     for package in _PACKAGES:
         try:

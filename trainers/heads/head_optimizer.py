@@ -37,7 +37,8 @@ class HeadOptimizer:
     ) -> None:
         self._parameters, self._kind, self._done = list(parameters), args[0].optim, 0
         device = self._parameters[0].device
-        courses = {_shape(each): _course(each, steps, epoch) for each in args}
+        shapes = {_shape(each): each for each in args}
+        courses = {shape: _course(each, steps, epoch) for shape, each in shapes.items()}
         rates = [(courses[_shape(each)] * torch.tensor([each.learning_rate, 1.0]))[:, None] for each in args]
         self._courses = torch.cat(rates, dim=1).to(device)  # (steps, heads, 2): rate, momentum
         self._decay = torch.tensor([each.weight_decay for each in args]).to(device)

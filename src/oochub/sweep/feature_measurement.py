@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,16 @@ class _Prepared:
     processor: Any
     environments: str
     validation: str
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """What predictions say of the rows of every split but the training split, without the answers."""
+        return pa.concat_tables(_columns(split, part) for split, part in self.data.items() if split != "train")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the predicted examples."""
+        return hashlib.sha256(json.dumps(self.rows["example_id"].to_pylist()).encode()).hexdigest()
 
     def examples(self, split: str, left_out: str | None) -> tuple[Examples, Tensor]:
         """The rows of a split but those of the environment that is left out, and their features."""
@@ -166,16 +177,9 @@ def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> Run
 
 def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions:
     splits = [split for split in prepared.data if split != "train"]
-    tables = []
-    for split in splits:
-        logits = head.logits(prepared.features[split]).numpy()
-        offsets = np.arange(0, logits.size + 1, logits.shape[1], dtype=np.int32)
-        tables.append(
-            _columns(split, prepared.data[split]).append_column(
-                "logits", pa.ListArray.from_arrays(offsets, logits.ravel())
-            )
-        )
-    table = pa.concat_tables(tables)
+    logits = np.concatenate([head.logits(prepared.features[split]).numpy() for split in splits])
+    offsets = np.arange(0, logits.size + 1, logits.shape[1], dtype=np.int32)
+    table = prepared.rows.append_column("logits", pa.ListArray.from_arrays(offsets, logits.ravel()))
     record = BuildRecord.of(prepared.data["train"].info.description)
     widths = [len(bias) for _, bias in head.layers[:-1]]
     kind = f"an MLP head ({widths[0]} hidden)" if widths else "a linear head"
@@ -187,7 +191,7 @@ def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions
             version=record.version if record else "0.0.0",
             notes=(*(record.notes if record else ()), f"{kind} on fixed features of {Path(run.model).name}"),
             facts=record.facts if record else BuildFacts(),
-            fingerprint=hashlib.sha256(json.dumps(table["example_id"].to_pylist()).encode()).hexdigest(),
+            fingerprint=prepared.fingerprint,
             model=PredictedBy(id=run.id, mode="features"),
             training=Training(
                 objective=run.objective,

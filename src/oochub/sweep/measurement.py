@@ -16,6 +16,8 @@ from oochub.report.report import Report
 from oochub.sweep.runs import Run, RunResult
 from oochub.sweep.sweep_recipe import is_place
 
+_FEWEST = 100  # replicates that an interval may have
+
 
 def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
     """Checks that the raw files of each benchmark are there, and own data, before the first run.
@@ -113,7 +115,7 @@ def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int 
     main = next(part.split for part in report.slices if part.role == "all")
     for split in dict.fromkeys(predictions.split):
         if split != main:
-            of_split = evaluate(_only(predictions, split))
+            of_split = evaluate(_only(predictions, split), resamples=_FEWEST)  # values alone are read
             names = (name for name in of_split if "/" in name)
             numbers |= {f"{split}/{name.removeprefix('all/')}": of_split[name].value for name in names}
     return {name: None if value is None or not math.isfinite(value) else value for name, value in numbers.items()}

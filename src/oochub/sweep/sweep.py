@@ -1,6 +1,7 @@
 """Sweeps: all runs of a recipe, one table of them, and what was selected from it."""
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from oochub.sweep.sweep_recipe import SweepRecipe, features_track
 from oochub.sweep.sweep_table import run_table, selection_table, to_markdown, write_table
 from oochub.sweep.workers import Measure, Workers
 
+_SPARSE = 20  # times as long as it took to write the table, it is not written again
 Results = Iterator[tuple[Run, RunResult]]
 MeasureTogether = Callable[[list[Run], Path], Results]
 """Does runs in the folder of a sweep; yields each with its result."""
@@ -49,7 +51,7 @@ def sweep(
 
     Each run has its folder `runs/<id>`, its row `rows/<id>.json` and what it printed in `logs/<id>.log`. A finished
     run is skipped and one that was killed goes on; a failed one becomes a row with its error and is tried again when
-    the sweep is. `runs.parquet` is rewritten whole after each run.
+    the sweep is. `runs.parquet` is rewritten whole as runs end, in at most a twentieth of the time.
 
     Args:
         recipe: What to run.
@@ -127,13 +129,18 @@ def _swept(
             results |= {run.id: _result(folder, run) for run in settled}
             todo = [run for run in settled if not run.follows and not _is_finished(results[run.id])]
             bar.update(len(stage) - len(todo))
+            due = 0.0
             table = _write(recipe, folder, known, results, track)
             for run, result in do(todo) if todo else ():
                 with written_whole(folder / "rows" / f"{run.id}.json") as draft:
                     draft.write_text(json.dumps(to_json(result), indent=1) + "\n", "utf-8")
                 results[run.id] = result
-                table = _write(recipe, folder, known, results, track)
+                if time.monotonic() >= due:
+                    began = time.monotonic()
+                    _write(recipe, folder, known, results, track)
+                    due = time.monotonic() + _SPARSE * (time.monotonic() - began)
                 bar.update()
+            table = _write(recipe, folder, known, results, track)
     stem = "oracle" if recipe.select == "oracle" else "selected"
     write_table(selection_table(table), folder / f"{stem}.parquet", recipe)
     with written_whole(folder / f"{stem}.md") as draft:
