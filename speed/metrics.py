@@ -1,7 +1,8 @@
 """How fast the metrics are, as ratios to a floor measured beside them: `python speed/metrics.py`.
 
 Each round times the floor and then ours in CPU time; the ratio is the median of nine rounds, so a load that
-comes and goes hits both. Bounds are those of the design; a bound that does not hold is printed as such.
+comes and goes hits both. Bounds are those of the design; a bound that does not hold is printed as such. A second table
+sets torchmetrics beside ours where it is installed (`pip install torchmetrics`).
 """
 
 import os
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -145,6 +147,62 @@ def evaluate_rows(cache: str) -> Iterator[Row]:
         yield Row(what, partial(stream, default, batch), partial(stream, ours, batch), 0.01)
 
 
+def peer_rows() -> Iterator[Row]:
+    """Rows of torchmetrics against ours, which is the floor here; their numbers are the same."""
+    import torch
+    from torchmetrics.classification import MulticlassAccuracy
+    from torchmetrics.functional.classification import (
+        binary_auroc,
+        binary_groups_stat_rates,
+        multiclass_accuracy,
+        multiclass_calibration_error,
+    )
+
+    n, rng = 1_000_000, np.random.default_rng(0)
+    label, group = rng.integers(0, 2, n), rng.integers(0, 4, n)
+    score = 1 / (1 + np.exp(-rng.normal(label))).astype(np.float32)
+    prediction = (score > 0.5).astype(np.int64)
+    labels, scores, groups, predictions = map(torch.from_numpy, (label, score, group, prediction))
+    assert abs(auc(label, score) - float(binary_auroc(scores, labels))) < 1e-5
+
+    def worst() -> object:
+        rates = torch.stack(list(binary_groups_stat_rates(predictions, labels, groups, 4).values()))
+        return float((rates[:, 0] + rates[:, 2]).min())
+
+    assert abs(worst_group(label, prediction, group)["accuracy"] - worst()) < 1e-5
+    yield Row(f"AUROC, {n:,} float32", partial(auc, label, score), partial(binary_auroc, scores, labels), 1)
+    yield Row(f"worst-group accuracy, {n:,} rows, 4 groups", partial(worst_group, label, prediction, group), worst, 1)
+
+    for row in logits_rows():
+        rows, classes = row.ours.__defaults__[0].shape
+        logits, true = map(torch.from_numpy, row.ours.__defaults__)
+
+        def theirs(logits=logits, true=true, classes=classes) -> object:
+            shares = logits.softmax(dim=1)
+            calibration = multiclass_calibration_error(shares, true, classes)
+            loss = torch.nn.functional.cross_entropy(logits, true)
+            return multiclass_accuracy(logits, true, classes, average="micro"), loss, calibration
+
+        assert np.allclose(row.ours(), theirs(), atol=1e-4)
+        yield Row(f"accuracy + NLL + ECE, {rows:,} x {classes} logits", row.ours, theirs, 1)
+
+    ours = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "accuracy"))
+
+    def stream() -> object:
+        for start in range(0, 200_000, 256):
+            ours.add_batch(references=label[start : start + 256], predictions=prediction[start : start + 256])
+        return ours.compute()["accuracy"]
+
+    def stream_theirs() -> object:
+        metric = MulticlassAccuracy(2, average="micro")
+        for start in range(0, 200_000, 256):
+            metric.update(predictions[start : start + 256], labels[start : start + 256])
+        return float(metric.compute())
+
+    assert abs(stream() - stream_theirs()) < 1e-3
+    yield Row("accuracy, 200,000 rows by 256", stream, stream_theirs, 1)
+
+
 def main() -> None:
     """Prints the table; a bound that does not hold is said."""
     print(
@@ -158,6 +216,13 @@ def main() -> None:
                 value, floor = ratio(row)
                 holds = "-" if row.bound is None else "yes" if value <= row.bound else "no"
                 print(f"| {row.what} | {value:.3g} | {row.bound or '-'} | {holds} | {floor:.3g} |", flush=True)
+    if find_spec("torchmetrics") is None:
+        print("\ntorchmetrics is not installed, so it is not compared: pip install torchmetrics")
+    else:
+        print("\n| what, torchmetrics / ours | ratio | ahead | ours ms |\n|---|---|---|---|")
+        for row in peer_rows():
+            value, own = ratio(row)
+            print(f"| {row.what} | {value:.3g} | {'yes' if value > 1 else 'no'} | {own:.3g} |", flush=True)
     print(f"\nload after: {' '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 

@@ -2,7 +2,8 @@
 
 Each round times the argsort and then ours on the same scores, in CPU time; the ratio is the median of the rounds'
 ratios, so a load that comes and goes hits both. What is timed: five AUROCs, both average precisions, both FPR@95, and
-Table 2's share; then the interval of average precision, of which the resampling is nearly all.
+Table 2's share; then the interval of average precision, of which the resampling is nearly all. pytorch-ood's metrics
+stand beside ours where it is installed (`pip install pytorch-ood`).
 """
 
 import os
@@ -68,6 +69,29 @@ def _print_intervals(score: np.ndarray, is_ood: np.ndarray) -> None:
         print(f"| positive={positive!r} | {milliseconds} | {ratio:.1f} | {holds} |")
 
 
+def _print_pytorch_ood(score: np.ndarray, is_ood: np.ndarray) -> None:
+    """pytorch-ood's metrics of the same scores, which are the area below one curve more and no breakdown."""
+    try:
+        import torch
+        from pytorch_ood.metrics import OODMetrics
+    except (ImportError, RuntimeError) as error:  # a torchvision of another torch is a RuntimeError
+        print(f"\npytorch-ood is not compared ({error}): pip install pytorch-ood, and torchvision as torch came")
+        return
+
+    outlier, label = torch.from_numpy(-score), torch.from_numpy(np.where(is_ood, -1, 0))
+
+    def peer() -> dict[str, float]:
+        return OODMetrics().update(outlier, label).compute()
+
+    def ours() -> dict[str, float]:
+        return ood_numbers(score, is_ood)
+
+    same = {"AUROC": "auroc_new_class", "FPR95TPR": "fpr_at_tpr_ood"}
+    assert all(abs(peer()[theirs] - ours()[name]) < 1e-6 for theirs, name in same.items())
+    ratio = statistics.median(_timed(peer) / _timed(ours) for _ in range(_ROUNDS))
+    print(f"\npytorch-ood's OODMetrics / ours, {len(score):,} {score.dtype} scores: {ratio:.1f}")
+
+
 def main() -> None:
     """Prints the table; a bound that does not hold is said."""
     rng = np.random.default_rng(0)
@@ -99,6 +123,7 @@ def main() -> None:
         holds = ["yes" if kept else "no" for kept in (ratio <= _MOST, memory <= _MOST_MEMORY)]
         print(f"| {name} | {milliseconds} | {ratio:.2f} | {holds[0]} | {memory:.0f} | {holds[1]} | {peer:.1f} |")
     _print_intervals(wide[:_INTERVAL_ROWS], is_ood[:_INTERVAL_ROWS])
+    _print_pytorch_ood(kinds["float32"], is_ood)
     print(f"\nload after: {' '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 

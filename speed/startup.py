@@ -49,15 +49,19 @@ def main() -> None:
     """Prints the table."""
     oochub = [sys.executable, "-m", "oochub.cli"]
     with tempfile.TemporaryDirectory() as folder:
-        small, large = Path(folder) / "small.parquet", Path(folder) / "large.parquet"
+        few, small, large = (Path(folder) / f"{name}.parquet" for name in ("few", "small", "large"))
+        predictions(200, None).save(few)
         predictions(1000, None).save(small)
         predictions(50_000, "nooch").save(large)
         out = ["--out", str(Path(folder) / "report.json")]
         commands = {
             "oochub --help": ([*oochub, "--help"], "0.4 s"),
+            "oochub predict --help": ([*oochub, "predict", "--help"], "1.3"),
+            "oochub audit --help": ([*oochub, "audit", "--help"], "1.3"),
             "oochub list": ([*oochub, "list"], None),
             "oochub show objective group_dro": ([*oochub, "show", "objective", "group_dro"], None),
             "oochub show benchmark nooch": ([*oochub, "show", "benchmark", "nooch"], None),
+            "oochub evaluate, 200 rows of your own": ([*oochub, "evaluate", str(few), *out], "3"),
             "oochub evaluate, 1,000 rows of your own": ([*oochub, "evaluate", str(small), *out], "3"),
             "oochub evaluate, 50,000 rows of NOOCH": ([*oochub, "evaluate", str(large), *out], "4 s"),
         }
