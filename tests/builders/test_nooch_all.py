@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,6 +42,19 @@ def test_a_task_of_all_is_the_task_built_alone(every, coco, encoder, config):
     assert ours.facts.contexts == theirs.facts.contexts and ours.notes == theirs.notes
     report = oochub.evaluate(_predictions(joined["test"], config))
     assert report.benchmark.config == config
+
+
+def test_a_task_of_all_copies_no_picture(every):
+    """The bytes stay where `all` has them, and no file is written; planted fault seen: a table of its own chunks."""
+    folders = {Path(each["filename"]).parent for part in every.values() for each in part.cache_files}
+    before = {file: file.stat().st_mtime_ns for folder in folders for file in folder.iterdir()}
+    for split, part in oochub.task(every, "ce_car").items():
+        ours, theirs = (
+            [buffer.address for chunk in data.data.column("image").chunks for buffer in chunk.buffers() if buffer]
+            for data in (part, every[split])
+        )
+        assert ours == theirs and ours
+    assert before == {file: file.stat().st_mtime_ns for folder in folders for file in folder.iterdir()}
 
 
 def test_a_context_of_exactly_beta_stays_below_it(coco, tmp_path):

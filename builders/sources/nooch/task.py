@@ -163,7 +163,8 @@ def nooch_task_of_all(
     """A task of the rows of `nooch/all`: the task, its columns, and the facts of its build record.
 
     Args:
-        columns: "labels", "areas" and, for gist tasks, "gist_similarity" of one split, as numpy arrays of rows.
+        columns: "labels", "areas" and, for gist tasks, "gist_similarity" of one split, as numpy arrays of rows; the
+            areas also as one array of rows and classes.
         facts: Of the build record of `all`.
         config: "ce_car", "gist_bowl".
 
@@ -190,7 +191,7 @@ def nooch_task_of_all(
         )
     task = NoochTask(name=name, criterion=criterion, contexts=contexts, beta=facts.beta)
     column = names.index(name)
-    areas = np.stack(columns["areas"])
+    areas = columns["areas"] if columns["areas"].ndim == 2 else np.stack(columns["areas"])
     similarity = None
     if facts.encoder:
         similarity = np.stack(columns["gist_similarity"])[:, column].astype(np.float64)

@@ -63,7 +63,8 @@ def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
     _check(record.benchmark, record.config, data.column_names)
     spec, columns, facts = _make(record.benchmark, _arrays(data), data.column_names, record.facts, name)
     features = spec.features(gist="challenge_gist" in columns)
-    own = datasets.Dataset.from_dict(_numbered(columns, features), features=features)
+    # not by `from_dict`, which encodes value by value
+    own = datasets.Dataset(pa.Table.from_pydict(_numbered(columns, features), schema=features.arrow_schema))
     rest = data.remove_columns([each for each in _OF_ALL if each in data.column_names])
     joined = datasets.concatenate_datasets([rest, own], axis=1)
     first = [each for each in ("example_id", "image") if each in joined.column_names]
@@ -80,7 +81,14 @@ def _arrays(data: datasets.Dataset) -> dict[str, Any]:
     """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads pictures."""
     columns = [each for each in _NEEDED if each in data.column_names]
     table = data.select_columns(columns).with_format("arrow")[:]
-    return {each: table.column(each).to_numpy() for each in columns}
+    return {each: _rows(table.column(each)) for each in columns}
+
+
+def _rows(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    """The rows of a column; those of lists of one length as one array, without an object each."""
+    if not pa.types.is_fixed_size_list(column.type) or not len(column):
+        return column.to_numpy()
+    return np.concatenate([part.flatten().to_numpy().reshape(len(part), -1) for part in column.chunks])
 
 
 def _of_predictions(data: Predictions, name: str) -> Predictions:
@@ -92,7 +100,7 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
     names: list[str] = []
     for part in dict.fromkeys(split.tolist()):
         rows = data.table.filter(pa.array(split == part))
-        arrays = {each: rows.column(each).to_numpy() for each in _NEEDED if each in rows.column_names}
+        arrays = {each: _rows(rows.column(each)) for each in _NEEDED if each in rows.column_names}
         spec, columns, facts = _make(str(meta.benchmark), arrays, rows.column_names, meta.facts, name)
         names = spec.features(gist=False)["label"].names
         number = data.class_names.index(spec.name) if spec.name in data.class_names else -1
