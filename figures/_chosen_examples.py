@@ -140,7 +140,7 @@ def _frame(predictions: Predictions, name: str, split: str) -> pd.DataFrame:
             f"The predictions of {name} have no split {split!r}, only "
             f"{', '.join(dict.fromkeys(predictions.split.tolist()))}."
         )
-    known = [column for column in (*_AUXILIARY, *_ORIGIN) if column in predictions.table.column_names]
+    known = [column for column in (*_AUXILIARY, *_ORIGIN) if column in predictions.column_names]
     frame = pd.DataFrame({column: predictions.column(column)[rows] for column in ("example_id", "split", *known)})
     frame["label"] = predictions.label[rows]
     frame[f"nll {name}"] = softmax_summary(predictions.logits[rows].astype(np.float64), label=frame["label"]).loss

@@ -38,7 +38,7 @@ def pictures_of(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[str, A
 def class_words(scored: ScoredSet, row: int) -> str:
     """What is in the picture: its column `class_name`, else the name of its label, else ""."""
     known = scored.predictions
-    if "class_name" in known.table.column_names:
+    if "class_name" in known.column_names:
         return wording.words(str(known.column("class_name")[row]))
     label = int(known.label[row])
     return wording.words(known.class_names[label].partition(",")[0]) if label >= 0 else ""

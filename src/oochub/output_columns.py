@@ -66,19 +66,23 @@ def vectors(column: pa.ChunkedArray) -> NDArray[np.float32]:
     >>> vectors(pa.chunked_array([[[0.5, 1.0]]])).tolist()
     [[0.5, 1.0]]
     """
-    values = column.combine_chunks()
-    flat: NDArray[np.float32] = values.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-    return flat.reshape(len(values), -1)
+    flat = [chunk.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False) for chunk in column.chunks]
+    together: NDArray[np.float32] = flat[0] if len(flat) == 1 else np.concatenate(flat or [np.empty(0, np.float32)])
+    return together.reshape(len(column), -1 if len(column) else 0)
 
 
 def vector_array(matrix: NDArray[Any]) -> pa.Array:
     """A matrix (n, k) as an Arrow array of lists of float32, the inverse of `vectors`.
 
+    Of more than 2^31 numbers the offsets have 64 bits.
+
     >>> vector_array(np.array([[0.5, 1.0]])).to_pylist()
     [[0.5, 1.0]]
     """
     flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
-    return pa.ListArray.from_arrays(np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int32), flat)
+    is_large = len(flat) > np.iinfo(np.int32).max
+    offsets = np.arange(0, len(flat) + 1, matrix.shape[1], dtype=np.int64 if is_large else np.int32)
+    return (pa.LargeListArray if is_large else pa.ListArray).from_arrays(offsets, flat)
 
 
 def check_logits(table: pa.Table, width: int, class_names: Sequence[str]) -> None:
@@ -132,11 +136,11 @@ def check_vectors(table: pa.Table, name: str) -> int:
     Raises:
         OochubError: The column holds no lists of floats, or lists of several lengths, or of none.
     """
-    column = table.column(name).combine_chunks()
+    column = table.column(name)
     inner = getattr(column.type, "value_type", None)
     if inner is None or pa.types.is_dictionary(column.type) or not pa.types.is_floating(inner):
         raise OochubError(f"{name} must be lists of floats, got {column.type}. Store what the model said, unrounded.")
-    lengths = sorted(set(pc.list_value_length(column).to_pylist()), key=str)
+    lengths = sorted(pc.unique(pc.list_value_length(column)).to_pylist(), key=str)
     if len(lengths) > 1 or lengths[0] in (0, None):
         raise OochubError(f"{name} must be lists of one length, a number or more a row, got lengths {lengths[:6]}.")
     return int(lengths[0])

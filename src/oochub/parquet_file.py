@@ -7,10 +7,11 @@ anew drops it, so that a seal is never stale.
 """
 
 import hashlib
-import mmap
 import os
+from collections.abc import Collection, Iterable
+from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,13 +25,21 @@ _MARK = b"\x8foochub seal 1\r\n"
 _SEAL = len(_MARK) + hashlib.sha256().digest_size
 _TAIL = 8  # the footer's length in 4 bytes, and PAR1
 _FEW = 4  # bytes of a mark that may be damaged: it is still known for one
+_READ = 1 << 20  # bytes that are digested at once
 
 
 class StoredTable(NamedTuple):
-    """A table that was read, and whether its bytes were compared with a seal ("checked") or it has none."""
+    """What was read of a file.
+
+    Attributes:
+        table: The columns that were asked for.
+        integrity: Whether its bytes were compared with a seal ("checked"), or it has none.
+        schema: Of all its columns.
+    """
 
     table: pa.Table
     integrity: Integrity
+    schema: pa.Schema
 
 
 def write_parquet(table: pa.Table, path: str | Path, *, kind: FileKind | None = None) -> Path:
@@ -49,14 +58,37 @@ def write_parquet(table: pa.Table, path: str | Path, *, kind: FileKind | None = 
     >>> read_parquet(path).table.column("n").to_pylist(), read_parquet(path).integrity
     ([1, 2], 'checked')
     """
+    return write_tables([table], path, kind=kind)
+
+
+def write_tables(tables: Iterable[pa.Table], path: str | Path, *, kind: FileKind | None = None) -> Path:
+    """As `write_parquet`, of tables that come one after the other: no more than one of them is held.
+
+    Args:
+        tables: Of the schema of the first, one or more.
+        path: See `write_parquet`.
+        kind: See `write_parquet`.
+
+    Raises:
+        OochubError: See `write_parquet`.
+    """
+    several = iter(tables)
+    first = next(several)
     with written_whole(path, kind=kind) as draft:
-        pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
+        options = {"compression": "zstd", "write_page_checksum": True}
+        with pq.ParquetWriter(draft, first.schema, **options) as writer:
+            for table in chain([first], several):
+                writer.write_table(table)
         seal(draft)
     return Path(path)
 
 
-def read_parquet(path: str | Path) -> StoredTable:
+def read_parquet(path: str | Path, *, without: Collection[str] = ()) -> StoredTable:
     """Reads a Parquet file and checks what there is to check: its seal, the checksums of its pages, its values.
+
+    Args:
+        path: The file.
+        without: Names of columns that are not read.
 
     Raises:
         OochubError: No such file, not Parquet, or one that was damaged since it was written.
@@ -66,13 +98,16 @@ def read_parquet(path: str | Path) -> StoredTable:
         raise OochubError(f"No Parquet file at {path}. Give the path of one.")
     try:
         integrity = check_seal(path)
-        table = pq.read_table(path, page_checksum_verification=True)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            schema = file.schema_arrow
+            wanted = [name for name in schema.names if name not in without]
+            table = file.read(wanted if len(wanted) < len(schema.names) else None)
         if integrity == "not checked":  # damage may be anywhere: offsets and texts are looked at too
             table.validate(full=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).partition("\n")[0]
         raise OochubError(f"{path} is not a Parquet file, or is cut off or damaged: {why}. Make it again.") from error
-    return StoredTable(table, integrity)
+    return StoredTable(table, integrity, schema)
 
 
 def seal(path: str | Path) -> None:
@@ -104,16 +139,34 @@ def check_seal(path: str | Path) -> Integrity:
         place = _place(file.fileno())
         if place is None or not _is_mark(seal := _before(file.fileno(), place)):
             return "not checked"
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            view = memoryview(content)
-            digest = hashlib.sha256(view[: place - _SEAL])
-            digest.update(view[place:])
-            view.release()
+        digest = hashlib.sha256()
+        _digest(file, digest, place - _SEAL)
+        file.seek(place)
+        _digest(file, digest, os.fstat(file.fileno()).st_size - place)
     if seal != _MARK + digest.digest():
         raise OochubError(
             f"{path} was damaged after it was written: its bytes do not fit its seal. Copy it again, or make it again."
         )
     return "checked"
+
+
+def seal_of(path: str | Path) -> str | None:
+    """The digest that a Parquet file is sealed with, as text; None for one without a seal. It is not compared.
+
+    Raises:
+        OSError: There is no such file.
+    """
+    with Path(path).open("rb") as file:
+        place = _place(file.fileno())
+        found = b"" if place is None else _before(file.fileno(), place)
+    return found.removeprefix(_MARK).hex() if found.startswith(_MARK) else None
+
+
+def _digest(file: IO[bytes], digest: "hashlib._Hash", count: int) -> None:
+    """Takes so many bytes of an open file; what is mapped into memory would count as ours."""
+    while count > 0 and (some := file.read(min(count, _READ))):
+        digest.update(some)
+        count -= len(some)
 
 
 def _place(file: int) -> int | None:

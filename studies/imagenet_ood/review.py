@@ -87,7 +87,7 @@ def _features(predictions: Predictions, what: str) -> Any:
 
 
 def _class_names(predictions: Predictions) -> list[str]:
-    if "class_name" in predictions.table.column_names:
+    if "class_name" in predictions.column_names:
         return [name or "" for name in predictions.table.column("class_name").to_pylist()]
     return class_ids(predictions)
 

@@ -127,7 +127,7 @@ def class_ids(predictions: Predictions) -> list[str]:
     """The id of each row's class: its wnid where the data have one, else the name of its label; "" for neither."""
     names = predictions.class_names
     labels = [names[label] if label >= 0 else "" for label in predictions.label]
-    if "wnid" not in predictions.table.column_names:
+    if "wnid" not in predictions.column_names:
         return labels
     return [wnid or label for wnid, label in zip(predictions.table.column("wnid").to_pylist(), labels, strict=True)]
 
@@ -155,7 +155,7 @@ def keep_list(ood: Predictions, decisions: Decisions) -> list[str]:
     """
     check_known(decisions, ood)
     verdicts = {key: decision.decision for key, decision in decisions.items()}
-    column = "file_name" if "file_name" in ood.table.column_names else "example_id"
+    column = "file_name" if "file_name" in ood.column_names else "example_id"
     rows = zip(ood.column("example_id").tolist(), class_ids(ood), ood.column(column).tolist(), strict=True)
     return [name for example, of_class, name in rows if _stays(verdicts, example, of_class)]
 

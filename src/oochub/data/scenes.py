@@ -61,7 +61,7 @@ class Scenes:
             data = Predictions.load(data)
         if isinstance(data, Predictions):
             chosen = data.select(_rows(data.split, split))
-            columns = {name: chosen.column(name) for name in _scene_columns(chosen.table.column_names)}
+            columns = {name: chosen.column(name) for name in _scene_columns(chosen.column_names)}
             return cls._made(columns, data.metadata.facts, data.class_names, np.asarray(chosen.logits))
         part = data[split] if isinstance(data, Mapping) else data
         record = BuildRecord.of(part.info.description)

@@ -93,7 +93,7 @@ def _rows(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
 
 def _of_predictions(data: Predictions, name: str) -> Predictions:
     meta = data.metadata
-    _check(str(meta.benchmark), str(meta.config), data.table.column_names)
+    _check(str(meta.benchmark), str(meta.config), data.column_names)
     split = data.split
     parts = []
     facts = BuildFacts()
@@ -110,7 +110,7 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
         parts.append(_replaced(rows, columns, spec.features(gist="challenge_gist" in columns), logit))
     return replace(
         data,
-        table=pa.concat_tables(parts),
+        rows=pa.concat_tables(parts),
         metadata=replace(meta, kind="classes", config=name, facts=facts, class_names=tuple(names), task_of=meta.config),
     )
 

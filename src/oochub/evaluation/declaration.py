@@ -25,7 +25,7 @@ def declaration(predictions: Predictions) -> Benchmark:
     if name in catalog.names("benchmark"):
         benchmark: Benchmark = catalog.get("benchmark", name)
         return _of_kind(benchmark.of(str(predictions.metadata.config)), predictions)
-    splits, columns = predictions.split, predictions.table.column_names
+    splits, columns = predictions.split, predictions.column_names
     last = "test" if "test" in splits else str(splits[-1])
     challenged = "challenge" in columns
     column = next((each for each in ("group", "groups") if each in columns), None)

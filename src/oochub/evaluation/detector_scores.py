@@ -132,7 +132,7 @@ def detector_name(detector: Any) -> str:
 
 def ood_rows(part: Predictions) -> NDArray[np.bool_]:
     """Whether each row is out of distribution (n,): by the column `is_ood`, else by a label of -1."""
-    if "is_ood" in part.table.column_names:
+    if "is_ood" in part.column_names:
         return part.column("is_ood").astype(bool)
     outside: NDArray[np.bool_] = part.label < 0
     return outside
@@ -166,7 +166,7 @@ def _fitted(detector: Any, reference: Predictions | None, head: StoredHead | Non
 
 def _columns(part: Predictions) -> dict[str, Any]:
     stored: dict[str, Any] = {"features": part.features, "logits": part.logits}
-    if "odin_logits" in part.table.column_names:
+    if "odin_logits" in part.column_names:
         stored["odin_logits"] = part.vectors("odin_logits")
     return stored
 
@@ -187,7 +187,7 @@ def _check_one_model(parts: Sequence[Predictions]) -> None:
 def _check_stored(detector: Any, part: Predictions) -> None:
     """That a set stores what a detector reads, and that it was made for this detector."""
     key, config = detector_key(detector), part.metadata.config
-    missing = [need for need in detector.score_needs if need not in ("logits", *part.table.column_names)]
+    missing = [need for need in detector.score_needs if need not in ("logits", *part.column_names)]
     if "odin_logits" in missing:
         raise OochubError(
             f"{key} needs odin_logits, which the predictions of {config} lack. Predict with "

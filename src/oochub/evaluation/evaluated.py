@@ -79,7 +79,7 @@ def _array(column: Any) -> NDArray[Any]:
 
 def holds_many_tasks(predictions: Predictions, benchmark: Benchmark) -> bool:
     """Whether the rows are of a config such as nooch/all, of which one task is evaluated at a time."""
-    return "labels" in predictions.table.column_names and benchmark.task is not None
+    return "labels" in predictions.column_names and benchmark.task is not None
 
 
 def arguments(metric: Callable[..., Any], *, required: bool = False) -> list[str]:

@@ -57,7 +57,7 @@ def flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
 
 def _pictured(side: Evaluated) -> NDArray[np.bool_]:
     """Which rows (n,) have a small picture: predictions keep those of the worst mistakes."""
-    table = side.predictions.table
-    if "thumbnail" not in table.column_names:
-        return np.zeros(len(table), bool)
-    return np.asarray(table.column("thumbnail").is_valid().to_numpy(), bool)
+    rows = side.predictions.rows
+    if "thumbnail" not in rows.column_names:
+        return np.zeros(len(rows), bool)
+    return np.asarray(rows.column("thumbnail").is_valid().to_numpy(), bool)

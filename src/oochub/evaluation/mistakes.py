@@ -46,7 +46,7 @@ def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool) -> Mistake:
         is_out: Whether it is out of context.
     """
     predictions, columns = evaluated.predictions, evaluated.columns
-    record = predictions.table.slice(row, 1).to_pylist()[0]
+    record = predictions.rows.row(row)
     answer = predictions.output.answer(columns, row, predictions.class_names)
     return Mistake(
         example_id=record["example_id"],

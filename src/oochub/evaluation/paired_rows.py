@@ -1,9 +1,9 @@
 """The rows of two predictions of the same examples, in one order."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, either
@@ -90,7 +90,7 @@ def _in_order_of(first: Predictions, second: Predictions) -> Predictions:
             f"These predictions are not of the same examples: of {len(known | set(others)):,} by split and "
             f"example_id, {found}. Predict with both models on the same data."
         )
-    return second.with_table(second.table.take(pa.array([row_of[key] for key in keys])))
+    return second.take(np.array([row_of[key] for key in keys]))
 
 
 def _check_same_truth(first: Predictions, second: Predictions) -> None:
@@ -104,8 +104,8 @@ def _check_same_sides(first: Predictions, second: Predictions, benchmark: Benchm
     read = {"challenge", benchmark.group_column, *(column for side in sides for column in side.where)}
     read |= {side.column for side in sides if isinstance(side, GroupsOfRows)}
     read |= {benchmark.cluster} if benchmark.cluster else set()
-    for name in sorted(read & {*first.table.column_names} & {*second.table.column_names} - {"split"}):
-        values = [part.table.column(name).to_pylist() for part in (first, second)]
+    for name in sorted(read & {*first.column_names} & {*second.column_names} - {"split"}):
+        values = [part.rows.column(name).to_pylist() for part in (first, second)]
         differs = np.array([one != other for one, other in zip(*values, strict=True)])
         if differs.any():
             raise _differ(first, differs, name, *values)
@@ -130,8 +130,8 @@ def _differ(first: Predictions, differs: Any, what: str, one: Any, other: Any) -
 
 def _with_columns_of(own: Predictions, other: Predictions) -> Predictions:
     """The predictions with the auxiliary columns that the other ones have."""
-    table = own.table
+    rows = own.rows
     for name in EvaluatedColumns(other, {}):
-        if name not in table.column_names:
-            table = table.append_column(name, other.table.column(name))
-    return own if table is own.table else own.with_table(table)
+        if name not in rows.column_names:
+            rows = rows.with_column(name, other.rows.column(name))
+    return own if rows is own.rows else replace(own, rows=rows)

@@ -130,7 +130,7 @@ def scored_by(scored_sets: Sequence[ScoredSet], name: str | None = None, *, but:
 
 
 def _shift(scored: ScoredSet) -> Shift:
-    if "shift" not in scored.predictions.table.column_names:
+    if "shift" not in scored.predictions.column_names:
         return "none"
     return "covariate" if (scored.predictions.column("shift")[~scored.is_ood] == "covariate").any() else "none"
 

@@ -54,7 +54,7 @@ def zoom_probe(
         OochubError: No set with zoomed pictures, or one that lacks what a detector reads of them.
     """
     named = {part.name: part for part in sets}
-    probed = [pair for pair in pairs if "zoom_logits" in named[pair[0]].predictions.table.column_names]
+    probed = [pair for pair in pairs if "zoom_logits" in named[pair[0]].predictions.column_names]
     if not probed:
         raise OochubError(
             "The zoom probe needs the logits of zoomed pictures, which none of these predictions of sets in "
@@ -159,7 +159,7 @@ def _zoomed_scores(detector: Any, inside: ScoredSet) -> NDArray[np.float64]:
 
 
 def _check_stored(inside: ScoredSet) -> None:
-    columns = inside.predictions.table.column_names
+    columns = inside.predictions.column_names
     for detector in inside.detectors.values():
         missing = [f"zoom_{need}" for need in detector.score_needs if f"zoom_{need}" not in columns]
         if missing:

@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import pyarrow as pa
-
 from oochub.errors import OochubError
 from oochub.parquet_file import Integrity
+from oochub.prediction.check_rows import check_answers
 from oochub.prediction.metadata import row_counts
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.rows import Rows
 from oochub.schema import to_json
 
 
@@ -33,11 +33,14 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions:
                 )
     if len(parts) == 1:
         return first
-    table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
+    rows = Rows.joined([part.rows for part in parts])
     digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
-    rows = row_counts(table.column("split").to_pylist())
-    metadata = replace(first.metadata, fingerprint=digest, rows=rows)
-    return Predictions(table, metadata, common_integrity(parts), first.stored_head)
+    counts = row_counts(rows.light.column("split").to_pandas())
+    metadata = replace(first.metadata, fingerprint=digest, rows=counts)
+    joined = Predictions(rows, metadata, common_integrity(parts), first.stored_head)
+    if any(set(part.column_names) != set(first.column_names) for part in parts):
+        check_answers(rows, joined.metadata)  # vectors that some of them lack
+    return joined
 
 
 def common_integrity(parts: Iterable[Predictions]) -> Integrity | None:

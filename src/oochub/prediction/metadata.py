@@ -1,22 +1,18 @@
 """What predictions say of themselves: the benchmark, the model, and how both were made."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
-from oochub.output import output_of
-from oochub.output_columns import check_vectors
 from oochub.reading import parse_json
 from oochub.schema import Count, check_version, from_json, optional
 
 SCHEMA_VERSION = 1
-_ROW = ("example_id", "split")
 VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
 """The columns that an extraction can give, in the order in which they are stored."""
 RESERVED = ("split", "thumbnail", *VECTORS)
@@ -154,49 +150,7 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     return _distinct([f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)])
 
 
-def check_rows(table: pa.Table, metadata: Metadata) -> None:
-    """Checks that a table holds what its metadata say: every column, every row once, truth and answers of the kind.
-
-    Raises:
-        OochubError: What is missing, doubled or not allowed; the first bad row is named.
-    """
-    output = output_of(metadata.kind)
-    required = (*_ROW, output.label_column, *output.columns)
-    missing = [name for name in required if name not in table.column_names]
-    if missing:
-        raise OochubError(f"Predictions need the columns {', '.join(required)}; {', '.join(missing)} missing.")
-    if not table.num_rows:
-        raise OochubError("The predictions hold no row.")
-    nulls = [name for name in required if table.column(name).null_count]
-    if nulls:
-        raise OochubError(f"Every row needs {', '.join(required)}; {', '.join(nulls)} empty in some.")
-    for name in _ROW:
-        kind = table.schema.field(name).type
-        found = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not (pa.types.is_string(found) or pa.types.is_large_string(found)):
-            raise OochubError(f"{name} must hold text, got {kind}. Write it as text.")
-    keys = pd.DataFrame({name: table.column(name).to_pandas() for name in ("split", "example_id")})
-    doubled = keys[keys.duplicated()]
-    if len(doubled):
-        first = doubled.iloc[0]
-        raise OochubError(
-            f"{len(doubled)} examples occur twice, first {first['example_id']} in split {first['split']}. "
-            "Each example must be predicted once; predict again, or drop the copies."
-        )
-    counts = row_counts(keys["split"].tolist())
-    if counts != dict(metadata.rows):
-        shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
-        raise OochubError(f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's.")
-    output.check(table, metadata.class_names)
-    for name in {*VECTORS} & {*table.column_names} - {*output.columns}:
-        check_vectors(table, name)
-    if "group" in table.column_names and pa.types.is_nested(table.schema.field("group").type):
-        raise OochubError("group must hold one name a row. Several names a row are a column groups.")
-    if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
-        found = table.schema.field("thumbnail").type
-        raise OochubError(f"thumbnail must hold the bytes of small pictures, got {found}. Rename the column.")
-
-
-def row_counts(split: Sequence[str]) -> dict[str, int]:
+def row_counts(split: Iterable[str]) -> dict[str, int]:
     """How many rows each split has, in order of appearance."""
-    return {str(name): int(count) for name, count in pd.Series(split).value_counts(sort=False).items()}
+    names = split if isinstance(split, pd.Series) else pd.Series(list(split))
+    return {str(name): int(count) for name, count in names.value_counts(sort=False).items() if count}

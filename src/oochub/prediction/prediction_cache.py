@@ -80,7 +80,7 @@ def _read(file: Path, key: str | None) -> Predictions | None:
     except (OSError, KeyError, TypeError, ValueError):  # what is not there, not whole, or not ours
         return None
     whole = predictions.integrity == "checked" and (
-        head is not None or "features" not in predictions.table.column_names or "head" in about["provenance"]
+        head is not None or "features" not in predictions.column_names or "head" in about["provenance"]
     )
     return replace(predictions, integrity=None, stored_head=head) if whole else None
 

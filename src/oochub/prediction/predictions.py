@@ -1,7 +1,5 @@
 """What a model said about each example: a table that opens in pandas and carries where it comes from."""
 
-import hashlib
-import json
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,30 +17,34 @@ from oochub.errors import OochubError
 from oochub.files import check_writable
 from oochub.notebook_table import notebook_table
 from oochub.output import Output, output_of
-from oochub.output_columns import vectors
-from oochub.parquet_file import Integrity, read_parquet, write_parquet
+from oochub.parquet_file import Integrity
+from oochub.prediction.answer_summary import answer_summary
 from oochub.prediction.array_rows import rows_of_arrays, rows_of_frame
-from oochub.prediction.metadata import Metadata, check_rows, read_metadata, row_counts
+from oochub.prediction.check_rows import check_answers, check_rows
+from oochub.prediction.metadata import Metadata, read_metadata, row_counts
+from oochub.prediction.predictions_file import open_predictions, save_predictions
+from oochub.prediction.rows import Rows, WithRows, digest_of
 from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.schema import to_json
+from oochub.stats.softmax_summary import SoftmaxSummary
 
-_KEY = b"oochub"
 _ROW = ("example_id", "split")
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(WithRows):
     """One row an example: `example_id`, `split`, its truth, the model's answer, and every auxiliary column.
 
     The truth and the answer are those of the kind of output (`metadata.kind`): `label` and `logits` of classes,
-    `labels` and `logits` of several labels, `label` and `value` of a number; see `oochub.names("output")`.
+    `labels` and `logits` of several labels, `label` and `value` of a number; see `oochub.names("output")`. Vectors such
+    as `logits` and `features` stay in the files that they were loaded from until they are asked for.
 
     Attributes:
-        table: The rows as an Arrow table. `label` of classes is the class number, -1 outside the label set; `logits`
-            float32 (n, c); columns of class names hold the names; `thumbnail`, where present, a small JPEG of some
-            rows.
+        rows: An Arrow table, or `Rows` of predictions. `label` of classes is the class number, -1 outside the label
+            set; `logits` float32 (n, c); columns of class names hold the names; `thumbnail`, where present, a small
+            JPEG of some rows.
         metadata: What the predictions say of themselves; JSON types are read into a `Metadata`.
-        integrity: Of a file that was read, whether its bytes were compared with its seal; None for rows in memory.
+        integrity: Of files that were read, whether their bytes were compared with a seal; None for rows in memory.
         stored_head: The model's last layer, or the file that has it; read `head`.
 
     Raises:
@@ -50,35 +52,35 @@ class Predictions:
             finite, a label is not a class, or a field of the metadata is missing or of another type.
     """
 
-    table: pa.Table
+    rows: Rows
     metadata: Metadata
     integrity: Integrity | None = None
     stored_head: StoredHead | Path | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "metadata", read_metadata(to_json(self.metadata), self.table.column_names))
-        check_rows(self.table, self.metadata)
+        is_new = not isinstance(self.rows, Rows)  # answers of Rows were checked when they were new
+        if is_new:
+            object.__setattr__(self, "rows", Rows.of(self.rows))
+        object.__setattr__(self, "metadata", read_metadata(to_json(self.metadata), self.column_names))
+        check_rows(self.rows, self.metadata)
+        if is_new:
+            check_answers(self.rows, self.metadata)
 
     @classmethod
     def load(cls, path: str | Path) -> "Predictions":
-        """Reads a file written by `save` (or any Parquet file with the same columns and metadata)."""
+        """Opens what `save` wrote, a file or a folder of parts, or any Parquet file with such columns and metadata."""
         path = Path(path).expanduser()
-        if not path.is_file():
-            raise OochubError(
-                f"No predictions at {path}. `oochub predict MODEL BENCHMARK/CONFIG --out {path}` makes them."
-            )
-        table, integrity = read_parquet(path)
-        metadata = (table.schema.metadata or {}).get(_KEY)
-        if metadata is None:
-            raise OochubError(
-                f"{path} is Parquet without oochub's metadata, so benchmark and class names are unknown. "
-                "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
-            )
+        opened = open_predictions(path)
         try:
-            known = read_metadata(metadata, table.column_names)
-            return cls(table.replace_schema_metadata(None), known, integrity, head_file(path))
+            loaded = cls(
+                opened.rows, read_metadata(opened.metadata, opened.rows.column_names), opened.integrity, head_file(path)
+            )
+            if opened.digest is None:  # with one, the answers were checked before they were sealed
+                check_answers(loaded.rows, loaded.metadata)
         except OochubError as error:
             raise OochubError(f"{path}: {error}") from None
+        loaded._remember(summary=opened.summary, digest=opened.digest)
+        return loaded
 
     @classmethod
     def from_arrays(
@@ -99,7 +101,7 @@ class Predictions:
 
         Args:
             logits: Floats (n, c), one a class or label; None for a kind of output without logits.
-            label: Class numbers (n,), -1 outside the label set; or numbers (n,) for the kind `number`.
+            label: Class numbers (n,), -1 outside the label set; numbers (n,) for the kind `number`.
             class_names: Names of the c classes; None numbers them.
             example_id: Ids (n,), unique in a split; None numbers the rows.
             split: One name for all rows, or a name for each.
@@ -159,22 +161,22 @@ class Predictions:
         return cls(*rows_of_frame(frame, logits=logits, class_names=class_names, **origin))
 
     def save(self, path: str | Path) -> Path:
-        """Writes the table as Parquet with the metadata in its schema, sealed; whole or not at all.
+        """Writes Parquet with the metadata in its schema, sealed; whole or not at all.
 
-        A head lies beside it, in `<stem>.head.safetensors`; one that lies there of other predictions goes with them.
+        A very large prediction becomes a folder of parts of that name. A head lies beside it, in
+        `<stem>.head.safetensors`; one that lies there of other predictions goes with them.
         """
-        is_file = Path(path).suffix.lower() == ".parquet"  # a stream has no place beside it
-        if is_file:
+        if Path(path).suffix.lower() == ".parquet":  # a stream has no place beside it
             check_writable(path, kind=PREDICTIONS)
             if self.head is None:
                 head_file(path).unlink(missing_ok=True)
             else:
                 self.head.save(head_file(path))
-        metadata = {_KEY: json.dumps(to_json(self.metadata), sort_keys=True).encode()}
-        return write_parquet(self.table.replace_schema_metadata(metadata), path, kind=PREDICTIONS)
+        summary = self.summary if self.output.one_answer else None
+        return save_predictions(path, self.rows, self.metadata, summary=summary, digest=self.digest)
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return len(self.rows)
 
     def __repr__(self) -> str:
         return "\n".join(["<Predictions>", *map(": ".join, self._facts())])
@@ -189,28 +191,7 @@ class Predictions:
         kind = f"{known.kind} ({len(known.class_names)})" if "logits" in self.output.columns else known.kind
         rows = ", ".join(f"{split} {n:,}" for split, n in known.rows.items())
         facts = {"model": known.model.id or "a model", "data": data, "kind": kind, "rows": rows}
-        return [*facts.items(), ("columns", textwrap.shorten(", ".join(self.table.column_names), 200))]
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The rows as a DataFrame."""
-        frame: pd.DataFrame = self.table.to_pandas()
-        return frame
-
-    def column(self, name: str) -> NDArray[Any]:
-        """One column as an array: text as strings, numbers as they are, nested columns as objects."""
-        if name not in self.table.column_names:
-            raise OochubError(
-                f"The predictions have no column {name!r}. They have {', '.join(self.table.column_names)}."
-            )
-        values = self.table.column(name).combine_chunks()
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        array: NDArray[Any] = values.to_numpy(zero_copy_only=False)
-        return array.astype(str) if pa.types.is_string(values.type) else array
-
-    def vectors(self, name: str) -> NDArray[np.float32]:
-        """A column of lists of one length, such as `odin_logits`, as float32 (n, k)."""
-        return vectors(self.table.column(name))
+        return [*facts.items(), ("columns", textwrap.shorten(", ".join(self.column_names), 200))]
 
     @cached_property
     def output(self) -> Output:
@@ -231,7 +212,7 @@ class Predictions:
     @cached_property
     def features(self) -> NDArray[np.float32] | None:
         """(n, d) float32, None where they were not stored."""
-        return self.vectors("features") if "features" in self.table.column_names else None
+        return self.vectors("features") if "features" in self.column_names else None
 
     @cached_property
     def head(self) -> StoredHead | None:
@@ -247,7 +228,7 @@ class Predictions:
     @cached_property
     def label(self) -> NDArray[Any]:
         """The truth: class numbers int64 (n,), -1 outside the label set; labels float (n, k); or numbers float (n,)."""
-        return self.output.label(self.table, self.class_names)
+        return self.output.label(self.rows.light, self.class_names)
 
     @property
     def split(self) -> NDArray[Any]:
@@ -274,20 +255,42 @@ class Predictions:
         return self.output.prediction(self)
 
     @cached_property
+    def summary(self) -> SoftmaxSummary:
+        """Of each row, by the softmax of its logits, what evaluation needs.
+
+        prediction int (n,), its confidence float64 (n,), and the loss float64 (n,) of the true class in nats, nan
+        where there is none.
+
+        Raises:
+            OochubError: A kind of output other than one class a row.
+        """
+        if not self.output.one_answer:
+            raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without one answer a row.")
+        return answer_summary((block["logits"] for _, block in self.blocks("logits")), self.label)
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over examples, truth and answers: equal for equal predictions, whenever and wherever made."""
-        names = (*_ROW, self.output.label_column)
-        digest = hashlib.sha256(json.dumps([self.table.column(name).to_pylist() for name in names]).encode())
-        for name in self.output.columns:
-            is_list = pa.types.is_list(self.table.schema.field(name).type)
-            digest.update((self.vectors(name) if is_list else self.column(name)).tobytes())
-        return digest.hexdigest()
+        return digest_of(self.rows, (*_ROW, self.output.label_column), self.output.columns)
 
     def select(self, mask: NDArray[np.bool_]) -> "Predictions":
         """The rows where `mask` is true."""
-        return self.with_table(self.table.filter(pa.array(mask)))
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, numbers: NDArray[np.int64]) -> "Predictions":
+        """The rows of these numbers, in their order; each once, and at least one."""
+        rows = self.rows.take(numbers)
+        counts = row_counts(rows.light.column("split").to_pandas())
+        some = replace(self, rows=rows, metadata=replace(self.metadata, rows=counts))
+        if "summary" in vars(self):
+            some._remember(summary=SoftmaxSummary(*(np.asarray(each)[numbers] for each in self.summary)))
+        return some
 
     def with_table(self, table: pa.Table) -> "Predictions":
         """The same predictions with other rows or columns."""
         rows = row_counts(table.column("split").to_pylist())
-        return replace(self, table=table, metadata=replace(self.metadata, rows=rows))
+        return replace(self, rows=table, metadata=replace(self.metadata, rows=rows))
+
+    def _remember(self, **known: Any) -> None:
+        """Takes what is known already, so that it is not computed."""
+        vars(self).update({name: value for name, value in known.items() if value is not None})

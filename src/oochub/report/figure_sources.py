@@ -169,7 +169,7 @@ class Sources:
                 data_folder(catalog.get("benchmark", name), self.data_dir)
         if "nearest" in beside and not self.embedding:
             for name, part in zip(self.names, self._every, strict=True):
-                if "features" not in part.table.column_names:
+                if "features" not in part.column_names:
                     raise OochubError(
                         f"{name} has no features, by which pictures are near. Predict with --features, or give "
                         "--embedding FILE, predictions of the same pictures with the features of another model."

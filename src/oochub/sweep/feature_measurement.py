@@ -23,6 +23,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import written_whole
+from oochub.output_columns import vector_array
 from oochub.prediction.metadata import Metadata, PredictedBy, Training
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
@@ -178,8 +179,7 @@ def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> Run
 def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions:
     splits = [split for split in prepared.data if split != "train"]
     logits = np.concatenate([head.logits(prepared.features[split]).numpy() for split in splits])
-    offsets = np.arange(0, logits.size + 1, logits.shape[1], dtype=np.int32)
-    table = prepared.rows.append_column("logits", pa.ListArray.from_arrays(offsets, logits.ravel()))
+    table = prepared.rows.append_column("logits", vector_array(logits))
     record = BuildRecord.of(prepared.data["train"].info.description)
     widths = [len(bias) for _, bias in head.layers[:-1]]
     kind = f"an MLP head ({widths[0]} hidden)" if widths else "a linear head"

@@ -99,11 +99,11 @@ def numbers_of(predictions: Predictions, report: Report) -> dict[str, float | in
 
 def _by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predictions]]:
     """The name of each criterion but the one that the config begins with, and the predictions with its challenge."""
-    table, own = predictions.table, str(predictions.metadata.config).partition("_")[0]
-    for column in table.column_names:
+    rows, own = predictions.rows, str(predictions.metadata.config).partition("_")[0]
+    for column in rows.column_names:
         name = column.removeprefix("challenge_")
         if name not in (column, own):
-            swapped = table.set_column(table.column_names.index("challenge"), "challenge", table[column])
+            swapped = rows.with_column("challenge", rows.column(column))
             yield name, Predictions(swapped, predictions.metadata)
 
 
@@ -122,8 +122,7 @@ def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int 
 
 
 def _only(predictions: Predictions, split: str) -> Predictions:
-    table = predictions.table.filter(np.asarray(predictions.split) == split)
-    return predictions.with_table(table)
+    return predictions.select(np.asarray(predictions.split) == split)
 
 
 def held_out_numbers(

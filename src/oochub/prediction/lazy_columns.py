@@ -1,0 +1,145 @@
+"""Wide columns of predictions that stay in their files until somebody asks: logits, features."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+
+_BYTES = 1 << 23  # of a block of rows, so that reading holds little
+_MOST = 1 << 16  # rows of a block, however narrow
+_BUFFER = 1 << 20  # bytes that are read of a column at once
+
+
+@dataclass(frozen=True, eq=False)
+class _Segment:
+    """Rows of one file, or of a table in memory.
+
+    Attributes:
+        source: The file or table.
+        length: Its rows.
+        rows: Which of them, in order; None for all.
+    """
+
+    source: Path | pa.Table
+    length: int
+    rows: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return self.length if self.rows is None else len(self.rows)
+
+
+class LazyColumns:
+    """Columns of rows in files or in memory, read in blocks.
+
+    Args:
+        segments: Where the rows are.
+        schema: Of the columns.
+
+    >>> columns = LazyColumns.of(pa.table({"logits": [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]}))
+    >>> [block.to_pydict() for block in columns.select(np.array([2, 0])).blocks(["logits"])]
+    [{'logits': [[4.0, 5.0], [0.0, 1.0]]}]
+    """
+
+    def __init__(self, segments: Sequence[_Segment], schema: pa.Schema) -> None:
+        self._segments, self.schema = [each for each in segments if len(each)], schema
+
+    @classmethod
+    def of(cls, source: Path | pa.Table, schema: pa.Schema | None = None, length: int | None = None) -> "LazyColumns":
+        """All rows of a table, or of the columns of a schema in a Parquet file with so many rows."""
+        if isinstance(source, pa.Table):
+            return cls([_Segment(source, len(source))], source.schema)
+        return cls([_Segment(source, int(length or 0))], schema or pa.schema([]))
+
+    @classmethod
+    def joined(cls, parts: Sequence["LazyColumns"]) -> "LazyColumns":
+        """The rows of several after each other; what one of them lacks is null there."""
+        schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
+        return cls([segment for part in parts for segment in part._segments], schema)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns."""
+        return list(self.schema.names)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._segments))
+
+    def select(self, rows: NDArray[np.int64]) -> "LazyColumns":
+        """The rows of these numbers, in their order.
+
+        Args:
+            rows: int (k,).
+        """
+        if len(rows) > 1 and (np.diff(rows) < 0).any():  # in the order of the files no row is looked for twice
+            in_order, back = np.unique(rows, return_inverse=True)
+            return LazyColumns.of(self.select(in_order).read(self.names).take(pa.array(back)))
+        chosen, start = [], 0
+        for segment in self._segments:
+            first, last = np.searchsorted(rows, (start, start + len(segment)))
+            own = rows[first:last] - start
+            chosen.append(replace(segment, rows=own if segment.rows is None else segment.rows[own]))
+            start += len(segment)
+        return LazyColumns(chosen, self.schema)
+
+    def read(self, names: Sequence[str]) -> pa.Table:
+        """All rows of some columns."""
+        schema = pa.schema([self.schema.field(name) for name in names])
+        return pa.concat_tables([schema.empty_table(), *self.blocks(names)])
+
+    def blocks(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of some columns, a few megabytes at a time.
+
+        Raises:
+            OochubError: A file that is not there any more, or that was damaged since it was opened.
+        """
+        schema = pa.schema([self.schema.field(name) for name in names])
+        for segment in self._segments:
+            own = segment.source.schema if isinstance(segment.source, pa.Table) else pq.read_schema(segment.source)
+            present = [name for name in names if name in own.names]
+            for start, table in _blocks(segment, present):
+                named = {field.name: pa.nulls(len(table), field.type) for field in schema if field.name not in present}
+                named |= {name: table.column(name).cast(schema.field(name).type) for name in present}
+                block = pa.table([named[name] for name in names], schema=schema)
+                if segment.rows is not None:
+                    first, last = np.searchsorted(segment.rows, (start, start + len(table)))
+                    block = block.take(pa.array(segment.rows[first:last] - start))
+                if len(block):
+                    yield block
+
+
+def _blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+    """Blocks of a segment's source with the number of their first row; those without a chosen row are passed over."""
+    if isinstance(segment.source, pa.Table):
+        table = segment.source.select(names)
+        together = _together(table.nbytes, len(table))
+        for first in range(0, len(table), together):
+            yield first, table.slice(first, together)
+        return
+    try:
+        with pq.ParquetFile(segment.source, page_checksum_verification=True, buffer_size=_BUFFER) as file:
+            start = 0
+            for number in range(file.num_row_groups):
+                group = file.metadata.row_group(number)
+                stop = start + group.num_rows
+                if segment.rows is None or np.diff(np.searchsorted(segment.rows, (start, stop)))[0]:
+                    first, together = start, _together(group.total_byte_size, group.num_rows)
+                    for batch in file.iter_batches(together, row_groups=[number], columns=list(names)):
+                        yield first, pa.Table.from_batches([batch])
+                        first += len(batch)
+                start = stop
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).partition("\n")[0]
+        raise OochubError(
+            f"{segment.source} cannot be read any more: {why}. Copy it again, or predict again."
+        ) from error
+
+
+def _together(size: int, rows: int) -> int:
+    """Rows of a block, where so many have so many bytes."""
+    return max(1, min(_MOST, _BYTES * rows // max(1, size)))

@@ -1,0 +1,215 @@
+"""Predictions on a disk: one sealed Parquet file, or a folder of such files, its parts, with a manifest.
+
+A folder is read by pandas and pyarrow as one table; they pass over names that begin with an underscore.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from oochub.artifacts import PREDICTIONS
+from oochub.errors import OochubError
+from oochub.parquet_file import Integrity, read_parquet, seal_of, write_tables
+from oochub.prediction.answer_summary import SUMMARY
+from oochub.prediction.lazy_columns import LazyColumns
+from oochub.prediction.metadata import VECTORS, Metadata
+from oochub.prediction.rows import Rows
+from oochub.reading import read_json
+from oochub.schema import Count, check_version, from_json, to_json
+from oochub.stats.softmax_summary import SoftmaxSummary
+
+MANIFEST = "_manifest.json"
+"""The file of a folder of parts that lists them."""
+THUMBNAILS = "_thumbnails.parquet"
+"""The file of a folder of parts with the small pictures, by row number."""
+_KEY, _SUMS = b"oochub", b"oochub_sums"
+_VERSION = 1
+
+
+class OpenedPredictions(NamedTuple):
+    """What a file or folder holds.
+
+    Attributes:
+        rows: Its columns, but the summary.
+        metadata: JSON.
+        integrity: Whether every file was compared with its seal.
+        summary: Of the answers, where sealed files have it.
+        digest: Of the answers, where sealed files have it.
+    """
+
+    rows: Rows
+    metadata: bytes
+    integrity: Integrity
+    summary: SoftmaxSummary | None
+    digest: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of a folder: the name of its `file`, its `rows`, and the digest of its `seal`."""
+
+    file: str
+    rows: Count
+    seal: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What lies in a folder of parts.
+
+    Attributes:
+        schema_version: Of the JSON.
+        parts: In the order of the rows.
+        metadata: Of all rows.
+        digest: Of all answers.
+    """
+
+    schema_version: int = _VERSION
+    parts: tuple[Part, ...]
+    metadata: Mapping[str, Any]
+    digest: str
+
+    def save(self, folder: Path) -> None:
+        """Writes it into a folder that nobody else reads."""
+        (folder / MANIFEST).write_text(json.dumps(to_json(self), indent=1), "utf-8")
+
+
+def open_predictions(path: Path) -> OpenedPredictions:
+    """Opens what `Predictions.save` or `oochub predict` wrote, or any Parquet file with the same columns and metadata.
+
+    Raises:
+        OochubError: It is not there, damaged, or without metadata.
+    """
+    if path.is_dir():
+        return _open_folder(path)
+    if not path.is_file():
+        raise OochubError(f"No predictions at {path}. `oochub predict MODEL BENCHMARK/CONFIG --out {path}` makes them.")
+    return _open_file(path)
+
+
+def save_predictions(
+    path: str | Path, rows: Rows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str
+) -> Path:
+    """Writes predictions, whole or not at all: one file, or a folder of parts where they are very large.
+
+    Args:
+        path: Where.
+        rows: The rows.
+        metadata: What they say of themselves.
+        summary: Of the answers; None where their kind has none.
+        digest: Of the answers.
+
+    Raises:
+        OochubError: It cannot be written.
+    """
+    return write_tables(sealed_tables(rows, metadata, summary=summary, digest=digest), path, kind=PREDICTIONS)
+
+
+def sealed_tables(rows: Rows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str) -> Iterator[pa.Table]:
+    """What a file holds, a block of rows at a time: the columns in their order, then the summary of the answers.
+
+    Where a column has the name of one of the summary's, no summary is written.
+
+    Args:
+        rows: See `save_predictions`.
+        metadata: See `save_predictions`.
+        summary: See `save_predictions`.
+        digest: See `save_predictions`.
+    """
+    said = {
+        _KEY: json.dumps(to_json(metadata), sort_keys=True).encode(),
+        _SUMS: json.dumps({"digest": digest}).encode(),
+    }
+    added: dict[str, Any] = {}
+    if summary is not None and not {*SUMMARY} & {*rows.column_names}:
+        added = {"prediction": pa.array(summary.prediction, pa.int32())}
+        added |= {name: pa.array(getattr(summary, name), from_pandas=True) for name in SUMMARY[1:]}
+    start = 0
+    for block in rows.blocks(rows.column_names):
+        for name, values in added.items():
+            block = block.append_column(name, values.slice(start, len(block)))
+        yield block.replace_schema_metadata(said)
+        start += len(block)
+
+
+def _open_file(path: Path) -> OpenedPredictions:
+    stored = read_parquet(path, without=VECTORS)
+    said, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
+    if _KEY not in said:
+        raise OochubError(
+            f"{path} is Parquet without oochub's metadata, so benchmark and class names are unknown. "
+            "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
+        )
+    wide = pa.schema([field for field in stored.schema if field.name in VECTORS])
+    names, summary, digest = list(stored.schema.names), None, None
+    if _SUMS in said:
+        if stored.integrity == "checked":  # without a seal the columns may be anybody's
+            digest, summary = json.loads(said[_SUMS])["digest"], _summary(light)
+        if {*SUMMARY} <= {*names}:
+            light, names = light.drop_columns(list(SUMMARY)), [name for name in names if name not in SUMMARY]
+    rows = Rows(light, LazyColumns.of(path, wide, len(light)), names)
+    return OpenedPredictions(rows, said[_KEY], stored.integrity, summary, digest)
+
+
+def _summary(table: pa.Table) -> SoftmaxSummary | None:
+    if not {*SUMMARY} <= {*table.column_names}:
+        return None
+    arrays = [table.column(name).to_numpy() for name in SUMMARY]
+    return SoftmaxSummary(arrays[0].astype(np.int64), *arrays[1:])
+
+
+def _spread(some: pa.Table, rows: int) -> pa.ChunkedArray:
+    """The small pictures of some rows as a column of all, null elsewhere."""
+    place = np.full(rows, -1)
+    place[some.column("row").to_numpy()] = np.arange(len(some))
+    return some.column("thumbnail").take(pa.array(place, mask=place < 0))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder of parts.
+
+    Raises:
+        OochubError: There is none, or it is broken.
+    """
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise OochubError(f"The folder {folder} has no {MANIFEST}, so it holds no predictions. Give the right path.")
+    content = read_json(file)
+    check_version(content, _VERSION, what=str(file))
+    manifest: Manifest = from_json(Manifest, content, what=str(file))
+    return manifest
+
+
+def _open_folder(folder: Path) -> OpenedPredictions:
+    manifest = read_manifest(folder)
+    if not manifest.parts:
+        raise OochubError(f"{folder / MANIFEST} lists no part. Predict again.")
+    opened = []
+    for part in manifest.parts:
+        file = folder / part.file
+        if Path(part.file).name != part.file or not file.is_file():
+            raise OochubError(
+                f"{folder} is not whole: its part {part.file} is missing. Copy it again, or predict again."
+            )
+        if seal_of(file) != part.seal:
+            raise OochubError(
+                f"{file} is not the part that {MANIFEST} lists: it was cut short, changed, or is of another "
+                "prediction. Copy the folder again, or predict again."
+            )
+        each = _open_file(file)
+        if len(each.rows) != part.rows:
+            raise OochubError(f"{file} has {len(each.rows)} rows, and {MANIFEST} says {part.rows}. Predict again.")
+        opened.append(each)
+    rows = Rows.joined([each.rows for each in opened])
+    if (small := folder / THUMBNAILS).is_file():
+        rows = rows.with_column("thumbnail", _spread(read_parquet(small).table, len(rows)))
+    summaries = [each.summary for each in opened if each.summary is not None]
+    whole = len(summaries) == len(opened)
+    summary = SoftmaxSummary(*map(np.concatenate, zip(*summaries, strict=True))) if whole else None
+    integrity: Integrity = "checked" if all(each.integrity == "checked" for each in opened) else "not checked"
+    return OpenedPredictions(rows, json.dumps(manifest.metadata).encode(), integrity, summary, manifest.digest)

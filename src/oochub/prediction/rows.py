@@ -1,0 +1,174 @@
+"""Rows of predictions: narrow columns in memory, wide ones where they lie, read when they are asked for."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.output_columns import vectors
+from oochub.prediction.lazy_columns import LazyColumns
+from oochub.prediction.metadata import VECTORS
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The columns of predictions.
+
+    Attributes:
+        light: Those in memory.
+        lazy: Those of `VECTORS`, in memory or in files.
+        column_names: Of all, in order.
+
+    >>> rows = Rows.of(pa.table({"logits": [[0.0, 1.0], [2.0, 3.0]], "label": [0, 1]}))
+    >>> rows.take(np.array([1])).table.to_pydict()
+    {'logits': [[2.0, 3.0]], 'label': [1]}
+    """
+
+    light: pa.Table
+    lazy: LazyColumns
+    column_names: list[str]
+
+    @classmethod
+    def of(cls, table: pa.Table) -> "Rows":
+        """The rows of a table."""
+        wide = [name for name in VECTORS if name in table.column_names]
+        return cls(table.drop_columns(wide), LazyColumns.of(table.select(wide)), table.column_names)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Rows"]) -> "Rows":
+        """The rows of several after each other; what one of them lacks is null there."""
+        light = pa.concat_tables([part.light for part in parts], promote_options="permissive")
+        names = dict.fromkeys(name for part in parts for name in part.column_names)
+        return cls(light, LazyColumns.joined([part.lazy for part in parts]), list(names))
+
+    def __len__(self) -> int:
+        return int(self.light.num_rows)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """All columns; those that lie in files are read."""
+        columns = _named(self.light)
+        if self.lazy.names:
+            columns |= _named(self.lazy.read(self.lazy.names))
+        return pa.table({name: columns[name] for name in self.column_names})
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column.
+
+        Raises:
+            OochubError: There is no such column.
+        """
+        if name not in self.column_names:
+            raise OochubError(f"The predictions have no column {name!r}. They have {', '.join(self.column_names)}.")
+        return (self.lazy.read([name]) if name in self.lazy.names else self.light).column(name)
+
+    def blocks(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Some columns, a few megabytes at a time."""
+        wide = [name for name in names if name in self.lazy.names]
+        light = self.light.select([name for name in names if name not in wide])
+        if not wide:
+            yield light
+            return
+        start = 0
+        for block in self.lazy.blocks(wide):
+            columns = {**_named(light.slice(start, len(block))), **_named(block)}
+            yield pa.table({name: columns[name] for name in names})
+            start += len(block)
+
+    def row(self, number: int) -> dict[str, Any]:
+        """One row by the names of its columns, without vectors."""
+        values: dict[str, Any] = self.light.slice(number, 1).to_pylist()[0]
+        return values
+
+    def take(self, rows: NDArray[np.int64]) -> "Rows":
+        """The rows of these numbers, in their order."""
+        return Rows(self.light.take(pa.array(rows)), self.lazy.select(rows), self.column_names)
+
+    def with_column(self, name: str, values: Any) -> "Rows":
+        """The same rows with a column more, or another in its place; not one of `VECTORS`."""
+        if name not in self.column_names:
+            return Rows(self.light.append_column(name, values), self.lazy, [*self.column_names, name])
+        place = self.light.column_names.index(name)
+        return Rows(self.light.set_column(place, name, values), self.lazy, self.column_names)
+
+
+class WithRows:
+    """What reads its columns of rows."""
+
+    rows: Rows
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as an Arrow table; all vectors are read."""
+        return self.rows.table
+
+    @property
+    def column_names(self) -> list[str]:
+        """Of all columns."""
+        return self.rows.column_names
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a DataFrame."""
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One column as an array: text as strings, numbers as they are, nested columns as objects."""
+        values = self.rows.column(name).combine_chunks()
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        array: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+        return array.astype(str) if pa.types.is_string(values.type) else array
+
+    def vectors(self, name: str) -> NDArray[np.float32]:
+        """A column of lists of one length, such as `odin_logits`, as float32 (n, k)."""
+        return vectors(self.rows.column(name))
+
+    def blocks(self, *names: str) -> Iterator[tuple[slice, dict[str, NDArray[np.float32]]]]:
+        """Columns of vectors a few megabytes at a time: which rows, and float32 (b, k) by name.
+
+        >>> from oochub import Predictions
+        >>> predictions = Predictions.from_arrays(logits=[[2.0, 0.0], [0.0, 1.0]], label=[0, 0])
+        >>> [(rows, block["logits"].shape) for rows, block in predictions.blocks("logits")]
+        [(slice(0, 2, None), (2, 2))]
+        """
+        start = 0
+        for block in self.rows.blocks(names):
+            rows = slice(start, start + len(block))
+            yield rows, {name: vectors(block.column(name)) for name in names}
+            start = rows.stop
+
+
+def digest_of(rows: Rows, texts: Sequence[str], numbers: Sequence[str]) -> str:
+    """SHA-256 over some columns, whatever the blocks that they are read in.
+
+    Args:
+        rows: The rows.
+        texts: Columns that count as JSON.
+        numbers: Columns that count by their bytes.
+    """
+    digest = hashlib.sha256()
+    for number, name in enumerate(texts):
+        digest.update(b", [" if number else b"[[")
+        for place, chunk in enumerate(chunk for chunk in rows.column(name).chunks if len(chunk)):
+            digest.update(b", " * bool(place) + json.dumps(chunk.to_pylist())[1:-1].encode())
+        digest.update(b"]")
+    digest.update(b"]")
+    for name in numbers:
+        for block in rows.blocks([name]):
+            column = block.column(name)
+            is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+            digest.update((vectors(column) if is_list else column.to_numpy()).tobytes())
+    return digest.hexdigest()
+
+
+def _named(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return dict(zip(table.column_names, table.columns, strict=True))
