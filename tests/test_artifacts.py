@@ -9,7 +9,8 @@ from reports import nooch_report, read
 
 import oochub
 from oochub import artifacts
-from oochub.files import FileKind, check_writable, written_whole
+from oochub.file_kind import FileKind
+from oochub.files import check_writable, written_whole
 from oochub.report.report import Report
 
 KINDS = {name: kind for name, kind in vars(artifacts).items() if isinstance(kind, FileKind)}

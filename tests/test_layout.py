@@ -17,6 +17,7 @@ FILES = files()
 GRAPH = import_graph()
 ORDER = (
     "errors",
+    "file_kind",
     "files reading vocabulary metric provenance stop_signals memory_map",
     "picture_file hub program notebook_table",
     "stats parquet_file tensor_file output_columns given_columns",
@@ -29,7 +30,9 @@ ORDER = (
     "registration builder detector input output",
     "oochub",
     "builders eval_modules outputs prediction.metadata",
-    "models prediction.predictions prediction.concatenate prediction.array_rows prediction.stored_head",
+    "models prediction.predictions prediction.concatenate prediction.array_rows prediction.stored_head "
+    "prediction.predictions_file prediction.stored_rows prediction.lazy_columns prediction.check_rows "
+    "prediction.answer_summary",
     "inputs",
     "prediction data",
     "report",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from oochub.errors import OochubError
-from oochub.files import FileKind
+from oochub.file_kind import FileKind
 from oochub.reading import read_json
 
 _HEAD = 4096  # bytes that tell what a text is
@@ -26,6 +26,8 @@ def _is_text(path: Path) -> bool:
 
 
 def _is_predictions(path: Path) -> bool:
+    if path.is_dir():  # of parts
+        return (path / "_manifest.json").is_file()
     with path.open("rb") as file:  # not by its schema: one with a flipped bit may be made again
         begin = file.read(4)
         file.seek(max(0, path.stat().st_size - _FOOT))
@@ -67,7 +69,7 @@ def _is_repository(folder: Path) -> bool:
     return _holds("*/*.parquet", "data/*.parquet", "README.md")(folder)
 
 
-PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions)
+PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)
 """Of `Predictions.save`."""
 REPORT = FileKind("a report", (".json",), _is_report)
 """Of `Report.save`."""

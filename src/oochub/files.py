@@ -12,57 +12,17 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from oochub.errors import OochubError
+from oochub.file_kind import FileKind
 
-_STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
+STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
+"""What is written to, and has no place beside it."""
 _LONGEST_NAME = 100  # bytes of a target's name that stand in its draft's, of 255 that file systems allow
-
-
-@dataclass(frozen=True)
-class FileKind:
-    """What a command writes: its name in messages, the suffixes that fit, and how an existing one is recognized.
-
-    Attributes:
-        name: With its article, "a report".
-        suffixes: The allowed ends of the file's name, (".json",); () allows any.
-        recognizes: Whether an existing file or folder that is not empty is of this kind, so may be replaced.
-        is_folder: Whether it is a folder.
-
-    >>> def is_page(path: Path) -> bool:
-    ...     return path.read_bytes()[:15].lower() == b"<!doctype html>"
-    >>> page = FileKind("a page", (".html",), is_page)
-    >>> check_writable("page.json", kind=page)
-    Traceback (most recent call last):
-    oochub.errors.OochubError: Cannot write a page to page.json: its name must end in .html.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    recognizes: Callable[[Path], bool]
-    is_folder: bool = False
-
-    def check(self, path: Path) -> None:
-        """Refuses a suffix that does not fit, and a path that holds something else; links are followed.
-
-        Raises:
-            OochubError: What is there, and what to do.
-        """
-        if self.suffixes and path.suffix.lower() not in self.suffixes:
-            raise OochubError(f"Cannot write {self.name} to {path}: its name must end in {' or '.join(self.suffixes)}.")
-        if self.is_folder and path.exists() and not path.is_dir():
-            raise OochubError(f"Cannot write {self.name} to {path}: it is a file. Choose another folder.")
-        is_empty = not path.exists() or (not any(path.iterdir()) if path.is_dir() else not path.stat().st_size)
-        if not is_empty and not self.recognizes(path):
-            raise OochubError(
-                f"Cannot write {self.name} to {path}: what stands there is not {self.name}, and is not replaced. "
-                "Choose another output path, or move it away."
-            )
 
 
 @contextmanager
@@ -82,7 +42,7 @@ def written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterat
     >>> [path.name for path in folder.iterdir()]
     ['note.txt']
     """
-    if str(target) in _STREAMS:
+    if str(target) in STREAMS:
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder, "draft")
             _copy_to_stream(Path(folder, "draft"), str(target))
@@ -95,7 +55,7 @@ def written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterat
         draft = Path(name)
         yield draft
         draft.chmod(_mode(path, default=0o666))  # mkstemp's 0600 would keep the file from colleagues
-        draft.replace(path)
+        take_place(draft, path)
     except OSError as error:
         raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
     finally:
@@ -112,7 +72,6 @@ def folder_written_whole(target: Path | str, *, kind: FileKind | None = None) ->
     """
     path = _ready(target, kind)
     draft: Path | None = None
-    old: Path | None = None
     try:
         draft = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
         yield draft
@@ -120,18 +79,30 @@ def folder_written_whole(target: Path | str, *, kind: FileKind | None = None) ->
             if not file.is_symlink():
                 default = 0o777 if file.is_dir() else 0o666
                 file.chmod(_mode(path / file.relative_to(draft), default=default))
-        if path.exists():
+        take_place(draft, path)
+    except OSError as error:
+        raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
+    finally:
+        if draft:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def take_place(draft: Path, path: Path) -> None:
+    """Gives a finished file or folder the name of `path`, on the same disk; what stood there is removed.
+
+    Raises:
+        OSError: It cannot; `path` is as it was.
+    """
+    old: Path | None = None
+    try:
+        if path.exists() and (path.is_dir() or draft.is_dir()):
             old = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
             path.replace(old / "old")
         draft.replace(path)
-    except OSError as error:
-        raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
     finally:
         if old:
             _put_back(old, path)  # when it was stopped between the two
             shutil.rmtree(old, ignore_errors=True)
-        if draft:
-            shutil.rmtree(draft, ignore_errors=True)
 
 
 @contextmanager
@@ -165,7 +136,7 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
             socket or a device, or what stands there is not of the kind.
     """
     path = Path(target).expanduser()
-    if str(path) in _STREAMS and not (kind and kind.is_folder):
+    if str(path) in STREAMS and not (kind and kind.is_folder):
         return path
     try:
         real = path.resolve() if path.is_symlink() else path
@@ -174,7 +145,7 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
         mode = real.stat().st_mode if real.exists() else None
         if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise OochubError(f"Cannot write {path}: it is a pipe, socket or device. Choose another output path.")
-        if kind and not kind.is_folder and real.is_dir():
+        if kind and not (kind.is_folder or kind.or_folder) and real.is_dir():
             raise OochubError(f"Cannot write {kind.name} to {path}: it is a folder. Choose a file's name.")
         if kind:
             kind.check(real)
@@ -239,16 +210,17 @@ def _ready(target: Path | str, kind: FileKind | None) -> Path:
 
 def _copy_to_stream(draft: Path, name: str) -> None:
     """Writes the draft to the device; standard output goes on where it is, also in a file or a pipe."""
-    if name == _STREAMS[0]:
+    if name == STREAMS[0]:
         return
-    stream = sys.stdout if name == _STREAMS[1] else sys.stderr
+    stream = sys.stdout if name == STREAMS[1] else sys.stderr
     stream.flush()
     stream.buffer.write(draft.read_bytes())
     stream.flush()
 
 
 def _mode(path: Path, *, default: int) -> int:
-    return stat.S_IMODE(path.stat().st_mode) if path.exists() else default & ~_umask()
+    is_same = path.is_dir() if default & 0o111 else path.is_file()  # a file may come where a folder was
+    return stat.S_IMODE(path.stat().st_mode) if is_same else default & ~_umask()
 
 
 def _short(name: str) -> str:

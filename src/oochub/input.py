@@ -19,10 +19,11 @@ CHANGES = ("augment", "image_size", "odin", "skip_broken", "zoom")
 
 
 class BrokenRow(NamedTuple):
-    """A row that cannot be read: its example_id, else its number, and what is wrong with it."""
+    """A row that cannot be read: its example_id, else its number; what is wrong with it; its number in the split."""
 
     example: str
     fault: str
+    row: int
 
 
 class InputBatch(NamedTuple):

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError
-from oochub.files import FileKind, written_whole
+from oochub.file_kind import FileKind
+from oochub.files import written_whole
 
 Integrity = Literal["checked", "not checked"]
 

@@ -15,7 +15,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures.picture_batches import batches
 from oochub.inputs.pictures.preprocessing import Preprocessing
-from oochub.prediction import extracted_table
+from oochub.prediction import extracted_parts
 
 PROCESSOR = ViTImageProcessorPil(size={"height": 16, "width": 16})
 WHOLE = [encoded(photograph(30, 20, seed)) for seed in range(9)]
@@ -137,9 +137,9 @@ def test_the_bar_says_speed_and_the_wait_for_data(monkeypatch, capsys):
     """Planted: no share of the time; a bar where nobody looks."""
     predicted({"test": rows(broken={})})
     assert "Predicting" not in capsys.readouterr().err
-    file, bar = io.StringIO(), extracted_table.tqdm
+    file, bar = io.StringIO(), extracted_parts.tqdm
     monkeypatch.setattr(
-        extracted_table, "tqdm", lambda **words: bar(**words | {"disable": False, "file": file, "mininterval": 0})
+        extracted_parts, "tqdm", lambda **words: bar(**words | {"disable": False, "file": file, "mininterval": 0})
     )
     predicted({"test": rows(broken={})})
     assert "9/9" in file.getvalue() and "images/s" in file.getvalue() and "% waiting for data" in file.getvalue()

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from oochub.data.columns import Columns, parse_usual
 from oochub.errors import OochubError
-from oochub.files import FileKind, check_writable
+from oochub.file_kind import FileKind
+from oochub.files import check_writable
 from oochub.parameters import parse_options
 
 out_console = Console(highlight=False, soft_wrap=True)

@@ -9,12 +9,12 @@ from oochub.errors import OochubError
 from oochub.output import output_of
 from oochub.output_columns import check_vectors
 from oochub.prediction.metadata import VECTORS, Metadata, row_counts
-from oochub.prediction.rows import Rows
+from oochub.prediction.stored_rows import StoredRows
 
 _ROW = ("example_id", "split")
 
 
-def check_rows(rows: Rows, metadata: Metadata) -> None:
+def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     """Checks what can be seen without the vectors.
 
     Raises:
@@ -51,7 +51,7 @@ def check_rows(rows: Rows, metadata: Metadata) -> None:
         raise OochubError(f"thumbnail must hold the bytes of small pictures, got {found}. Rename the column.")
 
 
-def check_answers(rows: Rows, metadata: Metadata) -> None:
+def check_answers(rows: StoredRows, metadata: Metadata) -> None:
     """Checks truth, answers and vectors, a block of rows at a time.
 
     Raises:

@@ -9,7 +9,7 @@ from oochub.parquet_file import Integrity
 from oochub.prediction.check_rows import check_answers
 from oochub.prediction.metadata import row_counts
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.rows import Rows
+from oochub.prediction.stored_rows import StoredRows
 from oochub.schema import to_json
 
 
@@ -33,7 +33,7 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions:
                 )
     if len(parts) == 1:
         return first
-    rows = Rows.joined([part.rows for part in parts])
+    rows = StoredRows.joined([part.rows for part in parts])
     digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
     counts = row_counts(rows.light.column("split").to_pandas())
     metadata = replace(first.metadata, fingerprint=digest, rows=counts)

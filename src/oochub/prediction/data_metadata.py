@@ -11,11 +11,14 @@ import pyarrow as pa
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.output import Output
-from oochub.prediction.metadata import VECTORS, Metadata, PredictedBy, row_counts
+from oochub.prediction.metadata import Metadata, PredictedBy, row_counts
+from oochub.prediction.stored_rows import StoredRows
+
+_TOGETHER = 1 << 13
 
 
 def data_metadata(
-    rows: pa.Table,
+    rows: StoredRows,
     info: Any,
     kind: Output,
     *,
@@ -36,8 +39,6 @@ def data_metadata(
         more: Other fields of `Metadata`.
     """
     record = BuildRecord.of(info.description)
-    rest = rows.drop_columns([name for name in {*VECTORS, *kind.columns} if name in rows.column_names])
-    digest = hashlib.sha256(json.dumps(rest.to_pydict(), sort_keys=True, default=str).encode()).hexdigest()
     return Metadata(
         benchmark=record.benchmark if record else _benchmark_name(info),
         config=record.config if record else info.config_name or "default",
@@ -45,12 +46,23 @@ def data_metadata(
         notes=(*(record.notes if record else ()), *notes),
         facts=_facts(record, info, kind, class_names),
         kind=kind.name,
-        fingerprint=digest,
+        fingerprint=_fingerprint(
+            rows.light.drop_columns([name for name in kind.columns if name in rows.light.column_names])
+        ),
         model=model,
         class_names=tuple(class_names),
-        rows=row_counts(rows.column("split").to_pylist()),
+        rows=row_counts(rows.light.column("split").to_pandas()),
         **more,
     )
+
+
+def _fingerprint(columns: pa.Table) -> str:
+    """A digest of columns, some thousand rows at a time."""
+    digest = hashlib.sha256()
+    for start in range(0, len(columns), _TOGETHER):
+        some = columns.slice(start, _TOGETHER).to_pydict()
+        digest.update(json.dumps(some, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
 
 
 def _facts(record: BuildRecord | None, info: Any, kind: Output, class_names: Sequence[str]) -> BuildFacts:

@@ -1,41 +1,28 @@
 """Runs a model over the splits of a data set, once; everything after works on the file it leaves."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import datasets
-import pyarrow as pa
 import torch
 
 from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError, either
-from oochub.files import check_writable
-from oochub.input import BrokenRow, Input
+from oochub.files import STREAMS, check_writable
 from oochub.models.cache_key import cache_key
 from oochub.models.chosen_device import chosen_device
-from oochub.models.extraction import Extraction
 from oochub.models.folded import folded
-from oochub.models.in_dtype import InDtype
-from oochub.models.mode import Mode, PredictedData, mode_of
+from oochub.models.mode import PredictedData, mode_of
 from oochub.models.model_source import ModelSource
-from oochub.models.perturbation import TEMPERATURE, Perturbation
+from oochub.models.perturbation import TEMPERATURE
 from oochub.prediction.answered_rows import answered_rows
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
-from oochub.prediction.data_metadata import data_metadata
-from oochub.prediction.dtype_check import dtype_check
-from oochub.prediction.extracted_table import extracted_table, thumbnails
-from oochub.prediction.metadata import RESERVED, ZoomSettings
+from oochub.prediction.metadata import RESERVED
+from oochub.prediction.predicted import predicted
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.sampled import Sample, sampled
-from oochub.prediction.stored_head import StoredHead
-from oochub.provenance import provenance
-
-_FEW = 8  # rows to look at a network with
-_NAMED = 5  # of the rows that are left out
 
 
 def predict(
@@ -73,8 +60,10 @@ def predict(
             its architecture is made for.
         features: Keep what the head sees (`features`), and the head itself (`Predictions.head`, in a file
             `<out>.head.safetensors`).
-        batch_size: Rows a forward pass; None takes 32 on the CPU, 128 on a GPU.
-        out: Parquet file to write, whole or not at all.
+        batch_size: StoredRows a forward pass; None takes 32 on the CPU, 128 on a GPU.
+        out: Parquet file to write, whole or not at all; of more than 2^28 numbers a folder of Parquet files with a
+            manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
+            on from there; a stream and a model object begin anew.
         splits: Splits of a DatasetDict; None takes all but "train".
         image_processor: The same as `processor`, for pictures.
         processor: Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its
@@ -148,8 +137,8 @@ def predict(
     parts = checked_splits(sample.parts, read=inputs.column, reserved=RESERVED)
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "splits": list(parts), **settings}
-    key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record) if cache else None
-    kept = PredictionCache(key)
+    key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
+    kept = PredictionCache(key if cache else None)
     if (found := kept.found(out)) is not None:
         return found
     data = PredictedData(some, every, asked.device, asked.rows_a_pass, cache, skip_broken)
@@ -161,79 +150,14 @@ def predict(
         options = either("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
     answered = answered_rows(parts, opened.left_out)
-    probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
     notes = (*sample.notes, *answered.notes)
+    target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
+    probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
     with folded(opened.network, probe) as pairs:
-        predictions = _predicted(opened, inputs, answered.parts, asked, notes=notes, key=key, pairs=pairs)
-    if out is not None:
+        predictions = predicted(
+            opened, inputs, answered.parts, asked, notes=notes, computed={"folded": pairs}, key=key, target=target
+        )
+    if out is not None and target is None:
         predictions.save(out)
     kept.keep(predictions)
     return predictions
-
-
-def _predicted(
-    mode: Mode,
-    inputs: Input,
-    parts: Mapping[str, Any],
-    asked: PredictionSettings,
-    *,
-    notes: Sequence[str],
-    key: str | None,
-    pairs: int,
-) -> Predictions:
-    """The rows of all splits through the network of a mode, once."""
-    some, size, device = next(iter(parts.values())), asked.rows_a_pass, asked.device
-    read = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
-    is_short = asked.torch_dtype != torch.float32
-    few: Mapping[str, torch.Tensor] = {}
-    if asked.features or is_short:
-        first = next(read(_few(some), broken=[] if asked.skip_broken else None), None)
-        few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
-    head = mode.head(few) if asked.features else None
-    network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", "folded": pairs}
-    if is_short:
-        network = InDtype(mode.network, asked.torch_dtype)
-        check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
-        computed |= {"dtype": asked.dtype, "dtype_check": check}
-    perturbation = None
-    if asked.odin is not None:
-        perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
-    extraction = Extraction(network, head=head, perturbation=perturbation)
-    extracted = {
-        name: extracted_table(name, part, read, extraction, mode, unit=inputs.unit, skip_broken=asked.skip_broken)
-        for name, part in parts.items()
-    }
-    table = pa.concat_tables([each.table for each in extracted.values()])
-    unread = [_unread(name, each.broken, inputs.unit) for name, each in extracted.items() if each.broken]
-    keyed = {} if key is None else {"key": key}
-    metadata = data_metadata(
-        table,
-        some.info,
-        mode.kind,
-        class_names=mode.class_names,
-        model=mode.about,
-        notes=(*mode.notes, *notes, *unread),
-        training=mode.training,
-        provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **keyed, **mode.details),
-        odin=None if perturbation is None else perturbation.settings,
-        zoom=None if asked.zoom is None else ZoomSettings(factor=asked.zoom),
-    )
-    stored = None
-    if head is not None and mode.is_linear:
-        stored = StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
-    predictions = Predictions(table, metadata, stored_head=stored)
-    if not asked.images:
-        return predictions
-    pictures = thumbnails(predictions, parts, {name: each.rows for name, each in extracted.items()}, inputs)
-    return predictions.with_table(table.append_column("thumbnail", pictures))
-
-
-def _unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
-    several = "" if len(broken) == 1 else "s"
-    names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
-    verb = "is" if len(broken) == 1 else "are"
-    return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} left out: {names}"
-
-
-def _few(part: Any) -> Any:
-    return part.select(range(min(_FEW, len(part)))) if isinstance(part, datasets.Dataset) else part.take(_FEW)

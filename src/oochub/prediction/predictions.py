@@ -23,8 +23,8 @@ from oochub.prediction.array_rows import rows_of_arrays, rows_of_frame
 from oochub.prediction.check_rows import check_answers, check_rows
 from oochub.prediction.metadata import Metadata, read_metadata, row_counts
 from oochub.prediction.predictions_file import open_predictions, save_predictions
-from oochub.prediction.rows import Rows, WithRows, digest_of
 from oochub.prediction.stored_head import StoredHead, head_file
+from oochub.prediction.stored_rows import StoredRows, WithStoredRows, digest_of
 from oochub.schema import to_json
 from oochub.stats.softmax_summary import SoftmaxSummary
 
@@ -32,7 +32,7 @@ _ROW = ("example_id", "split")
 
 
 @dataclass(frozen=True)
-class Predictions(WithRows):
+class Predictions(WithStoredRows):
     """One row an example: `example_id`, `split`, its truth, the model's answer, and every auxiliary column.
 
     The truth and the answer are those of the kind of output (`metadata.kind`): `label` and `logits` of classes,
@@ -40,27 +40,28 @@ class Predictions(WithRows):
     as `logits` and `features` stay in the files that they were loaded from until they are asked for.
 
     Attributes:
-        rows: An Arrow table, or `Rows` of predictions. `label` of classes is the class number, -1 outside the label
-            set; `logits` float32 (n, c); columns of class names hold the names; `thumbnail`, where present, a small
-            JPEG of some rows.
+        rows: An Arrow table, or `StoredRows`. `label` of classes is the class number, -1 outside the label set;
+            `logits` float32 (n, c); columns of class names hold the names; `thumbnail`, where present, a small JPEG.
         metadata: What the predictions say of themselves; JSON types are read into a `Metadata`.
         integrity: Of files that were read, whether their bytes were compared with a seal; None for rows in memory.
         stored_head: The model's last layer, or the file that has it; read `head`.
+        part: What a part of a prediction that is being made says of itself as such.
 
     Raises:
         OochubError: A required column is missing, an example occurs twice in a split or is missing, logits are not
             finite, a label is not a class, or a field of the metadata is missing or of another type.
     """
 
-    rows: Rows
+    rows: StoredRows
     metadata: Metadata
     integrity: Integrity | None = None
     stored_head: StoredHead | Path | None = field(default=None, repr=False, compare=False)
+    part: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        is_new = not isinstance(self.rows, Rows)  # answers of Rows were checked when they were new
+        is_new = not isinstance(self.rows, StoredRows)  # those of StoredRows were checked when they were new
         if is_new:
-            object.__setattr__(self, "rows", Rows.of(self.rows))
+            object.__setattr__(self, "rows", StoredRows.of(self.rows))
         object.__setattr__(self, "metadata", read_metadata(to_json(self.metadata), self.column_names))
         check_rows(self.rows, self.metadata)
         if is_new:
@@ -72,14 +73,13 @@ class Predictions(WithRows):
         path = Path(path).expanduser()
         opened = open_predictions(path)
         try:
-            loaded = cls(
-                opened.rows, read_metadata(opened.metadata, opened.rows.column_names), opened.integrity, head_file(path)
-            )
+            known = read_metadata(opened.metadata, opened.rows.column_names)
+            loaded = cls(opened.rows, known, opened.integrity, head_file(path), opened.part)
             if opened.digest is None:  # with one, the answers were checked before they were sealed
                 check_answers(loaded.rows, loaded.metadata)
         except OochubError as error:
             raise OochubError(f"{path}: {error}") from None
-        loaded._remember(summary=opened.summary, digest=opened.digest)
+        loaded.remember(summary=opened.summary, digest=opened.digest)
         return loaded
 
     @classmethod
@@ -173,7 +173,7 @@ class Predictions(WithRows):
             else:
                 self.head.save(head_file(path))
         summary = self.summary if self.output.one_answer else None
-        return save_predictions(path, self.rows, self.metadata, summary=summary, digest=self.digest)
+        return save_predictions(path, self.rows, self.metadata, summary=summary, digest=self.digest, part=self.part)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -283,7 +283,7 @@ class Predictions(WithRows):
         counts = row_counts(rows.light.column("split").to_pandas())
         some = replace(self, rows=rows, metadata=replace(self.metadata, rows=counts))
         if "summary" in vars(self):
-            some._remember(summary=SoftmaxSummary(*(np.asarray(each)[numbers] for each in self.summary)))
+            some.remember(summary=SoftmaxSummary(*(np.asarray(each)[numbers] for each in self.summary)))
         return some
 
     def with_table(self, table: pa.Table) -> "Predictions":
@@ -291,6 +291,7 @@ class Predictions(WithRows):
         rows = row_counts(table.column("split").to_pylist())
         return replace(self, rows=table, metadata=replace(self.metadata, rows=rows))
 
-    def _remember(self, **known: Any) -> None:
-        """Takes what is known already, so that it is not computed."""
+    def remember(self, **known: Any) -> "Predictions":
+        """Takes what is known of these rows already, `summary` or `digest`, so that it is not computed."""
         vars(self).update({name: value for name, value in known.items() if value is not None})
+        return self

@@ -6,19 +6,22 @@ A folder is read by pandas and pyarrow as one table; they pass over names that b
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
-from oochub.parquet_file import Integrity, read_parquet, seal_of, write_tables
+from oochub.files import STREAMS, check_writable, folder_written_whole
+from oochub.parquet_file import Integrity, read_parquet, seal_of, write_parquet, write_tables
 from oochub.prediction.answer_summary import SUMMARY
 from oochub.prediction.lazy_columns import LazyColumns
 from oochub.prediction.metadata import VECTORS, Metadata
-from oochub.prediction.rows import Rows
+from oochub.prediction.stored_rows import StoredRows
 from oochub.reading import read_json
 from oochub.schema import Count, check_version, from_json, to_json
 from oochub.stats.softmax_summary import SoftmaxSummary
@@ -27,8 +30,10 @@ MANIFEST = "_manifest.json"
 """The file of a folder of parts that lists them."""
 THUMBNAILS = "_thumbnails.parquet"
 """The file of a folder of parts with the small pictures, by row number."""
-_KEY, _SUMS = b"oochub", b"oochub_sums"
+_KEY, _SUMS, _PART = b"oochub", b"oochub_sums", b"oochub_part"
 _VERSION = 1
+_ONE_FILE = 1 << 28  # numbers, a gigabyte: more are a folder of parts
+_PART_NUMBERS = 1 << 24
 
 
 class OpenedPredictions(NamedTuple):
@@ -40,17 +45,19 @@ class OpenedPredictions(NamedTuple):
         integrity: Whether every file was compared with its seal.
         summary: Of the answers, where sealed files have it.
         digest: Of the answers, where sealed files have it.
+        part: What a part says of itself, JSON types; None for what is whole.
     """
 
-    rows: Rows
+    rows: StoredRows
     metadata: bytes
     integrity: Integrity
     summary: SoftmaxSummary | None
     digest: str | None
+    part: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ListedPart:
     """A part of a folder: the name of its `file`, its `rows`, and the digest of its `seal`."""
 
     file: str
@@ -70,7 +77,7 @@ class Manifest:
     """
 
     schema_version: int = _VERSION
-    parts: tuple[Part, ...]
+    parts: tuple[ListedPart, ...]
     metadata: Mapping[str, Any]
     digest: str
 
@@ -93,7 +100,13 @@ def open_predictions(path: Path) -> OpenedPredictions:
 
 
 def save_predictions(
-    path: str | Path, rows: Rows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str
+    path: str | Path,
+    rows: StoredRows,
+    metadata: Metadata,
+    *,
+    summary: SoftmaxSummary | None,
+    digest: str,
+    part: Mapping[str, Any] | None = None,
 ) -> Path:
     """Writes predictions, whole or not at all: one file, or a folder of parts where they are very large.
 
@@ -103,28 +116,60 @@ def save_predictions(
         metadata: What they say of themselves.
         summary: Of the answers; None where their kind has none.
         digest: Of the answers.
+        part: What they say of themselves as a part, JSON types; None for what is whole.
 
     Raises:
         OochubError: It cannot be written.
     """
-    return write_tables(sealed_tables(rows, metadata, summary=summary, digest=digest), path, kind=PREDICTIONS)
+    tables = _sealed_tables(rows, metadata, summary=summary, digest=digest, part=part)
+    if part is not None or is_one_file(rows) or str(path) in STREAMS:
+        return write_tables(tables, path, kind=PREDICTIONS)
+    path = check_writable(path, kind=PREDICTIONS)
+    with folder_written_whole(path) as folder:
+        listed = []
+        for number, some in enumerate(_in_parts(tables)):
+            file = write_tables(some, folder / f"part-{number:05d}.parquet")
+            count = pq.read_metadata(file).num_rows
+            listed.append(ListedPart(file=file.name, rows=count, seal=str(seal_of(file))))
+        Manifest(parts=tuple(listed), metadata=to_json(metadata), digest=digest).save(folder)
+    return path
 
 
-def sealed_tables(rows: Rows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str) -> Iterator[pa.Table]:
+def is_one_file(rows: StoredRows) -> bool:
+    """Whether predictions are few enough for one file."""
+    return len(rows) * max(1, rows.width) <= _ONE_FILE
+
+
+def save_thumbnails(folder: Path, pictures: pa.Array) -> None:
+    """Writes the small pictures of a folder of parts.
+
+    Args:
+        folder: Of the parts.
+        pictures: One a row, null where there is none.
+    """
+    kept = np.flatnonzero(np.asarray(pictures.is_valid()))
+    write_parquet(pa.table({"row": kept, "thumbnail": pictures.take(pa.array(kept))}), folder / THUMBNAILS)
+
+
+def _in_parts(tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
+    """The blocks of each part."""
+    for first in tables:
+        width = first.nbytes
+        count = max(1, 4 * _PART_NUMBERS // max(1, width))
+        yield chain([first], islice(tables, count - 1))
+
+
+def _sealed_tables(
+    rows: StoredRows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str, part: Mapping[str, Any] | None
+) -> Iterator[pa.Table]:
     """What a file holds, a block of rows at a time: the columns in their order, then the summary of the answers.
 
     Where a column has the name of one of the summary's, no summary is written.
-
-    Args:
-        rows: See `save_predictions`.
-        metadata: See `save_predictions`.
-        summary: See `save_predictions`.
-        digest: See `save_predictions`.
     """
-    said = {
-        _KEY: json.dumps(to_json(metadata), sort_keys=True).encode(),
-        _SUMS: json.dumps({"digest": digest}).encode(),
-    }
+    said = {_KEY: json.dumps(to_json(metadata), sort_keys=True).encode()}
+    said[_SUMS] = json.dumps({"digest": digest}).encode()
+    if part is not None:
+        said[_PART] = json.dumps(part).encode()
     added: dict[str, Any] = {}
     if summary is not None and not {*SUMMARY} & {*rows.column_names}:
         added = {"prediction": pa.array(summary.prediction, pa.int32())}
@@ -152,8 +197,9 @@ def _open_file(path: Path) -> OpenedPredictions:
             digest, summary = json.loads(said[_SUMS])["digest"], _summary(light)
         if {*SUMMARY} <= {*names}:
             light, names = light.drop_columns(list(SUMMARY)), [name for name in names if name not in SUMMARY]
-    rows = Rows(light, LazyColumns.of(path, wide, len(light)), names)
-    return OpenedPredictions(rows, said[_KEY], stored.integrity, summary, digest)
+    rows = StoredRows(light, LazyColumns.of(path, wide, len(light)), names)
+    part = json.loads(said[_PART]) if _PART in said else None
+    return OpenedPredictions(rows, said[_KEY], stored.integrity, summary, digest, part)
 
 
 def _summary(table: pa.Table) -> SoftmaxSummary | None:
@@ -205,7 +251,7 @@ def _open_folder(folder: Path) -> OpenedPredictions:
         if len(each.rows) != part.rows:
             raise OochubError(f"{file} has {len(each.rows)} rows, and {MANIFEST} says {part.rows}. Predict again.")
         opened.append(each)
-    rows = Rows.joined([each.rows for each in opened])
+    rows = StoredRows.joined([each.rows for each in opened])
     if (small := folder / THUMBNAILS).is_file():
         rows = rows.with_column("thumbnail", _spread(read_parquet(small).table, len(rows)))
     summaries = [each.summary for each in opened if each.summary is not None]

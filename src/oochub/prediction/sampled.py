@@ -23,7 +23,7 @@ def sampled(parts: Mapping[str, Any], limit: int) -> Sample:
 
     Args:
         parts: Splits by name.
-        limit: Rows.
+        limit: StoredRows.
 
     >>> rows = datasets.Dataset.from_dict({"text": list("abcdefgh")})
     >>> sample = sampled({"test": rows}, 2)

@@ -61,11 +61,11 @@ def made_rows(
             for name, values in own.items():
                 columns.setdefault(name, []).extend(values)
         names = columns.get("example_id", range(first, first + len(made)))
-        for name, each in zip(names, made, strict=True):
+        for position, (name, each) in enumerate(zip(names, made, strict=True)):
             if isinstance(each, OochubError):
                 if broken is None:
                     raise each
-                broken.append(BrokenRow(str(name), str(each)))
+                broken.append(BrokenRow(str(name), str(each), first + position))
         whole = [position for position, each in enumerate(made) if not isinstance(each, OochubError)]
         if len(whole) < len(made):
             columns = {name: [values[position] for position in whole] for name, values in columns.items()}

@@ -19,7 +19,7 @@ from oochub.prediction.metadata import VECTORS
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class StoredRows:
     """The columns of predictions.
 
     Attributes:
@@ -27,7 +27,7 @@ class Rows:
         lazy: Those of `VECTORS`, in memory or in files.
         column_names: Of all, in order.
 
-    >>> rows = Rows.of(pa.table({"logits": [[0.0, 1.0], [2.0, 3.0]], "label": [0, 1]}))
+    >>> rows = StoredRows.of(pa.table({"logits": [[0.0, 1.0], [2.0, 3.0]], "label": [0, 1]}))
     >>> rows.take(np.array([1])).table.to_pydict()
     {'logits': [[2.0, 3.0]], 'label': [1]}
     """
@@ -37,13 +37,13 @@ class Rows:
     column_names: list[str]
 
     @classmethod
-    def of(cls, table: pa.Table) -> "Rows":
+    def of(cls, table: pa.Table) -> "StoredRows":
         """The rows of a table."""
         wide = [name for name in VECTORS if name in table.column_names]
         return cls(table.drop_columns(wide), LazyColumns.of(table.select(wide)), table.column_names)
 
     @classmethod
-    def joined(cls, parts: Sequence["Rows"]) -> "Rows":
+    def joined(cls, parts: Sequence["StoredRows"]) -> "StoredRows":
         """The rows of several after each other; what one of them lacks is null there."""
         light = pa.concat_tables([part.light for part in parts], promote_options="permissive")
         names = dict.fromkeys(name for part in parts for name in part.column_names)
@@ -51,6 +51,12 @@ class Rows:
 
     def __len__(self) -> int:
         return int(self.light.num_rows)
+
+    @cached_property
+    def width(self) -> int:
+        """Numbers of a row in vectors, by the first block."""
+        block = next(self.lazy.blocks(self.lazy.names), None) if self.lazy.names else None
+        return 0 if block is None else sum(len(block.column(name)[0]) for name in self.lazy.names)
 
     @cached_property
     def table(self) -> pa.Table:
@@ -88,22 +94,22 @@ class Rows:
         values: dict[str, Any] = self.light.slice(number, 1).to_pylist()[0]
         return values
 
-    def take(self, rows: NDArray[np.int64]) -> "Rows":
+    def take(self, rows: NDArray[np.int64]) -> "StoredRows":
         """The rows of these numbers, in their order."""
-        return Rows(self.light.take(pa.array(rows)), self.lazy.select(rows), self.column_names)
+        return StoredRows(self.light.take(pa.array(rows)), self.lazy.select(rows), self.column_names)
 
-    def with_column(self, name: str, values: Any) -> "Rows":
+    def with_column(self, name: str, values: Any) -> "StoredRows":
         """The same rows with a column more, or another in its place; not one of `VECTORS`."""
         if name not in self.column_names:
-            return Rows(self.light.append_column(name, values), self.lazy, [*self.column_names, name])
+            return StoredRows(self.light.append_column(name, values), self.lazy, [*self.column_names, name])
         place = self.light.column_names.index(name)
-        return Rows(self.light.set_column(place, name, values), self.lazy, self.column_names)
+        return StoredRows(self.light.set_column(place, name, values), self.lazy, self.column_names)
 
 
-class WithRows:
+class WithStoredRows:
     """What reads its columns of rows."""
 
-    rows: Rows
+    rows: StoredRows
 
     @property
     def table(self) -> pa.Table:
@@ -147,7 +153,7 @@ class WithRows:
             start = rows.stop
 
 
-def digest_of(rows: Rows, texts: Sequence[str], numbers: Sequence[str]) -> str:
+def digest_of(rows: StoredRows, texts: Sequence[str], numbers: Sequence[str]) -> str:
     """SHA-256 over some columns, whatever the blocks that they are read in.
 
     Args:

@@ -1,0 +1,185 @@
+"""The parts of a prediction that is being made: a run that was killed goes on after the last that is complete.
+
+They lie in a hidden folder beside the file that they are for, `.<name>.parts`. A part is a whole, sealed Parquet file
+of predictions from the moment when it has its name.
+"""
+
+import json
+import shutil
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from oochub.errors import OochubError, OochubWarning
+from oochub.files import take_place, written_whole
+from oochub.input import BrokenRow
+from oochub.parquet_file import seal_of
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import ListedPart, Manifest, save_thumbnails
+from oochub.prediction.stored_rows import StoredRows
+from oochub.reading import read_json
+from oochub.schema import to_json
+from oochub.stats.softmax_summary import SoftmaxSummary
+
+_LAYOUT = "_layout.json"
+_NUMBERS = 1 << 24  # of a part, 64 MB
+_ROWS = 1 << 13  # of a part, however narrow: a kill loses no more
+
+
+def part_rows(width: int, batch_size: int) -> int:
+    """How many rows a part has: whole batches.
+
+    Args:
+        width: Numbers a row.
+        batch_size: StoredRows a forward pass.
+
+    >>> part_rows(2, 32), part_rows(3048, 32)
+    (8192, 5504)
+    """
+    rows = max(1, min(_ROWS, _NUMBERS // max(1, width)))
+    return max(1, rows // batch_size) * batch_size
+
+
+@dataclass(frozen=True)
+class MadePart:
+    """A complete part.
+
+    Attributes:
+        split: Of its rows.
+        predictions: Its rows; None where none could be read.
+        rows: Their numbers in the split.
+        broken: The rows that were left out.
+    """
+
+    split: str
+    predictions: Predictions | None
+    rows: Sequence[int]
+    broken: Sequence[BrokenRow] = ()
+
+
+class Parts:
+    """The parts of one prediction, by number.
+
+    Args:
+        target: The file that they are for; None keeps them in memory.
+        layout: What they are parts of, JSON types: where another run finds the same, its parts are these. None where
+            that cannot be known, as of a model that is an object.
+    """
+
+    def __init__(self, target: Path | None, layout: Mapping[str, Any] | None) -> None:
+        self._target, self._layout = target, layout
+        self.folder = None if target is None else target.parent / f".{target.name}.parts"
+        self._made: dict[int, MadePart] = {}
+
+    def begin(self) -> None:
+        """Finds what a run of before left, or removes it.
+
+        Warns:
+            OochubWarning: The parts of another prediction are removed.
+        """
+        if self.folder is None or not self.folder.exists():
+            return
+        if self._layout is None or _read(self.folder / _LAYOUT) != json.loads(json.dumps(self._layout)):
+            if (count := len(list(self.folder.glob("part-*.parquet")))) and self._layout is not None:
+                warnings.warn(
+                    f"{count} parts of another prediction, that was stopped, are removed from {self.folder}.",
+                    OochubWarning,
+                    stacklevel=3,
+                )
+            shutil.rmtree(self.folder)
+
+    def complete(self) -> set[int]:
+        """The numbers of the parts that are there; one that is not whole is not there."""
+        if self.folder is not None:
+            for file in (*self.folder.glob("part-*.parquet"), *self.folder.glob("_empty-*.json")):
+                number = int(file.stem.rpartition("-")[2])
+                if number not in self._made and (made := _opened(file)) is not None:
+                    self._made[number] = made
+        return set(self._made)
+
+    def put(self, number: int, made: MadePart) -> None:
+        """Keeps a part: on the disk, where there is a folder."""
+        if self.folder is None:
+            self._made[number] = made
+            return
+        if not (self.folder / _LAYOUT).exists():
+            with written_whole(self.folder / _LAYOUT) as draft:
+                draft.write_text(json.dumps(self._layout), "utf-8")
+        about = {"split": made.split, "rows": list(made.rows), "broken": [list(row) for row in made.broken]}
+        if made.predictions is not None:
+            replace(made.predictions, part=about).save(self._file(number))
+            return
+        with written_whole(self._empty(number)) as draft:
+            draft.write_text(json.dumps(about), "utf-8")
+
+    def made(self) -> list[MadePart]:
+        """The parts that are there, in order."""
+        self.complete()
+        return [self._made[number] for number in sorted(self._made)]
+
+    def joined(self) -> tuple[list[MadePart], StoredRows, SoftmaxSummary | None]:
+        """All parts in order, and their rows together."""
+        made = self.made()
+        filled = [each.predictions for each in made if each.predictions is not None]
+        summaries = [each.summary for each in filled if each.output.one_answer]
+        summary = SoftmaxSummary(*map(np.concatenate, zip(*summaries, strict=True))) if summaries else None
+        return made, StoredRows.joined([each.rows for each in filled]), summary
+
+    def become(self, predictions: Predictions, pictures: pa.Array | None) -> None:
+        """Makes the folder itself the predictions, in the place of the target.
+
+        Args:
+            predictions: All rows.
+            pictures: Small pictures of some of them.
+        """
+        assert self.folder is not None and self._target is not None  # noqa: S101
+        listed = []
+        for number in sorted(self._made):
+            each = self._made[number].predictions
+            if each is not None:
+                file = self._file(number)
+                listed.append(ListedPart(file=file.name, rows=len(each), seal=str(seal_of(file))))
+        if pictures is not None:
+            save_thumbnails(self.folder, pictures)
+        manifest = Manifest(parts=tuple(listed), metadata=to_json(predictions.metadata), digest=predictions.digest)
+        manifest.save(self.folder)
+        take_place(self.folder, self._target)
+
+    def end(self) -> None:
+        """Removes the folder."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _file(self, number: int) -> Path:
+        assert self.folder is not None  # noqa: S101
+        return self.folder / f"part-{number:05d}.parquet"
+
+    def _empty(self, number: int) -> Path:
+        return self._file(number).with_name(f"_empty-{number:05d}.json")
+
+
+def _opened(file: Path) -> MadePart | None:
+    """A part that is whole; None where it is cut short or of an earlier form: it is made again."""
+    try:
+        if file.suffix == ".json":
+            about, predictions = read_json(file), None
+        else:
+            predictions = Predictions.load(file)
+            about = predictions.part
+        broken = [BrokenRow(*row) for row in about["broken"]]
+        return MadePart(about["split"], predictions, about["rows"], broken)
+    except (OochubError, KeyError, TypeError):
+        return None
+
+
+def _read(file: Path) -> Any:
+    """JSON of ours; None where it is not there or not whole."""
+    try:
+        return read_json(file)
+    except OochubError:
+        return None

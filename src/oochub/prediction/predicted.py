@@ -1,0 +1,182 @@
+"""The rows of all splits through the network of a mode, part by part."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import datasets
+import torch
+
+from oochub.errors import OochubError
+from oochub.files import sole_writer
+from oochub.input import BrokenRow, Input
+from oochub.models.extraction import Extraction
+from oochub.models.in_dtype import InDtype
+from oochub.models.mode import Mode
+from oochub.models.perturbation import Perturbation
+from oochub.prediction.data_metadata import data_metadata
+from oochub.prediction.dtype_check import dtype_check
+from oochub.prediction.extracted_parts import extracted_parts
+from oochub.prediction.metadata import Metadata, ZoomSettings
+from oochub.prediction.parts import MadePart, Parts, part_rows
+from oochub.prediction.prediction_settings import PredictionSettings
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import is_one_file
+from oochub.prediction.stored_head import StoredHead, head_file
+from oochub.prediction.stored_rows import StoredRows
+from oochub.prediction.thumbnails import thumbnails
+from oochub.provenance import provenance
+
+_FEW = 8  # rows to look at a network with
+_NAMED = 5  # of the rows that are left out
+
+
+def predicted(
+    mode: Mode,
+    inputs: Input,
+    splits: Mapping[str, Any],
+    asked: PredictionSettings,
+    *,
+    notes: Sequence[str],
+    computed: Mapping[str, Any],
+    key: str | None,
+    target: Path | None,
+) -> Predictions:
+    """What the network of a mode says of every row.
+
+    Args:
+        mode: Opened.
+        inputs: How rows are read.
+        splits: By name.
+        asked: The settings.
+        notes: Of the data.
+        computed: What predictions say of how the network was prepared.
+        key: What the answers depend on; with one, parts that a killed run left are taken.
+        target: The file to write; None writes none.
+
+    Raises:
+        OochubError: A row that cannot be read, a split without one that can, another process that writes the target.
+    """
+    some, size, device = next(iter(splits.values())), asked.rows_a_pass, asked.device
+    read = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
+    is_short = asked.torch_dtype != torch.float32
+    few: Mapping[str, torch.Tensor] = {}
+    if asked.features or is_short:
+        first = next(read(_few(some), broken=[] if asked.skip_broken else None), None)
+        few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
+    head = mode.head(few) if asked.features else None
+    network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", **computed}
+    if is_short:
+        network = InDtype(mode.network, asked.torch_dtype)
+        check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
+        computed |= {"dtype": asked.dtype, "dtype_check": check}
+    perturbation = None
+    if asked.odin is not None:
+        perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
+    extraction = Extraction(network, head=head, perturbation=perturbation)
+    computed |= {} if key is None else {"key": key}
+
+    def said(rows: StoredRows, unread: Sequence[str] = ()) -> Metadata:
+        return data_metadata(
+            rows,
+            some.info,
+            mode.kind,
+            class_names=mode.class_names,
+            model=mode.about,
+            notes=(*mode.notes, *notes, *unread),
+            training=mode.training,
+            provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **mode.details),
+            odin=None if perturbation is None else perturbation.settings,
+            zoom=None if asked.zoom is None else ZoomSettings(factor=asked.zoom),
+        )
+
+    width = len(mode.class_names) + (0 if head is None else head.weight.shape[1])
+    count = part_rows(width * (1 if asked.zoom is None else 2) + len(mode.class_names) * (asked.odin is not None), size)
+    lengths = {name: len(part) if isinstance(part, datasets.Dataset) else None for name, part in splits.items()}
+    layout = None if key is None else {"key": key, "part_rows": count, "splits": lengths}
+    is_one = None not in lengths.values() and sum(int(n or 0) for n in lengths.values()) <= count
+    parts = Parts(None if is_one else target, layout)
+    with nullcontext() if parts.folder is None or target is None else sole_writer(target):
+        parts.begin()
+        first_number = 0
+        for name, part in splits.items():
+            length, complete = lengths[name], parts.complete()
+            numbers = None if length is None else range(-(-length // count))
+            wanted = None if numbers is None else [k for k in numbers if first_number + k not in complete]
+            made = []
+            if wanted is None or wanted:
+                for each in extracted_parts(
+                    *(name, part, read, extraction, mode),
+                    unit=inputs.unit,
+                    part_rows=count,
+                    wanted=wanted,
+                    skip_broken=asked.skip_broken,
+                ):
+                    rows = None if each.table is None else Predictions(each.table, said(StoredRows.of(each.table)))
+                    parts.put(first_number + each.number, MadePart(name, rows, each.rows, each.broken))
+                    made.append(each.number)
+            first_number += len(numbers) if numbers is not None else max(made, default=0) + 1
+            _check_read(name, parts.made(), inputs.unit)
+        stored = None
+        if head is not None and mode.is_linear:
+            stored = StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
+        return _finished(parts, said, splits, inputs, asked, stored, target)
+
+
+def _finished(
+    parts: Parts,
+    said: Any,
+    splits: Mapping[str, Any],
+    inputs: Input,
+    asked: PredictionSettings,
+    stored: StoredHead | None,
+    target: Path | None,
+) -> Predictions:
+    """All parts together, with small pictures of the worst mistakes, in the place that they are for."""
+    made, rows, summary = parts.joined()
+    broken = {name: [row for each in made if each.split == name for row in each.broken] for name in splits}
+    unread = [_unread(name, several, inputs.unit) for name, several in broken.items() if several]
+    predictions = Predictions(rows, said(rows, unread), stored_head=stored).remember(summary=summary)
+    pictures = None
+    if asked.images:
+        numbers = {name: [row for each in made if each.split == name for row in each.rows] for name in splits}
+        pictures = thumbnails(predictions, splits, numbers, inputs)
+    if parts.folder is not None and target is not None and not is_one_file(rows):
+        parts.become(predictions, pictures)
+        if stored is not None:
+            stored.save(head_file(target))
+    else:
+        if pictures is not None:
+            predictions = replace(predictions, rows=rows.with_column("thumbnail", pictures)).remember(summary=summary)
+        if target is not None:
+            predictions.save(target)
+    if parts.folder is None or target is None:
+        return predictions
+    parts.end()
+    return replace(Predictions.load(target), integrity=None)
+
+
+def _check_read(name: str, made: Sequence[MadePart], unit: str) -> None:
+    own = [each for each in made if each.split == name]
+    if any(each.predictions is not None for each in own):
+        return
+    broken = [row for each in own for row in each.broken]
+    if broken:
+        raise OochubError(
+            f"None of the {len(broken)} {unit}s of the split {name} can be read. The first: {broken[0].fault}"
+        )
+    raise OochubError(f"The split {name} has no example.")
+
+
+def _unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
+    several = "" if len(broken) == 1 else "s"
+    names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
+    verb = "is" if len(broken) == 1 else "are"
+    return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} left out: {names}"
+
+
+def _few(part: Any) -> Any:
+    return part.select(range(min(_FEW, len(part)))) if isinstance(part, datasets.Dataset) else part.take(_FEW)

@@ -1,0 +1,269 @@
+"""Predictions in parts: complete parts outlive a run that is stopped, and large predictions are a folder of them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from transformers import ResNetConfig, ResNetForImageClassification
+
+import oochub
+from oochub.errors import OochubError, OochubWarning
+from oochub.models.extraction import Extraction
+from oochub.prediction import parts, predictions_file
+from oochub.prediction.predictions import Predictions
+
+NAMES = ["cat", "dog", "owl"]
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A folder with a tiny model of arrays."""
+    torch.manual_seed(0)
+    config = ResNetConfig(
+        embedding_size=8,
+        hidden_sizes=[8],
+        depths=[1],
+        layer_type="basic",
+        num_labels=3,
+        id2label=dict(enumerate(NAMES)),
+        label2id={name: k for k, name in enumerate(NAMES)},
+    )
+    ResNetForImageClassification(config).save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def data():
+    """Two splits of 3 x 4 x 4 arrays, 11 and 5 rows, with ids."""
+    generator = np.random.default_rng(0)
+    features = Features(
+        {
+            "example_id": Value("string"),
+            "array": List(List(List(Value("float32")))),
+            "label": ClassLabel(names=NAMES),
+            "group": ClassLabel(names=["a", "b"]),
+        }
+    )
+
+    def split(name, count):
+        rows = {
+            "example_id": [f"{name}{k}" for k in range(count)],
+            "array": generator.normal(size=(count, 3, 4, 4)).tolist(),
+            "label": (np.arange(count) % 3).tolist(),
+            "group": (np.arange(count) % 2).tolist(),
+        }
+        return Dataset.from_dict(rows, features)
+
+    return DatasetDict({"validation": split("v", 11), "test": split("t", 5)})
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Parts of four rows: 3 and 2 of them."""
+    monkeypatch.setattr(parts, "_ROWS", 4)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Counts the rows that go through the network; stops the run at a row."""
+    state = {"rows": 0, "stop": None}
+    whole = Extraction.__call__
+
+    def counted(self, batch):
+        if state["stop"] is not None and state["rows"] >= state["stop"]:
+            raise KeyboardInterrupt
+        outputs = whole(self, batch)
+        state["rows"] += len(outputs["logits"])
+        return outputs
+
+    monkeypatch.setattr(Extraction, "__call__", counted)
+    return state
+
+
+def predicted(model, data, **options):
+    return oochub.predict(model, data, batch_size=2, cache=False, splits=list(data), **options)
+
+
+def same(one, other):
+    """Equal rows, vectors bit for bit, and equal metadata but for the moment."""
+    assert one.table.equals(other.table)
+    assert one.metadata.fingerprint == other.metadata.fingerprint and one.metadata.notes == other.metadata.notes
+    assert one.digest == other.digest
+
+
+def test_parts_give_what_one_part_gives(model, data, tmp_path, monkeypatch):
+    """Fault planted: batches that run on over the end of a part."""
+    whole = predicted(model, data, out=tmp_path / "whole.parquet", features=True)
+    monkeypatch.setattr(parts, "_ROWS", 4)
+    made = predicted(model, data, out=tmp_path / "parts.parquet", features=True)
+    same(made, whole)
+    same(Predictions.load(tmp_path / "parts.parquet"), Predictions.load(tmp_path / "whole.parquet"))
+    assert made.head is not None and np.array_equal(made.head.weight, whole.head.weight)
+    names = sorted(path.name for path in tmp_path.iterdir() if "parts" in path.name)
+    assert names == ["parts.head.safetensors", "parts.parquet"]
+
+
+@pytest.mark.parametrize("stop", [1, 5, 9, 13])
+def test_a_stopped_run_goes_on_after_its_last_part(model, data, tmp_path, small_parts, calls, stop):
+    """Faults planted: parts that are counted by their files alone; rows of a part by their place in what is left."""
+    whole = predicted(model, data, out=tmp_path / "whole.parquet")
+    calls |= {"rows": 0, "stop": stop}
+    with pytest.raises(KeyboardInterrupt):
+        predicted(model, data, out=tmp_path / "stopped.parquet")
+    assert not (tmp_path / "stopped.parquet").exists()
+    complete = len(list((tmp_path / ".stopped.parquet.parts").glob("part-*.parquet")))
+    calls |= {"rows": 0, "stop": None}
+    same(predicted(model, data, out=tmp_path / "stopped.parquet"), whole)
+    rows_of_parts = [4, 4, 3, 4, 1]
+    assert calls["rows"] == sum(rows_of_parts[complete:]) and complete == [1, 5, 9, 13].index(stop)
+    assert not (tmp_path / ".stopped.parquet.parts").exists()
+
+
+def test_a_part_that_was_cut_short_is_made_again(model, data, tmp_path, small_parts, calls):
+    whole = predicted(model, data, out=tmp_path / "whole.parquet")
+    calls |= {"rows": 0, "stop": 11}
+    with pytest.raises(KeyboardInterrupt):
+        predicted(model, data, out=tmp_path / "stopped.parquet")
+    first, second, _ = sorted((tmp_path / ".stopped.parquet.parts").glob("part-*.parquet"))
+    first.write_bytes(first.read_bytes()[:-40])
+    changed = bytearray(second.read_bytes())
+    changed[len(changed) // 3] ^= 1
+    second.write_bytes(changed)
+    calls |= {"rows": 0, "stop": None}
+    same(predicted(model, data, out=tmp_path / "stopped.parquet"), whole)
+    assert calls["rows"] == 4 + 4 + 5
+
+
+def test_parts_of_another_prediction_are_removed_and_said(model, data, tmp_path, small_parts, calls):
+    """Fault planted: a layout without the key."""
+    calls["stop"] = 9
+    with pytest.raises(KeyboardInterrupt):
+        predicted(model, data, out=tmp_path / "p.parquet")
+    calls["stop"] = None
+    whole = predicted(model, data, out=tmp_path / "whole.parquet", dtype="bfloat16")
+    with pytest.warns(OochubWarning, match="2 parts of another prediction"):
+        same(predicted(model, data, out=tmp_path / "p.parquet", dtype="bfloat16"), whole)
+
+
+def test_a_model_object_and_a_stream_begin_anew(model, data, tmp_path, small_parts, calls):
+    network = ResNetForImageClassification.from_pretrained(model)
+    for name, source in {
+        "object": data,
+        "stream": {name: part.to_iterable_dataset() for name, part in data.items()},
+    }.items():
+        taken = network if name == "object" else model
+        whole = predicted(taken, source, out=tmp_path / f"{name}-whole.parquet")
+        calls |= {"rows": 0, "stop": 9}
+        with pytest.raises(KeyboardInterrupt):
+            predicted(taken, source, out=tmp_path / f"{name}.parquet")
+        calls |= {"rows": 0, "stop": None}
+        same(predicted(taken, source, out=tmp_path / f"{name}.parquet"), whole)
+        assert calls["rows"] == 16
+
+
+@pytest.fixture
+def folder(model, data, tmp_path, small_parts, monkeypatch):
+    """Predictions that are a folder of parts, and the same as one file."""
+    predicted(model, data, out=tmp_path / "one.parquet", features=True)
+    monkeypatch.setattr(predictions_file, "_ONE_FILE", 20)
+    predicted(model, data, out=tmp_path / "many.parquet", features=True)
+    return tmp_path / "many.parquet"
+
+
+def test_a_large_prediction_is_a_folder(folder, tmp_path):
+    """Fault planted: parts in the order of their names as numbers without zeros."""
+    one, many = Predictions.load(tmp_path / "one.parquet"), Predictions.load(folder)
+    same(many, one)
+    assert np.array_equal(many.features, one.features) and np.array_equal(many.head.weight, one.head.weight)
+    assert sorted(path.name for path in folder.glob("part-*")) == [f"part-{k:05d}.parquet" for k in range(5)]
+    frame = pd.read_parquet(folder)
+    assert frame["example_id"].tolist() == one.column("example_id").tolist()
+    assert frame["prediction"].tolist() == one.prediction.tolist()
+    assert oochub.evaluate(folder)["accuracy"] == oochub.evaluate(tmp_path / "one.parquet")["accuracy"]
+
+
+def test_a_folder_takes_the_place_of_a_file_and_back(folder, tmp_path, model, data, monkeypatch):
+    (tmp_path / "one.parquet").rename(tmp_path / "p.parquet")
+    Predictions.load(folder).save(tmp_path / "p.parquet")
+    assert (tmp_path / "p.parquet").is_dir()
+    monkeypatch.setattr(predictions_file, "_ONE_FILE", 1000)
+    same(Predictions.load(folder), Predictions.load(tmp_path / "p.parquet"))
+    Predictions.load(folder).save(tmp_path / "p.parquet")
+    assert (tmp_path / "p.parquet").is_file() and not list(tmp_path.glob(".*"))
+    same(Predictions.load(folder), Predictions.load(tmp_path / "p.parquet"))
+
+
+def _lost(folder):
+    (folder / "part-00002.parquet").unlink()
+
+
+def _cut(folder):
+    file = folder / "part-00001.parquet"
+    file.write_bytes(file.read_bytes()[:-30])
+
+
+def _of_another(folder):
+    (folder / "part-00001.parquet").write_bytes((folder / "part-00000.parquet").read_bytes())
+
+
+def _flipped(folder):
+    file = folder / "part-00003.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 8
+    file.write_bytes(content)
+
+
+def _manifest(folder):
+    file = folder / "_manifest.json"
+    content = json.loads(file.read_text())
+    content["parts"][0]["rows"] = 5
+    file.write_text(json.dumps(content))
+
+
+def _no_manifest(folder):
+    (folder / "_manifest.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (_lost, "part-00002.parquet is missing"),
+        (_cut, "part-00001.parquet is not the part that _manifest.json lists"),
+        (_of_another, "is not the part"),
+        (_flipped, "was damaged after it was written"),
+        (_manifest, "has 4 rows, and _manifest.json says 5"),
+        (_no_manifest, "has no _manifest.json"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_folder_that_is_not_whole_is_named(folder, fault, words):
+    fault(folder)
+    with pytest.raises(OochubError, match=words):
+        Predictions.load(folder)
+    with pytest.raises(OochubError, match=words):
+        oochub.evaluate(folder)
+
+
+def test_another_folder_is_not_replaced(tmp_path, model, data):
+    (tmp_path / "p.parquet").mkdir()
+    (tmp_path / "p.parquet" / "thesis.txt").write_text("mine")
+    with pytest.raises(OochubError, match="is not predictions, and is not replaced"):
+        predicted(model, data, out=tmp_path / "p.parquet")
+    assert (tmp_path / "p.parquet" / "thesis.txt").read_text() == "mine"
+
+
+def test_vectors_stay_in_their_file(folder, tmp_path):
+    """Fault planted: blocks that begin anew at each row group."""
+    many = Predictions.load(folder)
+    blocks = list(many.blocks("features", "logits"))
+    assert [rows.start for rows, _ in blocks] == [0, 4, 8, 11, 15]
+    assert np.array_equal(np.concatenate([block["features"] for _, block in blocks]), many.features)
+    chosen = many.take(np.array([15, 3, 4]))
+    assert np.array_equal(chosen.logits, many.logits[[15, 3, 4]])
+    assert np.array_equal(chosen.summary.loss, many.summary.loss[[15, 3, 4]])
+    expected = many.logits.astype(float)
+    loss = np.log(np.exp(expected).sum(axis=1)) - expected[np.arange(16), many.label]
+    assert np.allclose(many.summary.loss, loss, rtol=1e-12)
