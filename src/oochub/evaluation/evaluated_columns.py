@@ -35,7 +35,7 @@ class EvaluatedColumns(Mapping[str, Any]):
         self._computed = computed
         self._read: Arrays = {}
         left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, predictions.output.label_column}
-        self._names = [name for name in predictions.table.column_names if name not in left_out]
+        self._names = [name for name in predictions.column_names if name not in left_out]
         self.shadowed = sorted(computed.keys() & self._names)
 
     def __getitem__(self, name: str) -> Any:
@@ -55,7 +55,7 @@ class EvaluatedColumns(Mapping[str, Any]):
 
 
 def _column(predictions: Predictions, name: str) -> Any:
-    column = predictions.table.column(name)
+    column = predictions.rows.column(name)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return predictions.column(name)

@@ -27,7 +27,7 @@ class ExampleDigest:
     """
 
     def __init__(self, predictions: Predictions) -> None:
-        self._ids = predictions.table.column("example_id").cast(pa.string())
+        self._ids = predictions.rows.column("example_id").cast(pa.string())
         self._label = predictions.label
 
     def of(self, rows: NDArray[np.bool_]) -> str:

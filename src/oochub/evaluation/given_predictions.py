@@ -22,6 +22,7 @@ from oochub.prediction.data_metadata import data_metadata
 from oochub.prediction.metadata import PredictedBy
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.split_rows import split_rows
+from oochub.prediction.stored_rows import StoredRows
 from oochub.provenance import provenance
 
 _SHOWN = 3
@@ -74,7 +75,7 @@ def given_predictions(
     unread = [name for name in file.table.column_names if name not in {"example_id", "split", *columns.read}]
     made_of = {"file": file.name, "sha256": file.sha256, "columns": sorted(columns.read), "not_read": unread}
     metadata = data_metadata(
-        table,
+        StoredRows.of(table),
         some.info,
         kind,
         class_names=names,

@@ -154,8 +154,9 @@ def predict(
     target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
     probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
     with folded(opened.network, probe) as pairs:
+        computed = {"folded": pairs} | ({"key": key} if cache and key is not None else {})
         predictions = predicted(
-            opened, inputs, answered.parts, asked, notes=notes, computed={"folded": pairs}, key=key, target=target
+            opened, inputs, answered.parts, asked, notes=notes, computed=computed, key=key, target=target
         )
     if out is not None and target is None:
         predictions.save(out)

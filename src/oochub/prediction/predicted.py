@@ -77,7 +77,6 @@ def predicted(
     if asked.odin is not None:
         perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
     extraction = Extraction(network, head=head, perturbation=perturbation)
-    computed |= {} if key is None else {"key": key}
 
     def said(rows: StoredRows, unread: Sequence[str] = ()) -> Metadata:
         return data_metadata(
