@@ -12,6 +12,7 @@ from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import OochubError, either
+from oochub.output_columns import vector_array, vectors
 from oochub.prediction.predictions import Predictions
 
 _OF_ALL = ("labels", "areas", "gist_embedding", "gist_similarity")
@@ -87,7 +88,7 @@ def _arrays(data: datasets.Dataset) -> dict[str, Any]:
 def _rows(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
     """The rows of a column; those of lists of one length as one array, without an object each."""
     if not pa.types.is_fixed_size_list(column.type) or not len(column):
-        return column.to_numpy()
+        return np.asarray(column.to_numpy())
     return np.concatenate([part.flatten().to_numpy().reshape(len(part), -1) for part in column.chunks])
 
 
@@ -106,7 +107,7 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
         number = data.class_names.index(spec.name) if spec.name in data.class_names else -1
         if number < 0:
             raise OochubError(f"The model has no output for {spec.name}, only {', '.join(data.class_names[:6])}, ...")
-        logit = np.stack(rows.column("logits").to_numpy())[:, number]
+        logit = vectors(rows.column("logits"))[:, number]
         parts.append(_replaced(rows, columns, spec.features(gist="challenge_gist" in columns), logit))
     return replace(
         data,
@@ -122,7 +123,7 @@ def _replaced(
     rows = rows.drop_columns([each for each in (*_OF_ALL, "label", "logits", "captions") if each in rows.column_names])
     pair = np.stack([np.zeros_like(logit), logit], axis=1)
     rows = rows.append_column("label", pa.array(columns["label"], pa.int64()))
-    rows = rows.append_column("logits", pa.array(list(pair), pa.list_(pa.float32())))
+    rows = rows.append_column("logits", vector_array(pair))
     for key, feature in features.items():
         if key == "label":
             continue
