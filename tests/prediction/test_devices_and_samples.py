@@ -1,5 +1,7 @@
 """Where a model runs, in how many bits, and on how many rows: checked before the work, and said in the predictions."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -8,9 +10,9 @@ from model_folders import pictures, resnet
 from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
 
 import oochub
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.models.chosen_device import chosen_device
-from oochub.models.in_dtype import InDtype
+from oochub.models.in_dtype import InDtype, warn_of_slow_dtype
 from oochub.outputs.classes import Classes
 from oochub.prediction.dtype_check import dtype_check
 from oochub.prediction.sampled import sampled
@@ -43,6 +45,7 @@ def test_devices_that_are_there():
     assert found.logits.shape == (6, 2) and found.metadata.provenance["device"] == "cpu"
 
 
+@pytest.mark.filterwarnings("ignore:This processor does not compute in")
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_fewer_bits_are_those_of_autocast_and_said(dtype, tmp_path):
     """Reference: the model under torch.autocast by hand, where batch norms are not folded: two roundings apart.
@@ -64,9 +67,30 @@ def test_fewer_bits_are_those_of_autocast_and_said(dtype, tmp_path):
     differ = (found.logits.argmax(1) != plain.logits.argmax(1)).sum()
     said = found.metadata.provenance
     assert said["dtype"] == dtype
+    (note,) = oochub.evaluate(found).notes
+    assert note == f"the network computed in {dtype}: on the first rows {said['dtype_check']} from float32"
+    assert plain.metadata.notes == ()
     assert said["dtype_check"] == f"logits within {share:.2%} of their range, {differ} of 6 answers differ"
     assert plain.metadata.provenance["dtype"] == "float32" and "dtype_check" not in plain.metadata.provenance
     np.testing.assert_allclose(found.features @ found.head.weight.T + found.head.bias, found.logits, atol=0.05)
+
+
+@pytest.mark.parametrize(("dtype", "has"), [("bfloat16", "avx512_bf16"), ("bfloat16", "bf16"), ("float16", "amx_fp16")])
+def test_a_processor_that_imitates_a_dtype_is_said(dtype, has, monkeypatch):
+    """Before the model is looked for. Faults planted: no warning; one of float32; one of another dtype's arithmetic."""
+    others = {"avx512_bf16": has == "amx_fp16", "avx512_fp16": has != "amx_fp16", "avx2": True}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: others)
+    with (
+        pytest.warns(OochubWarning, match=f"does not compute in {dtype} .* is slower than float32 here"),
+        pytest.raises(OochubError, match="out"),
+    ):
+        oochub.predict("nowhere", pictures(1), dtype=dtype, out="out.txt", device="cpu", features=True)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {has: True})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_slow_dtype(dtype, torch.device("cpu"))
+        warn_of_slow_dtype("float32", torch.device("cpu"))
+        warn_of_slow_dtype(dtype, torch.device("cuda"))
 
 
 def test_a_dtype_that_overflows_is_an_error():

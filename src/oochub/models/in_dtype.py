@@ -1,10 +1,13 @@
 """A network that computes in fewer bits, and says what it says in float32."""
 
+import warnings
 from collections.abc import Mapping
 
 import torch
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
+
+from oochub.errors import OochubWarning, either
 
 DTYPES: Mapping[str, torch.dtype] = {
     "auto": torch.float32,
@@ -36,3 +39,33 @@ class InDtype(nn.Module):  # type: ignore[misc]
         """Its logits, float32."""
         with torch.autocast(next(iter(inputs.values())).device.type, dtype=self._dtype):
             return ImageClassifierOutput(logits=self.network(**inputs).logits.float())
+
+
+_ARITHMETIC = {
+    "bfloat16": ("avx512_bf16", "amx_bf16", "bf16"),  # x86-64; ARM
+    "float16": ("avx512_fp16", "amx_fp16", "fp16_arith"),
+}
+"""What a processor that computes in a dtype says that it has, in `torch.cpu.get_capabilities`."""
+
+
+def warn_of_slow_dtype(name: str, device: torch.device) -> None:
+    """Says where a shorter dtype is no gain: on a processor without arithmetic of it, which torch then imitates.
+
+    Args:
+        name: One of `DTYPES`.
+        device: That the network runs on.
+
+    Warns:
+        OochubWarning: It is slower than float32 there; the answers are those of any other processor.
+    """
+    if device.type != "cpu" or name not in _ARITHMETIC or not hasattr(torch.cpu, "get_capabilities"):
+        return  # older versions of torch do not say
+    has = torch.cpu.get_capabilities()
+    if not any(has.get(each) for each in _ARITHMETIC[name]):
+        option = either(f'dtype="{name}"', f"--dtype {name}")
+        warnings.warn(
+            f"This processor does not compute in {name} ({', '.join(_ARITHMETIC[name])}), so {option} is slower than "
+            "float32 here, and less exact. Leave it out.",
+            OochubWarning,
+            stacklevel=3,
+        )

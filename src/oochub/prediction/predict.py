@@ -12,6 +12,7 @@ from oochub.files import STREAMS, check_writable
 from oochub.models.cache_key import cache_key
 from oochub.models.chosen_device import chosen_device
 from oochub.models.folded import folded
+from oochub.models.in_dtype import warn_of_slow_dtype
 from oochub.models.mode import PredictedData, mode_of
 from oochub.models.model_source import ModelSource
 from oochub.models.perturbation import TEMPERATURE
@@ -116,6 +117,7 @@ def predict(
         zoom=zoom,
         num_workers=num_workers,
     )
+    warn_of_slow_dtype(dtype, asked.device)
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it

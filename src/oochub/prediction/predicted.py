@@ -73,6 +73,7 @@ def predicted(
         network = InDtype(mode.network, asked.torch_dtype)
         check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
         computed |= {"dtype": asked.dtype, "dtype_check": check}
+        notes = (*notes, f"the network computed in {asked.dtype}: on the first rows {check} from float32")
     perturbation = None
     if asked.odin is not None:
         perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
