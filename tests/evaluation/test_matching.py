@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from test_evaluation import nooch_predictions
 
 import oochub
+from oochub.evaluation import matching
 from oochub.evaluation.matching import matched_gap
 from oochub.evaluation.weighted_metric import weighted_metric, weighted_names
 from oochub.prediction.predictions import Predictions
@@ -163,6 +164,32 @@ def test_interval_against_a_slow_bootstrap():
         drawn.append(by_scikit_learn("auc", parts[1], None) - by_scikit_learn("auc", parts[0], weights))
     low, high = np.quantile(drawn, [0.025, 0.975])
     assert [found.estimate.low, found.estimate.high] == pytest.approx([low, high], abs=0.15 * (high - low))
+
+
+@pytest.mark.parametrize("metric", ["auc", "accuracy", "nll"])
+@pytest.mark.parametrize("column", ["area", "label"])
+def test_cells_of_many_rows_have_the_ends_of_rows(metric, column, monkeypatch):
+    """reference: the bootstrap of rows. Ends of eight seeds each: their means lie as close as chance allows.
+
+    Planted faults: as many rows drawn as there are cells; the largest losses in one cell.
+    """
+    inside, outside = sides(2, n=(10_000, 10_000), context=0.4, size=0.3)
+    rng = np.random.default_rng(0)
+    for side in (inside, outside):  # no two rows alike, and losses with a long tail
+        side["score"] = side["score"] + rng.normal(0, 0.01, 10_000)
+        side["loss"] = side["loss"] * rng.exponential(size=10_000) ** 3
+
+    def ends(many):
+        monkeypatch.setattr(matching, "_MANY", many)
+        options = {"column": column, "resamples": 100}
+        made = [matched_gap(metric, inside, outside, seed=2 * seed, **options).estimate for seed in range(8)]
+        assert len({each.value for each in made}) == 1
+        return made[0].value, np.array([(each.low, each.high) for each in made])
+
+    (value, cells), (of_rows, rows) = ends(10_000), ends(10**9)
+    assert value == of_rows
+    apart = np.sqrt((cells.var(axis=0, ddof=1) + rows.var(axis=0, ddof=1)) / 8)
+    assert (np.abs(cells.mean(axis=0) - rows.mean(axis=0)) <= 3 * apart).all()
 
 
 def test_rows_of_a_cluster_are_drawn_together():

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError, either, unknown_name
-from oochub.evaluation.weighted_metric import weighted_form, weighted_names
+from oochub.evaluation.row_cells import RowCells, row_cells
+from oochub.evaluation.weighted_metric import row_values, weighted_form, weighted_names
 from oochub.report import wording
 from oochub.report.records import MatchedGap, Stratum
 from oochub.stats.array_checks import Array
@@ -41,6 +42,7 @@ _QUARTILES = (0.25, 0.5, 0.75)
 _FEW = 10  # a bootstrap of rows that count as fewer is too narrow
 _ROUNDING = 1e-12  # sums of weights are exact to about 1e-16: a smaller difference is none
 _BLOCK = 1 << 18  # weights held at once
+_MANY = 10_000  # independent rows of a side from here: cells of rows are drawn, which a test sets beside rows
 
 
 def check_match(column: str, columns: Mapping[str, Any]) -> None:
@@ -83,7 +85,8 @@ def matched_gap(
 ) -> MatchedGap:
     """The metric out of context minus in context, with the column spread on both sides as out of context.
 
-    The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample.
+    The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample. Of 10,000
+    independent rows and more on a side, cells of rows with like values are drawn (`oochub.evaluation.row_cells`).
 
     Args:
         metric: auc, accuracy, error_rate or nll; of others the gap is nan with the reason.
@@ -184,9 +187,7 @@ def _gap(
     if few < _FEW:
         why = f"the weighted rows count as {few:.1f} equal ones, too few for an interval"
         return Estimate(value, n=n, method=method, reason=why)
-    together = max(1, _BLOCK // max(len(rows) for rows in codes))
-    blocks = zip(*(_counts(len(c), s, together) for c, s in zip(codes, samplings, strict=True)), strict=True)
-    drawn = np.concatenate([_differences(forms, _weights(codes, within, counts)) for counts in blocks])
+    drawn = _drawn(metric, sides, codes, within, samplings, value)
     kept = drawn[~np.isnan(drawn)]
     reasons = [f"undefined in {len(drawn) - len(kept)} of {len(drawn)} resamples"] if len(kept) < len(drawn) else []
     reasons += [warning for warning in dict.fromkeys(each.warning for each in samplings) if warning]
@@ -200,6 +201,45 @@ def _gap(
     else:
         low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
     return Estimate(value, low=low, high=high, n=n, method=method, reason="; ".join(reasons) or None)
+
+
+def _drawn(
+    metric: str,
+    sides: list[dict[str, Array]],
+    codes: tuple[Array, Array],
+    within: Array,
+    samplings: list[Sampling],
+    value: float,
+) -> Array:
+    """The gap of each resample (k,): of rows, or of cells of many rows."""
+    units = [
+        row_cells(*_valued(metric, side, code))
+        if sampling.cluster is None and len(code) >= _MANY
+        else RowCells(side, code, np.ones(len(code), np.int64))
+        for side, code, sampling in zip(sides, codes, samplings, strict=True)
+    ]
+    forms = [weighted_form(_form_of(metric, each.columns), each.columns) for each in units]
+    strata = [each.stratum for each in units]
+    own = _differences(forms, _weights(strata, within, [each.rows[None].astype(np.float64) for each in units]))[0]
+    together = max(1, _BLOCK // max(len(code) for code in strata))
+    blocks = zip(*(_counts(each.rows, s, together) for each, s in zip(units, samplings, strict=True)), strict=True)
+    drawn: Array = np.concatenate([_differences(forms, _weights(strata, within, counts)) for counts in blocks])
+    drawn += value - own  # scores of one cell are ties, which moves the AUC of the cells a little
+    return drawn
+
+
+def _valued(metric: str, side: dict[str, Array], code: Array) -> tuple[dict[str, Array], Array, str]:
+    """What `row_cells` takes: scores with their labels, or the values of which the metric is the mean."""
+    if metric == "auc":
+        return side, code, "score"
+    values = row_values(metric, side)
+    assert values is not None  # noqa: S101 every metric with a weighted form is the AUC or a mean
+    return {"loss": values}, code, "loss"
+
+
+def _form_of(metric: str, columns: Mapping[str, Array]) -> str:
+    """The weighted form of cells whose `loss` is any value; else that of the metric."""
+    return "nll" if set(columns) == {"loss"} else metric
 
 
 def _weights(codes: Sequence[Array], within: Array, counts: Sequence[Array]) -> list[Array]:
@@ -240,12 +280,15 @@ def _by_stratum(code: Array, count: Array, strata: int) -> Array:
     return np.bincount(place.ravel(), count.ravel(), strata * len(count)).reshape(len(count), strata)
 
 
-def _counts(n: int, sampling: Sampling, together: int) -> Iterator[Array]:
-    """Blocks (k, n), k at most `together`, of how often each row is drawn."""
+def _counts(rows: Array, sampling: Sampling, together: int) -> Iterator[Array]:
+    """Blocks (k, n), k at most `together`, of how often each row is drawn, or the rows of each cell."""
     generator = np.random.default_rng(sampling.seed)
-    units = sampling.clusters or n
+    n, units = int(rows.sum()), sampling.clusters or len(rows)
     for start in range(0, sampling.resamples, together):
         size = min(together, sampling.resamples - start)
+        if len(rows) < n:
+            yield generator.multinomial(n, rows / n, size).astype(np.float64)
+            continue
         drawn = generator.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
         yield counts if sampling.cluster is None else counts[:, sampling.cluster]

@@ -52,7 +52,7 @@ def weighted_names() -> list[str]:
     return list(_FORMS)
 
 
-def row_values(metric: Callable[..., object], columns: Mapping[str, Array]) -> Array | None:
+def row_values(metric: Callable[..., object] | str, columns: Mapping[str, Array]) -> Array | None:
     """The value of each row (n,) whose mean the metric is; None for a metric that is no mean over rows.
 
     >>> from oochub import get
@@ -61,7 +61,8 @@ def row_values(metric: Callable[..., object], columns: Mapping[str, Array]) -> A
     >>> row_values(get("metric", "auc"), {}) is None
     True
     """
-    values = _ROW_VALUES.get(getattr(metric, "__name__", ""))
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", "")
+    values = _ROW_VALUES.get(name)
     return None if values is None else values(columns)
 
 
