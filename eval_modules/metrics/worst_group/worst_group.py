@@ -93,7 +93,7 @@ class _WorstGroupState:
         loss = np.zeros(len(right)) if losses is None else np.bincount(groups.codes, losses, len(right))
         rows = wrong + right
         present = np.flatnonzero(rows)
-        names = [groups.names[i] for i in present.tolist()]
+        names = [*groups.names] if len(present) == len(rows) else [groups.names[i] for i in present.tolist()]
         self._take(names, np.stack([rows, right, loss])[:, present], has_losses=losses is not None)
 
     def merge(self, other: "_WorstGroupState") -> None:

@@ -158,7 +158,7 @@ def pair_metrics(
         correct: Whether the classifier is right on a row (n,), not looked at where `is_ood`.
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Of the bootstrap.
-        without: Metrics to leave out: average_precision takes a hundred times as long as all others, for its bootstrap.
+        without: Metrics to leave out: average_precision takes as long as all others together, for its bootstrap.
 
     Returns:
         Estimates by name: auroc_new_class, auroc_failure, the three of ood_breakdown, and the others of a

@@ -28,12 +28,12 @@ def check_label(label: Any, *, name: str = "label", classes: int | None = None) 
     [1, 0]
     """
     array = check_whole(label, name=name)
-    if array[array.argmin()] < 0:  # of few rows a fifth of the time of a minimum
+    if array.item(array.argmin()) < 0:  # of few rows a fifth of the time of a minimum
         raise OochubError(
             f"{name} must be 0 or larger, got {int(array.min())} at row {int(np.argmax(array < 0))} "
             f"({int((array < 0).sum())} such rows). -1 means outside the label set: leave those rows out."
         )
-    if classes is not None and array[array.argmax()] >= classes:
+    if classes is not None and array.item(array.argmax()) >= classes:
         at = int(np.argmax(array >= classes))
         raise OochubError(
             f"{name} must be one of 0..{classes - 1}, got {int(array[at])} at row {at}. "
