@@ -85,7 +85,7 @@ def audit(
     from oochub.schema import to_json
 
     predictions = out / _FILES["predictions"]
-    before = predictions.stat().st_mtime_ns if predictions.is_file() else None
+    before = predictions.stat().st_mtime_ns if predictions.exists() else None
     settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
     report = run(

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from oochub.caches import cache_folder
 from oochub.errors import OochubError, OochubWarning
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import is_one_file, read_manifest
 
 
 class PredictionCache:
@@ -52,12 +53,12 @@ class PredictionCache:
         return made
 
     def keep(self, predictions: Predictions) -> None:
-        """Stores predictions whose provenance has the key.
+        """Stores predictions whose provenance has the key; those that are a folder of parts lie where they are alone.
 
         Warns:
             OochubWarning: The cache cannot be written; the predictions are as good.
         """
-        if self._file is None:
+        if self._file is None or not is_one_file(predictions.rows):
             return
         try:
             predictions.save(self._file)
@@ -72,7 +73,7 @@ class PredictionCache:
 def _read(file: Path, key: str | None) -> Predictions | None:
     """What a file holds, where it is whole and of the key, with its head in memory."""
     try:
-        about = json.loads(pq.read_schema(file).metadata[b"oochub"])
+        about = read_manifest(file).metadata if file.is_dir() else json.loads(pq.read_schema(file).metadata[b"oochub"])
         if about["provenance"]["key"] != key:
             return None
         predictions = Predictions.load(file)

@@ -3,6 +3,7 @@
 A folder is read by pandas and pyarrow as one table; they pass over names that begin with an underscore.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ THUMBNAILS = "_thumbnails.parquet"
 _KEY, _SUMS, _PART = b"oochub", b"oochub_sums", b"oochub_part"
 _VERSION = 1
 _ONE_FILE = 1 << 28  # numbers, a gigabyte: more are a folder of parts
-_PART_NUMBERS = 1 << 24
+_PART_BYTES = 1 << 26
 
 
 class OpenedPredictions(NamedTuple):
@@ -82,8 +83,13 @@ class Manifest:
     digest: str
 
     def save(self, folder: Path) -> None:
-        """Writes it into a folder that nobody else reads."""
-        (folder / MANIFEST).write_text(json.dumps(to_json(self), indent=1), "utf-8")
+        """Writes it, sealed, into a folder that nobody else reads."""
+        content: dict[str, Any] = to_json(self)
+        (folder / MANIFEST).write_text(json.dumps({**content, "seal": _seal_of(content)}, indent=1), "utf-8")
+
+
+def _seal_of(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def open_predictions(path: Path) -> OpenedPredictions:
@@ -154,9 +160,7 @@ def save_thumbnails(folder: Path, pictures: pa.Array) -> None:
 def _in_parts(tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
     """The blocks of each part."""
     for first in tables:
-        width = first.nbytes
-        count = max(1, 4 * _PART_NUMBERS // max(1, width))
-        yield chain([first], islice(tables, count - 1))
+        yield chain([first], islice(tables, _PART_BYTES // max(1, first.nbytes)))
 
 
 def _sealed_tables(
@@ -227,6 +231,8 @@ def read_manifest(folder: Path) -> Manifest:
         raise OochubError(f"The folder {folder} has no {MANIFEST}, so it holds no predictions. Give the right path.")
     content = read_json(file)
     check_version(content, _VERSION, what=str(file))
+    if content.pop("seal", None) != _seal_of(content):
+        raise OochubError(f"{file} was damaged after it was written: it does not fit its seal. Predict again.")
     manifest: Manifest = from_json(Manifest, content, what=str(file))
     return manifest
 

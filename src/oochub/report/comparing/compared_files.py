@@ -28,7 +28,8 @@ def compared_files(sources: Sequence[str | Path]) -> ComparedFiles:
     (PosixPath('a.parquet'), PosixPath('b.parquet'))
     """
     paths = [Path(source).expanduser() for source in sources]
-    predictions = [path for path in paths if path.suffix.lower() in PREDICTIONS.suffixes and not path.is_dir()]
+    named = [path for path in paths if path.suffix.lower() in PREDICTIONS.suffixes]
+    predictions = [path for path in named if not path.is_dir() or PREDICTIONS.recognizes(path)]  # or one of parts
     others = [path for path in paths if path not in predictions]
     if predictions and others:
         raise OochubError(
