@@ -102,7 +102,8 @@ def _write_card(target: Path, builder: Any, files: Mapping[str, list[str]]) -> N
     kept = [] if not readme.is_file() else _notes_of_others(readme.read_text("utf-8"), config)
     text = card(benchmark).text
     if kept or notes:
-        text += "\n## This build\n\n" + "\n".join([*kept, *notes]) + "\n"
+        of_configs = sorted([*kept, *notes], key=lambda note: note.partition(":")[0])
+        text += "\n## This build\n\n" + "\n".join(of_configs) + "\n"
     with written_whole(readme) as draft:
         draft.write_text(f"---\n{data.to_yaml()}\n---\n{text}", "utf-8")
 

@@ -1,5 +1,6 @@
 """The command `oochub build`."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,6 @@ from rich.table import Table
 from oochub.artifacts import CSV, REPOSITORY
 from oochub.commands._options import (
     AsJson,
-    ConfigName,
     ContextColumn,
     DataDir,
     GroupColumn,
@@ -36,7 +36,10 @@ def build(
     context_column: ContextColumn = None,
     group_column: GroupColumn = None,
     usual: Usual = None,
-    config: ConfigName = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(help="The configuration; repeatable for a benchmark, and shared out by torchrun's processes."),
+    ] = None,
     data_dir: DataDir = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Read pictures that links lead to outside the raw folder.")
@@ -57,9 +60,12 @@ def build(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Builds a benchmark, or own data, into a Parquet repository with a card; plain `datasets` loads it."""
+    """Builds a benchmark, or own data, into a Parquet repository with a card; plain `datasets` loads it.
+
+    Under torchrun each process builds its share of the configurations, whole or not at all, and adds it to the card.
+    """
     from oochub.data.columns import Columns
-    from oochub.data.load import is_benchmark
+    from oochub.data.load import builder_class, is_benchmark, split_name
     from oochub.data.own_repository import own_repository
     from oochub.loading_scripts.parquet_repository import parquet_repository
     from oochub.parameters import parse_options
@@ -69,7 +75,8 @@ def build(
     if audit is None and (order, candidates, wordnet) != ("3.2", "winter21", None):
         raise OochubError("--order, --candidates and --wordnet are of the audit: add --audit FILE.csv.")
     written: dict[str, Any] = {}
-    if audit is not None:
+    rank, processes = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))  # of torchrun
+    if audit is not None and rank == 0:
         written |= _audited(source, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
     if out is not None:
         options = parse_options(option or []) | ({"follow_links": True} if follow_links else {})
@@ -79,14 +86,22 @@ def build(
         if is_benchmark(source):
             if columns != Columns():
                 raise OochubError(f"{source} is built with the columns that it has: leave out the column options.")
-            name = f"{source}/{config}" if config else source
-            path = parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
-        else:
+            names = list(dict.fromkeys(f"{source}/{each}" for each in config or ())) or [source]
+            for benchmark, each in map(split_name, names):
+                builder_class(benchmark).checked_config(each or None)
+            for name in names[rank::processes]:
+                path = parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
+                written["repository"] = str(path)
+        elif config and len(config) > 1:
+            raise OochubError(f"Own data are built one configuration at a time, got {', '.join(config)}.")
+        elif rank == 0:
+            only = config[0] if config else None
             path = own_repository(
-                source, out, columns=columns, config=config, data_dir=data_dir, options=options, num_proc=num_proc
+                source, out, columns=columns, config=only, data_dir=data_dir, options=options, num_proc=num_proc
             )
-        written["repository"] = str(path)
-    done(written, as_json)
+            written["repository"] = str(path)
+    if written:
+        done(written, as_json)
 
 
 def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> dict[str, Any]:

@@ -16,7 +16,8 @@ _KEY = "oochub_builds"
 def store_record(card: Any, config: str, record: BuildRecord) -> None:
     """Writes a record into the metadata of a card (`DatasetCardData`); those of other configurations stay."""
     stored = card.get(_KEY)
-    card[_KEY] = {**(stored if isinstance(stored, dict) else {}), config: to_json(record)}
+    records = {**(stored if isinstance(stored, dict) else {}), config: to_json(record)}
+    card[_KEY] = dict(sorted(records.items()))  # in whatever order they are built
 
 
 def stored_record(folder: Path, config: str) -> BuildRecord | None:
