@@ -30,6 +30,12 @@ def logits(classes: int, rows: int = 400) -> tuple[np.ndarray, np.ndarray]:
     return made, rng.integers(-1, classes, rows)
 
 
+def summarized(made: np.ndarray, label: np.ndarray, allowed: np.ndarray | None = None) -> ClassProbability:
+    """As the kind of output gives it to metrics."""
+    predictions = oochub.Predictions.from_arrays(logits=made, label=label)
+    return predictions.output.arrays(predictions, allowed)["probability"]
+
+
 def softmax(made: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
     """By scipy; classes that are not allowed have logits of minus infinity."""
     wide = np.full(made.shape, -np.inf)
@@ -55,7 +61,7 @@ def test_every_metric_gives_the_same_of_matrix_and_of_summary(name: str, classes
     rows = (label >= 0) & (np.arange(len(label)) % 5 > 0)
     matrix = softmax(made, allowed)
     columns = {"label": label, "prediction": matrix.argmax(axis=1), "group": label % 3, "probability": matrix}
-    summary = ClassProbability.of_logits(made, label, allowed)
+    summary = summarized(made, label, allowed)
     metric, taken = oochub.get("metric", name), inspect.signature(oochub.get("metric", name)).parameters
     whole = {key: column[rows] for key, column in columns.items() if key in taken}
     for lean in (summary[rows], summary[np.flatnonzero(rows)]):
@@ -76,7 +82,7 @@ def test_three_numbers_a_row_and_no_matrix() -> None:
     made, label = logits(10)
     known = np.abs(label)
     read: list[int] = []
-    plain = ClassProbability.of_logits(made, known)
+    plain = summarized(made, known)
 
     def matrix(rows: object) -> np.ndarray:
         read.append(len(plain.matrix(rows)))
@@ -89,6 +95,8 @@ def test_three_numbers_a_row_and_no_matrix() -> None:
         group = {"group": known % 3, "prediction": plain.prediction} if name == "worst_group" else {}
         estimate(oochub.get("metric", name), {"label": known, "probability": watched, **group})
     assert read == []
+    assert np.asarray(watched[:0]).shape == (0, 10)
+    read.clear()
     np.testing.assert_allclose(np.asarray(some[::2]), softmax(made, None)[5:25:2])
     assert read == [10]
 
@@ -98,6 +106,6 @@ def test_labels_of_other_rows_are_looked_up_in_the_matrix() -> None:
     made, label = logits(10)
     first, second = np.abs(label), (np.abs(label) + 1) % 10
     nll = oochub.get("metric", "nll")
-    assert nll(second, ClassProbability.of_logits(made, first)) == pytest.approx(nll(second, softmax(made, None)))
+    assert nll(second, summarized(made, first)) == pytest.approx(nll(second, softmax(made, None)))
     with pytest.raises(OochubError, match="-1 means outside the label set"):
-        nll(label, ClassProbability.of_logits(made, label))
+        nll(label, summarized(made, label))

@@ -18,7 +18,9 @@ from oochub.output_columns import (
     class_numbers,
     truth_array,
     vector_array,
+    vectors,
 )
+from oochub.stats.answer_summary import answer_summary
 from oochub.stats.class_probability import ClassProbability
 from oochub.stats.softmax import softmax
 from oochub.thing_asked_for import thing_asked_for
@@ -75,7 +77,7 @@ class Classes(Output):
 
     def prediction(self, predictions: "Predictions") -> NDArray[np.int64]:
         """The class with the largest logit (n,); the first of equals."""
-        largest: NDArray[np.int64] = predictions.logits.argmax(axis=1)
+        largest: NDArray[np.int64] = predictions.summary.prediction.astype(np.int64, copy=False)
         return largest
 
     def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
@@ -84,17 +86,32 @@ class Classes(Output):
 
     def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
-        label, logits = predictions.label, predictions.logits
-        probability = ClassProbability.of_logits(logits, label, allowed)
+        label, classes = predictions.label, len(predictions.class_names)
+        if allowed is None or len(allowed) == classes:
+            summary = predictions.summary
+        else:
+            blocks = (block["logits"] for _, block in predictions.blocks("logits"))
+            summary = answer_summary(blocks, label, allowed=allowed)
+
+        assert summary.loss is not None  # noqa: S101  labels were given
+
+        def matrix(rows: Any) -> NDArray[np.float64]:
+            some = predictions.rows.take(np.arange(len(label))[rows])
+            return softmax(vectors(some.column("logits")).reshape(-1, classes), allowed)
+
         arrays: Arrays = {
             "label": label,
-            "probability": probability,
-            "prediction": probability.prediction,
-            "loss": probability.loss,
-            "correct": label == probability.prediction,
+            "probability": ClassProbability(
+                label, summary.prediction, summary.confidence, summary.loss, classes, matrix
+            ),
+            "prediction": summary.prediction,
+            "loss": summary.loss,
+            "correct": label == summary.prediction,
         }
-        if logits.shape[1] == 2:
-            arrays["score"] = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
+        if classes == 2:
+            arrays["score"] = np.empty(len(label))
+            for rows, block in predictions.blocks("logits"):
+                arrays["score"][rows] = np.subtract(block["logits"][:, 1], block["logits"][:, 0], dtype=np.float64)
         return arrays
 
     def wrong(self, arrays: Mapping[str, Any]) -> NDArray[np.bool_]:

@@ -18,7 +18,6 @@ from oochub.files import check_writable
 from oochub.notebook_table import notebook_table
 from oochub.output import Output, output_of
 from oochub.parquet_file import Integrity
-from oochub.prediction.answer_summary import answer_summary
 from oochub.prediction.array_rows import rows_of_arrays, rows_of_frame
 from oochub.prediction.check_rows import check_answers, check_rows
 from oochub.prediction.metadata import Metadata, read_metadata, row_counts
@@ -26,6 +25,7 @@ from oochub.prediction.predictions_file import open_predictions, save_prediction
 from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.prediction.stored_rows import StoredRows, WithStoredRows, digest_of
 from oochub.schema import to_json
+from oochub.stats.answer_summary import answer_summary
 from oochub.stats.softmax_summary import SoftmaxSummary
 
 _ROW = ("example_id", "split")

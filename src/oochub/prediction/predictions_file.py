@@ -19,12 +19,12 @@ from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
 from oochub.files import STREAMS, check_writable, folder_written_whole
 from oochub.parquet_file import Integrity, read_parquet, seal_of, write_parquet, write_tables
-from oochub.prediction.answer_summary import SUMMARY
 from oochub.prediction.lazy_columns import LazyColumns
 from oochub.prediction.metadata import VECTORS, Metadata
 from oochub.prediction.stored_rows import StoredRows
 from oochub.reading import read_json
 from oochub.schema import Count, check_version, from_json, to_json
+from oochub.stats.answer_summary import SUMMARY
 from oochub.stats.softmax_summary import SoftmaxSummary
 
 MANIFEST = "_manifest.json"
@@ -210,7 +210,7 @@ def _summary(table: pa.Table) -> SoftmaxSummary | None:
     if not {*SUMMARY} <= {*table.column_names}:
         return None
     arrays = [table.column(name).to_numpy() for name in SUMMARY]
-    return SoftmaxSummary(arrays[0].astype(np.int64), *arrays[1:])
+    return SoftmaxSummary(*arrays)
 
 
 def _spread(some: pa.Table, rows: int) -> pa.ChunkedArray:

@@ -7,11 +7,6 @@ from typing import Any
 import numpy as np
 
 from oochub.stats.array_checks import Array
-from oochub.stats.row_blocks import row_blocks
-from oochub.stats.softmax import softmax
-
-_TOGETHER = 1 << 16  # logits looked at together: they stay in the processor's cache
-_SMALLEST = float(np.finfo(np.float64).tiny)  # as in nll
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +23,12 @@ class ClassProbability:
         loss: Minus the log of the true class's probability (n,), in nats, at most 708.4; nan where there is none.
         classes: How many classes c there are.
         matrix: Gives the matrix (k, c) of k rows, by their numbers or a slice.
+
+    >>> matrix = np.array([[0.25, 0.75], [0.8, 0.2]])
+    >>> numbers = np.array([1, 0]), np.array([1, 0]), np.array([0.75, 0.8]), -np.log([0.75, 0.8])
+    >>> some = ClassProbability(*numbers, classes=2, matrix=lambda rows: matrix[rows])[1:]
+    >>> some.confidence, np.asarray(some)
+    (array([0.8]), array([[0.8, 0.2]]))
     """
 
     label: Array
@@ -39,34 +40,6 @@ class ClassProbability:
 
     ndim = 2
     dtype = np.dtype(np.float64)
-
-    @classmethod
-    def of_logits(cls, logits: Array, label: Array, allowed: Array | None = None) -> "ClassProbability":
-        """The softmax of logits, one block of rows after another.
-
-        Args:
-            logits: Finite numbers (n, c).
-            label: Class numbers (n,), -1 for none.
-            allowed: See `oochub.stats.softmax.softmax`.
-
-        >>> probability = ClassProbability.of_logits(np.log([[1.0, 3.0], [4.0, 1.0]]), np.array([1, -1]))
-        >>> probability.prediction.tolist(), probability.confidence.round(6).tolist(), np.exp(-probability.loss)
-        ([1, 0], [0.75, 0.8], array([0.75,  nan]))
-        >>> np.asarray(probability[1:]).round(6).tolist()
-        [[0.8, 0.2]]
-        """
-        n, classes = logits.shape
-        allowed = None if allowed is None or len(allowed) == classes else allowed
-        prediction, confidence, loss = np.empty(n, np.int32), np.empty(n), np.empty(n)
-        for rows in row_blocks(n, max(1, _TOGETHER // classes)):
-            probability, places = softmax(logits[rows], allowed), np.arange(rows.stop - rows.start)
-            prediction[rows] = (
-                logits[rows].argmax(axis=1) if allowed is None else allowed[logits[rows][:, allowed].argmax(axis=1)]
-            )
-            confidence[rows] = probability[places, prediction[rows]]
-            of_truth = np.where(label[rows] < 0, np.nan, probability[places, label[rows]])
-            loss[rows] = np.maximum(-np.log(np.maximum(of_truth, _SMALLEST)), 0.0)
-        return cls(label, prediction, confidence, loss, classes, lambda rows: softmax(logits[rows], allowed))
 
     def __getitem__(self, rows: Any) -> "ClassProbability":
         return ClassProbability(

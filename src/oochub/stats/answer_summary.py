@@ -22,7 +22,7 @@ def answer_summary(
         allowed: Class numbers that an answer may be; None allows all.
 
     Returns:
-        prediction int64 (n,), the first of equal logits; confidence float64 (n,); loss float64 (n,) in nats, nan for
+        prediction int32 (n,), the first of equal logits; confidence float64 (n,); loss float64 (n,) in nats, nan for
         rows without a true class, and the largest possible where the true class is not allowed.
 
     >>> summary = answer_summary([np.array([[0.0, 1.0], [3.0, 0.0]], np.float32)], np.array([1, -1]))
@@ -30,7 +30,7 @@ def answer_summary(
     ([1, 0], [0.731, 0.953], [0.313, nan])
     """
     n = len(label)
-    prediction, confidence, loss = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    prediction, confidence, loss = np.empty(n, np.int32), np.empty(n), np.empty(n)
     start = 0
     for logits in blocks:
         rows = slice(start, start + len(logits))
