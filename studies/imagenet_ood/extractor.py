@@ -160,7 +160,7 @@ class Extractor:
     def _stale(self, model: StudiedModel, item: SetFile) -> str | None:
         """Why a file has to be made; None where it stands."""
         file = self._file(model, item)
-        if not file.is_file():
+        if not file.exists():
             return "it was not made yet"
         try:
             before = json.loads(_note(file).read_text("utf-8"))

@@ -12,8 +12,10 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.evaluation.detection_rows import detection_rows, pair_columns
 from oochub.evaluation.detector_differences import BASELINE, GOALS
-from oochub.evaluation.detector_scores import ScoredSet, detector_scores
+from oochub.evaluation.detector_scores import ScoredSet, detector_scores, first_head, made_detector
+from oochub.evaluation.fit_detectors import fit_detectors
 from oochub.evaluation.present_classes import Classes
+from oochub.evaluation.ranks import rank
 from oochub.figures._detector_comparison import auroc_differences, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
 from oochub.report.detection_records import DetectionRow
@@ -65,7 +67,9 @@ def scores_of(
     reference: Path | None,
     classes: Classes = "all",
 ) -> tuple[dict[str, ScoredSet], dict[str, str]]:
-    """Fits the detectors and scores one set after the other, so that one at a time is in memory.
+    """Fits the detectors and scores one set after the other, both a block of rows at a time.
+
+    Under torchrun all processes fit together, and the first alone scores.
 
     Args:
         files: The predictions by set.
@@ -76,18 +80,25 @@ def scores_of(
 
     Returns:
         The scores by set, of whose predictions the first row alone is kept; and why detectors are not in them, by key.
+        Both are empty in the other processes.
 
     Raises:
         OochubError: No detector can score, or a set cannot be read.
     """
     training = None if reference is None else Predictions.load(reference)
     part = Predictions.load(files[sets[0]])
+    known = [each for each in (training, part) if each is not None]
+    made = fit_detectors({key: made_detector(key) for key in detectors}, training, first_head(known))
+    if rank():  # the first process goes on alone
+        return {}, {}
     fitted: dict[str, Any] = {}
     scores: dict[str, Any] = {}
-    unfit: dict[str, str] = {}
-    for key in tqdm(detectors, desc="Fitting", unit="detector", leave=False, disable=None, delay=2):
+    unfit = {key: str(each) for key, each in made.items() if isinstance(each, OochubError)}
+    for key in tqdm(
+        [key for key in made if key not in unfit], desc="Scoring", unit="detector", leave=False, disable=None, delay=2
+    ):
         try:
-            (scored,) = detector_scores([part], [key], reference=training, classes=classes)
+            (scored,) = detector_scores([part], [made[key]], reference=training, classes=classes)
         except OochubError as error:
             unfit[key] = str(error)
             continue

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.evaluation.present_classes import Classes
+from oochub.evaluation.ranks import in_first, rank
 from oochub.files import written_whole
 from oochub.parquet_file import read_parquet, write_parquet
 from oochub.report.detection_records import DetectionRow
@@ -25,8 +26,8 @@ def model_rows(
     extractor: Extractor,
     own_reference: Path | None,
     folder: Path,
-) -> "pd.DataFrame":
-    """The rows of a model on the pairs and with the detectors of a plan.
+) -> "pd.DataFrame | None":
+    """The rows of a model on the pairs and with the detectors of a plan; None in later processes of torchrun.
 
     Detectors are fitted and scored again only where `folder`/rows lacks one of them or a pair, or what they were made
     of changed.
@@ -47,7 +48,7 @@ def model_rows(
 
     random = model.seed is not None
     to_predict = [item for item in wanted if own_reference is None or item.name != TRAINING]
-    files = extractor.extract(model, to_predict)
+    files = in_first(lambda: extractor.extract(model, to_predict))
     keys, pairs = plan.detectors(random=random), plan.pairs(random=random)
     now = _content(model, plan, to_predict, extractor, own_reference)
     rows, note = folder / "rows" / f"{model.name}.parquet", folder / "rows" / f"{model.name}.json"
@@ -71,6 +72,8 @@ def model_rows(
         else files.get(TRAINING)
     )
     scores, unfit = scores_of(files, plan.sets(random=random), keys, reference, plan.classes)
+    if rank():
+        return None
     if random:
         bare = {name: SetScores(item.is_ood, item.correct, item.scores) for name, item in scores.items()}
         measured = random_measures(bare, [key for key in keys if key not in unfit], pairs)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from oochub.artifacts import STUDY
 from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import made_detector
 from oochub.evaluation.present_classes import Classes
+from oochub.evaluation.ranks import in_first, rank
 from oochub.files import check_writable, sole_writer, written_whole
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
@@ -69,7 +71,8 @@ def study(
     Every model predicts every set once, with features and head, into `out`/predictions; all else is computed from these
     files. Run again, it goes on where it was stopped and predicts nothing that is there, unless the model's files, the
     raw data or the options changed. What is wrong in the arguments, the list or the raw folders is said before anything
-    starts; a model that fails later is named in `failed` and the others go on.
+    starts; a model that fails later is named in `failed` and the others go on. Under torchrun the first process
+    predicts, all fit the detectors together, and each returns the study; they share `out`.
 
     Args:
         models: A text file with a model a line, one model folder or Hub id, or several.
@@ -124,7 +127,7 @@ def study(
     from safetensors import SafetensorError
 
     frames, failed = [], {}
-    with sole_writer(folder):
+    with nullcontext() if rank() else sole_writer(folder):
         for kind, several in work.items():
             for model in several:
                 try:
@@ -133,15 +136,27 @@ def study(
                     raise
                 except (OochubError, OSError, RuntimeError, ValueError, SafetensorError) as error:
                     failed[model.name] = str(error) or type(error).__name__
-                    if tell is not None:
+                    if tell is not None and not rank():
                         tell(f"{model.name} failed: {failed[model.name]}")
-        if not frames:
-            raise OochubError(f"Every model failed. {'; '.join(f'{name}: {error}' for name, error in failed.items())}")
-        import pandas as pd
+        return in_first(lambda: _finished(folder, frames, failed, plan, reported, extractor))
 
-        frame = pd.concat(frames, ignore_index=True)
-        table_set = detection_tables(frame, plan, reported=reported, failed=failed)
-        _write(folder, frame, table_set)
+
+def _finished(
+    folder: Path,
+    frames: "list[pd.DataFrame | None]",
+    failed: Mapping[str, str],
+    plan: Plan,
+    reported: bool,
+    extractor: Extractor,
+) -> Study:
+    """The study of all models' rows, written."""
+    import pandas as pd
+
+    if not frames:
+        raise OochubError(f"Every model failed. {'; '.join(f'{name}: {error}' for name, error in failed.items())}")
+    frame = pd.concat(frames, ignore_index=True)
+    table_set = detection_tables(frame, plan, reported=reported, failed=failed)
+    _write(folder, frame, table_set)
     return Study(
         folder=folder,
         frame=frame,
@@ -181,7 +196,7 @@ def _given_reference(
             "A file of predictions is of one model. For several models or random copies, or to draw rows, give "
             "--reference BENCHMARK/CONFIG, or leave it out: the training images of ImageNet."
         )
-    if not Path(reference).is_file():
+    if not Path(reference).exists():
         raise OochubError(f"No predictions at {reference}. `oochub predict ... --split train --features` makes them.")
     return Path(reference)
 

@@ -398,7 +398,7 @@ def test_wrong_words_are_said_before_anything_starts(models, imagenet, tmp_path,
         ([models, *rest, "--image-set", "imagenet_odd"], "Did you mean 'imagenet_ood'"),
         ([models, *rest, "--set", "imagenet_odd"], "Did you mean 'imagenet_ood'"),  # its name of before
         ([models, *rest, "--detector", "mps"], "Did you mean 'msp'"),
-        ([models, *rest, "--detector", "knn:q=3"], "named 'q'. Allowed: k"),
+        ([models, *rest, "--detector", "knn:q=3"], "named 'q'. Allowed: index, k"),
         ([models, *rest, "--table", "5"], "No table named '5'"),
         ([models, *rest, "--pair", "imagenet_1k"], "IN:OUT"),
         ([models, *rest, "--pair", "imagenet_1k:imagenet_r"], "not out of distribution"),

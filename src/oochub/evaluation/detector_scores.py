@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError, either
+from oochub.evaluation.fit_detectors import fit_detectors
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers
 from oochub.parameters import check_parameters, parse_value
 from oochub.prediction.predictions import Predictions
@@ -17,6 +18,7 @@ from oochub.prediction.stored_head import StoredHead
 from oochub.stats.search_recall import SearchRecall
 
 _HEAD = {"weight", "bias"}
+_SAMPLED = 500  # rows that an approximate search is measured on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +80,17 @@ def detector_scores(
         for part in parts:
             _check_stored(detector, part)
     if head is None and any(_HEAD & {*each.fit_needs} for each in fitted_or_not if not each.is_fitted):
-        known = (part.head for part in (reference, *parts) if part is not None)
-        head = next((each for each in known if each is not None), None)
-    fitted = {detector_key(detector): _fitted(detector, reference, head) for detector in fitted_or_not}
+        head = first_head([*([reference] if reference is not None else []), *parts])
+    fitted = fit_detectors({detector_key(detector): detector for detector in fitted_or_not}, reference, head)
+    for each in fitted.values():
+        if isinstance(each, OochubError):
+            raise each
     return [_scored(part, fitted, classes) for part in parts]
+
+
+def first_head(parts: Iterable[Predictions]) -> StoredHead | None:
+    """The head of the first predictions that have one."""
+    return next((head for part in parts if (head := part.head) is not None), None)
 
 
 def made_detector(words: str) -> Any:
@@ -94,7 +103,7 @@ def made_detector(words: str) -> Any:
     {'temperature': 10.0, 'epsilon': 0.0014}
     >>> made_detector("knn:neighbors=5")
     Traceback (most recent call last):
-    oochub.errors.OochubError: No hyperparameter of knn named 'neighbors'. Allowed: k, index.
+    oochub.errors.OochubError: No hyperparameter of knn named 'neighbors'. Allowed: index, k.
     """
     name, _, options = words.partition(":")
     kind = catalog.get("detector", name)
@@ -138,39 +147,6 @@ def ood_rows(part: Predictions) -> NDArray[np.bool_]:
     return outside
 
 
-def _fitted(detector: Any, reference: Predictions | None, head: StoredHead | None) -> Any:
-    needs = [name for name in detector.fit_needs if not detector.is_fitted]
-    if not needs:
-        return detector
-    lacking = [name for name in needs if name in ("features", "logits", "label") and reference is None]
-    if lacking:
-        raise OochubError(
-            f"{detector_name(detector)} is fitted on the training split ({', '.join(lacking)}). Give "
-            f"{either('reference=', '--reference')}: predictions of it with features, by `oochub predict ... --split "
-            "train --features`."
-        )
-    given: dict[str, Any] = {}
-    if reference is not None:
-        given = {"features": reference.features, "logits": reference.logits, "label": reference.label}
-    if head is not None:
-        given |= {"weight": head.weight, "bias": head.bias}
-    missing = [name for name in needs if given.get(name) is None]
-    if missing:
-        raise OochubError(
-            f"{detector_name(detector)} needs {', '.join(missing)}. Predict with "
-            f"{either('features=True', '--features')}, which keeps the features and the head; of a file, the head lies "
-            "in <predictions>.head.safetensors. Where classes of the model are summed by a label map, there is no head."
-        )
-    return detector.fit(**{name: given[name] for name in needs})
-
-
-def _columns(part: Predictions) -> dict[str, Any]:
-    stored: dict[str, Any] = {"features": part.features, "logits": part.logits}
-    if "odin_logits" in part.column_names:
-        stored["odin_logits"] = part.vectors("odin_logits")
-    return stored
-
-
 def _check_one_model(parts: Sequence[Predictions]) -> None:
     first = parts[0]
     for part in parts[1:]:
@@ -187,7 +163,12 @@ def _check_one_model(parts: Sequence[Predictions]) -> None:
 def _check_stored(detector: Any, part: Predictions) -> None:
     """That a set stores what a detector reads, and that it was made for this detector."""
     key, config = detector_key(detector), part.metadata.config
-    missing = [need for need in detector.score_needs if need not in ("logits", *part.column_names)]
+    if "logits" not in part.column_names:
+        raise OochubError(
+            f"Detectors score classifiers, and the predictions of {config} are of the kind {part.metadata.kind}, which "
+            "has no logits. Give predictions of classes."
+        )
+    missing = [need for need in detector.score_needs if need not in part.column_names]
     if "odin_logits" in missing:
         raise OochubError(
             f"{key} needs odin_logits, which the predictions of {config} lack. Predict with "
@@ -213,11 +194,17 @@ def _check_stored(detector: Any, part: Predictions) -> None:
 
 
 def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -> ScoredSet:
-    columns = _columns(part)
-    is_ood = ood_rows(part)
-    allowed = allowed_classes(part, classes)
-    answer = answers(part.logits, allowed)
-    scores = {key: each.score(**{need: columns[need] for need in each.score_needs}) for key, each in detectors.items()}
+    is_ood, allowed, n = ood_rows(part), allowed_classes(part, classes), len(part)
+    answer, scores = np.empty(n, np.int64), {key: np.empty(n) for key in detectors}
+    some, sample = np.linspace(0, n - 1, min(n, _SAMPLED)).astype(int), []
+    needs = {"logits", *(need for each in detectors.values() for need in each.score_needs)}
+    for rows, block in part.blocks(*sorted(needs)):
+        for key, each in detectors.items():
+            scores[key][rows] = each.score(**{need: block[need] for need in each.score_needs})
+        answer[rows] = answers(block["logits"], allowed)
+        if "features" in block:
+            sample.append(block["features"][some[(some >= rows.start) & (some < rows.stop)] - rows.start])
+    features = np.concatenate(sample) if sample else None
     return ScoredSet(
         name=str(part.metadata.config),
         predictions=part,
@@ -227,5 +214,5 @@ def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -
         correct=(answer == part.label) & ~is_ood,
         scores=scores,
         detectors=detectors,
-        recalls={key: recall for key, each in detectors.items() if (recall := each.search_recall(**columns))},
+        recalls={key: recall for key, each in detectors.items() if (recall := each.search_recall(features=features))},
     )

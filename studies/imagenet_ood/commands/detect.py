@@ -49,6 +49,7 @@ def detect(
     as_json: AsJson = False,
 ) -> None:
     """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""
+    from oochub.evaluation.ranks import rank
     from oochub.studies.imagenet_ood.study import study
 
     without_weight_bars()
@@ -69,6 +70,8 @@ def detect(
         batch_size=batch_size,
         tell=None if as_json else partial(out_console.print, markup=False),
     )
+    if rank():  # of several processes the first one speaks
+        return
     if not as_json:
         for each in result.tables:
             out_console.print(each.to_terminal(width=max(80, out_console.width)))

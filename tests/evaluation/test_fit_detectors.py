@@ -1,0 +1,119 @@
+"""Detectors fitted by blocks of a file and by several processes, against a fit at once on all rows."""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oochub
+from oochub.errors import OochubError
+from oochub.evaluation import fit_detectors as fitting
+from oochub.evaluation.detector_scores import made_detector
+from oochub.prediction import lazy_columns
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.stored_head import StoredHead
+
+WIDTH, CLASSES = 12, 5
+ALL = [f"{name}:tail=5,alpha=3" if name == "open_max" else name for name in oochub.names("detector") if name != "knn"]
+KEYS = [*ALL, "knn:k=10"]
+WEIGHT = np.random.default_rng(0).normal(size=(CLASSES, WIDTH)).astype(np.float32)
+HEAD = StoredHead(weight=WEIGHT, bias=np.zeros(CLASSES, np.float32))
+
+
+def made(n: int, seed: int) -> Predictions:
+    rng = np.random.default_rng(seed)
+    label = np.arange(n) % CLASSES
+    features = (WEIGHT[label] + rng.normal(size=(n, WIDTH))).astype(np.float32)
+    return Predictions.from_arrays(logits=4 * features @ WEIGHT.T, label=label, features=features, split="train")
+
+
+def fitted(reference: Predictions | None) -> dict[str, Any]:
+    return fitting.fit_detectors({key: made_detector(key) for key in KEYS}, reference, HEAD)
+
+
+def scores(detectors: dict[str, Any]) -> np.ndarray:
+    test = made(60, 9)
+    return np.stack([each.score(features=test.features, logits=test.logits) for each in detectors.values()])
+
+
+def at_once(reference: Predictions) -> np.ndarray:
+    rows = {"features": reference.features, "logits": reference.logits, "label": reference.label}
+    return scores({key: made_detector(key).fit(**rows, weight=HEAD.weight, bias=HEAD.bias) for key in KEYS})
+
+
+@pytest.fixture
+def by_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of some 30 rows."""
+    monkeypatch.setattr(lazy_columns, "_BYTES", 30 * 4 * WIDTH)
+
+
+@pytest.mark.usefixtures("by_few")
+def test_blocks_of_a_file_give_the_detectors_of_all_rows(tmp_path: Path) -> None:
+    """Planted faults: labels of the first block for all; the last block forgotten."""
+    reference = made(400, 1)
+    opened = Predictions.load(reference.save(tmp_path / "train.parquet"))
+    assert len(list(opened.blocks("features"))) > 5
+    before = {key: made_detector(key) for key in KEYS}
+    found = fitting.fit_detectors(before, opened, HEAD)
+    np.testing.assert_allclose(scores(found), at_once(reference), rtol=1e-9, atol=1e-12)
+    assert not before["vim"].is_fitted and before["msp"] is found["msp"]
+
+
+@pytest.mark.usefixtures("by_few")
+@pytest.mark.parametrize("processes", [2, 3, 7])
+def test_shares_of_several_processes_are_merged(processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each tells is carried as bytes. Planted faults: a share left out; all take the first share."""
+    reference, told = made(400, 1), []
+
+    def keep(one: dict[str, Any], work: Callable[[list[Any]], Any]) -> Any:
+        told.append(pickle.dumps(one))
+        return work([pickle.loads(each) for each in told]) if len(told) == processes else {}  # noqa: S301
+
+    monkeypatch.setattr(fitting, "gathered_in_first", keep)
+    monkeypatch.setenv("WORLD_SIZE", str(processes))
+    for number in range(processes):
+        monkeypatch.setenv("RANK", str(number))
+        found = fitted(reference)
+    np.testing.assert_allclose(scores(found), at_once(reference), rtol=1e-9, atol=1e-12)
+
+
+def test_one_that_cannot_be_fitted_leaves_the_others() -> None:
+    """By what is missing, by a row, and at the end. Planted fault: an error that stops all."""
+    reference = made(8, 1)
+    found = fitted(reference)
+    reasons = {key: str(each) for key, each in found.items() if isinstance(each, OochubError)}
+    assert "largest k allowed is 8" in reasons["knn:k=10"] and "tail is 5" in reasons["open_max:tail=5,alpha=3"]
+    assert found["energy"].is_fitted and found["react"].is_fitted
+    assert "fitted on the training split" in str(fitted(None)["vim"]) and fitted(None)["ash_b"].is_fitted
+    bare = fitting.fit_detectors({"vim": made_detector("vim")}, reference, None)
+    assert "needs weight, bias" in str(bare["vim"])
+
+
+@pytest.mark.slow
+def test_torchrun_gives_every_process_the_detectors_of_one(tmp_path: Path) -> None:
+    """Two real processes; the second gets what the first merged, and the errors. Planted fault: no broadcast."""
+    made(400, 1).save(tmp_path / "train.parquet")
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", __file__]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([*launch, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=170)
+    assert done.returncode == 0, done.stderr[-3000:]
+    first, second = (np.load(tmp_path / f"{number}.npy") for number in range(2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, at_once(made(400, 1)), rtol=1e-9, atol=1e-12)
+
+
+def _main(folder: Path) -> None:
+    reference = Predictions.load(folder / "train.parquet")
+    np.save(folder / f"{os.environ['RANK']}.npy", scores(fitted(reference)))
+    too_few = fitting.fit_detectors({"knn": made_detector("knn:k=401")}, reference, None)
+    assert "largest k allowed is 400" in str(too_few["knn"])
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))
