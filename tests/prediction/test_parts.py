@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
-from transformers import ResNetConfig, ResNetForImageClassification
+from array_rows import array_data, array_model
+from transformers import ResNetForImageClassification
 
 import oochub
 from oochub.errors import OochubError, OochubWarning
@@ -15,49 +14,17 @@ from oochub.models.extraction import Extraction
 from oochub.prediction import parts, predictions_file
 from oochub.prediction.predictions import Predictions
 
-NAMES = ["cat", "dog", "owl"]
-
 
 @pytest.fixture
 def model(tmp_path):
     """A folder with a tiny model of arrays."""
-    torch.manual_seed(0)
-    config = ResNetConfig(
-        embedding_size=8,
-        hidden_sizes=[8],
-        depths=[1],
-        layer_type="basic",
-        num_labels=3,
-        id2label=dict(enumerate(NAMES)),
-        label2id={name: k for k, name in enumerate(NAMES)},
-    )
-    ResNetForImageClassification(config).save_pretrained(tmp_path / "model")
-    return tmp_path / "model"
+    return array_model(tmp_path / "model")
 
 
 @pytest.fixture
 def data():
     """Two splits of 3 x 4 x 4 arrays, 11 and 5 rows, with ids."""
-    generator = np.random.default_rng(0)
-    features = Features(
-        {
-            "example_id": Value("string"),
-            "array": List(List(List(Value("float32")))),
-            "label": ClassLabel(names=NAMES),
-            "group": ClassLabel(names=["a", "b"]),
-        }
-    )
-
-    def split(name, count):
-        rows = {
-            "example_id": [f"{name}{k}" for k in range(count)],
-            "array": generator.normal(size=(count, 3, 4, 4)).tolist(),
-            "label": (np.arange(count) % 3).tolist(),
-            "group": (np.arange(count) % 2).tolist(),
-        }
-        return Dataset.from_dict(rows, features)
-
-    return DatasetDict({"validation": split("v", 11), "test": split("t", 5)})
+    return array_data(validation=11, test=5)
 
 
 @pytest.fixture

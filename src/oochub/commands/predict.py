@@ -88,6 +88,7 @@ def predict(
     from oochub.data.load import load_columns
     from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run
+    from oochub.ranks import Ranks
 
     settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
@@ -117,6 +118,8 @@ def predict(
         mode=mode,
         **settings,
     )
+    if not Ranks.here().is_first:
+        return
     cached = predictions.metadata.provenance["when"].get("cached")
     if cached is not None:
         typer.echo(f"No model was run: the same was predicted at {cached}. --no-cache predicts again.", err=True)

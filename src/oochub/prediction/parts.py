@@ -93,6 +93,37 @@ class Parts:
                 )
             shutil.rmtree(self.folder)
 
+    def share(self) -> None:
+        """Makes the folder, for several processes that put parts into it."""
+        assert self.folder is not None  # noqa: S101
+        if not (self.folder / _LAYOUT).exists():
+            with written_whole(self.folder / _LAYOUT) as draft:
+                draft.write_text(json.dumps(self._layout), "utf-8")
+
+    def check_shared(self) -> None:
+        """Checks that another process made the folder where this one looks for it.
+
+        Raises:
+            OochubError: It is not there.
+        """
+        if self.folder is None or not (self.folder / _LAYOUT).exists():
+            raise OochubError(
+                f"{self.folder} of the first process is not seen by this one. All machines of torchrun write into one "
+                "folder: let the output be a path on a disk that they share."
+            )
+
+    def check_complete(self, numbers: set[int]) -> None:
+        """Checks that the parts that all processes made are seen by this one.
+
+        Raises:
+            OochubError: One is not there.
+        """
+        if missing := sorted(numbers - self.complete()):
+            raise OochubError(
+                f"The part {missing[0]} of {self.folder}, made by another process, is not there or not whole. Run the "
+                "same again: what is there is kept. Machines must write to a disk that they share."
+            )
+
     def complete(self) -> set[int]:
         """The numbers of the parts that are there; one that is not whole is not there."""
         if self.folder is not None:
@@ -107,9 +138,7 @@ class Parts:
         if self.folder is None:
             self._made[number] = made
             return
-        if not (self.folder / _LAYOUT).exists():
-            with written_whole(self.folder / _LAYOUT) as draft:
-                draft.write_text(json.dumps(self._layout), "utf-8")
+        self.share()
         about = {"split": made.split, "rows": list(made.rows), "broken": [list(row) for row in made.broken]}
         if made.predictions is not None:
             replace(made.predictions, part=about).save(self._file(number))

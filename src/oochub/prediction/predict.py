@@ -24,6 +24,7 @@ from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.sampled import Sample, sampled
+from oochub.ranks import Ranks
 
 
 def predict(
@@ -120,6 +121,9 @@ def predict(
     warn_of_slow_dtype(dtype, asked.device)
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
+    ranks = Ranks.here()
+    if not ranks.is_alone and (out is None or str(out) in STREAMS):
+        raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
     parts = chosen_splits(dataset, splits)
@@ -140,9 +144,12 @@ def predict(
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "splits": list(parts), **settings}
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
+    target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
     kept = PredictionCache(key if cache else None)
-    if (found := kept.found(out)) is not None:
-        return found
+    ranks.join(asked.device.type)
+    found = kept.found(out) if ranks.is_first else None
+    if ranks.values(found is not None)[0]:
+        return found or Predictions.load(str(target))
     data = PredictedData(some, every, asked.device, asked.rows_a_pass, cache, skip_broken)
     opened = chosen(source, inputs, data, **settings)
     if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
@@ -153,14 +160,14 @@ def predict(
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
     answered = answered_rows(parts, opened.left_out)
     notes = (*sample.notes, *answered.notes)
-    target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
     probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
     with folded(opened.network, probe) as pairs:
         computed = {"folded": pairs} | ({"key": key} if cache and key is not None else {})
         predictions = predicted(
-            opened, inputs, answered.parts, asked, notes=notes, computed=computed, key=key, target=target
+            opened, inputs, answered.parts, asked, notes=notes, computed=computed, key=key, target=target, ranks=ranks
         )
     if out is not None and target is None:
         predictions.save(out)
-    kept.keep(predictions)
+    if ranks.is_first:
+        kept.keep(predictions)
     return predictions

@@ -9,6 +9,7 @@ from typing import Any
 
 import datasets
 import torch
+from datasets.distributed import split_dataset_by_node
 
 from oochub.errors import OochubError
 from oochub.files import sole_writer
@@ -29,6 +30,7 @@ from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.prediction.stored_rows import StoredRows
 from oochub.prediction.thumbnails import thumbnails
 from oochub.provenance import provenance
+from oochub.ranks import Ranks
 
 _FEW = 8  # rows to look at a network with
 _NAMED = 5  # of the rows that are left out
@@ -44,8 +46,11 @@ def predicted(
     computed: Mapping[str, Any],
     key: str | None,
     target: Path | None,
+    ranks: Ranks,
 ) -> Predictions:
     """What the network of a mode says of every row.
+
+    Of several processes each makes its parts of the ones that are missing; the first puts them together.
 
     Args:
         mode: Opened.
@@ -56,9 +61,11 @@ def predicted(
         computed: What predictions say of how the network was prepared.
         key: What the answers depend on; with one, parts that a killed run left are taken.
         target: The file to write; None writes none.
+        ranks: This process among those of the run.
 
     Raises:
-        OochubError: A row that cannot be read, a split without one that can, another process that writes the target.
+        OochubError: A row that cannot be read, a split without one that can, another process that writes the target;
+            of several processes, a stream without ids or a folder that they do not share.
     """
     some, size, device = next(iter(splits.values())), asked.rows_a_pass, asked.device
     read = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
@@ -97,33 +104,71 @@ def predicted(
     count = part_rows(width * (1 if asked.zoom is None else 2) + len(mode.class_names) * (asked.odin is not None), size)
     lengths = {name: len(part) if isinstance(part, datasets.Dataset) else None for name, part in splits.items()}
     layout = None if key is None else {"key": key, "part_rows": count, "splits": lengths}
-    is_one = None not in lengths.values() and sum(int(n or 0) for n in lengths.values()) <= count
+    is_one = ranks.is_alone and None not in lengths.values() and sum(int(n or 0) for n in lengths.values()) <= count
     parts = Parts(None if is_one else target, layout)
-    with nullcontext() if parts.folder is None or target is None else sole_writer(target):
-        parts.begin()
-        first_number = 0
+    is_locked = ranks.is_first and parts.folder is not None and target is not None
+    with sole_writer(target) if is_locked and target is not None else nullcontext():
+        complete = _begun(parts, ranks)
+        first_number, turn, made = 0, 0, []
         for name, part in splits.items():
-            length, complete = lengths[name], parts.complete()
+            length = lengths[name]
             numbers = None if length is None else range(-(-length // count))
-            wanted = None if numbers is None else [k for k in numbers if first_number + k not in complete]
-            made = []
+            missing = [k for k in numbers or () if first_number + k not in complete]
+            wanted = None if numbers is None else missing[(ranks.number - turn) % ranks.count :: ranks.count]
+            turn += len(missing)
+            own = [-1]
             if wanted is None or wanted:
                 for each in extracted_parts(
-                    *(name, part, read, extraction, mode),
+                    *(name, part if length is not None else _own_rows(name, part, ranks), read, extraction, mode),
                     unit=inputs.unit,
                     part_rows=count,
                     wanted=wanted,
                     skip_broken=asked.skip_broken,
+                    is_quiet=not ranks.is_first,
                 ):
                     rows = None if each.table is None else Predictions(each.table, said(StoredRows.of(each.table)))
-                    parts.put(first_number + each.number, MadePart(name, rows, each.rows, each.broken))
-                    made.append(each.number)
-            first_number += len(numbers) if numbers is not None else max(made, default=0) + 1
-            _check_read(name, parts.made(), inputs.unit)
+                    number = each.number if length is not None else each.number * ranks.count + ranks.number
+                    parts.put(first_number + number, MadePart(name, rows, each.rows, each.broken))
+                    own.append(number)
+            made += [first_number + number for number in own[1:]]
+            first_number += len(numbers) if numbers is not None else 1 + max(ranks.values(max(own)))
+            if ranks.is_alone:
+                _check_read(name, parts.made(), inputs.unit)
+        everywhere = {*complete, *(number for several in ranks.values(made) for number in several)}
+        if not ranks.is_first:
+            ranks.values(None)  # the first puts all together
+            return replace(Predictions.load(str(target)), integrity=None)
+        parts.check_complete(everywhere)
         stored = None
         if head is not None and mode.is_linear:
             stored = StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
-        return _finished(parts, said, splits, inputs, asked, stored, target)
+        predictions = _finished(parts, said, splits, inputs, asked, stored, target)
+    ranks.values(None)
+    return predictions
+
+
+def _begun(parts: Parts, ranks: Ranks) -> set[int]:
+    """The parts that are there before any process makes one."""
+    if ranks.is_first:
+        parts.begin()
+        if not ranks.is_alone:
+            parts.share()
+    complete = ranks.values(parts.complete() if ranks.is_first else set())[0]
+    if not ranks.is_first:
+        parts.check_shared()
+    return complete
+
+
+def _own_rows(name: str, part: Any, ranks: Ranks) -> Any:
+    """The rows of a stream that are of this process."""
+    if ranks.is_alone:
+        return part
+    if "example_id" not in (part.column_names or ()):
+        raise OochubError(
+            f"The stream {name} has no column example_id, and {ranks.count} processes read it: a process's own row "
+            "numbers name no example. Add unique ids to the stream, or predict it in one process."
+        )
+    return split_dataset_by_node(part, ranks.number, ranks.count)
 
 
 def _finished(
@@ -136,6 +181,8 @@ def _finished(
     target: Path | None,
 ) -> Predictions:
     """All parts together, with small pictures of the worst mistakes, in the place that they are for."""
+    for name in splits:
+        _check_read(name, parts.made(), inputs.unit)
     made, rows, summary = parts.joined()
     broken = {name: [row for each in made if each.split == name for row in each.broken] for name in splits}
     unread = [_unread(name, several, inputs.unit) for name, several in broken.items() if several]
