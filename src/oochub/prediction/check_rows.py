@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from oochub.prediction.metadata import VECTORS, Metadata, row_counts
 from oochub.prediction.stored_rows import StoredRows
 
 _ROW = ("example_id", "split")
+_TOGETHER = 1 << 16  # rows whose names are looked at together
 
 
 def check_rows(rows: StoredRows, metadata: Metadata) -> None:
@@ -32,15 +34,8 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
         found = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not (pa.types.is_string(found) or pa.types.is_large_string(found)):
             raise OochubError(f"{name} must hold text, got {kind}. Write it as text.")
-    keys = pd.DataFrame({name: table.column(name).to_pandas() for name in ("split", "example_id")})
-    doubled = keys[keys.duplicated()]
-    if len(doubled):
-        first = doubled.iloc[0]
-        raise OochubError(
-            f"{len(doubled)} examples occur twice, first {first['example_id']} in split {first['split']}. "
-            "Each example must be predicted once; predict again, or drop the copies."
-        )
-    counts = row_counts(keys["split"])
+    _check_each_once(table.select(_ROW))
+    counts = row_counts(table.column("split").to_pandas())
     if counts != dict(metadata.rows):
         shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
         raise OochubError(f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's.")
@@ -49,6 +44,23 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
         found = table.schema.field("thumbnail").type
         raise OochubError(f"thumbnail must hold the bytes of small pictures, got {found}. Rename the column.")
+
+
+def _check_each_once(keys: pa.Table) -> None:
+    """That no example occurs twice in a split: by a number for each row, and by the names where two numbers agree."""
+    blocks = (block.to_pandas().astype(str) for block in keys.to_batches(max_chunksize=_TOGETHER))
+    numbers = np.concatenate([pd.util.hash_pandas_object(block, index=False).to_numpy() for block in blocks])
+    numbers.sort()
+    if not (numbers[1:] == numbers[:-1]).any():
+        return
+    names = keys.to_pandas()
+    doubled = names[names.duplicated()]
+    if len(doubled):
+        first = doubled.iloc[0]
+        raise OochubError(
+            f"{len(doubled)} examples occur twice, first {first['example_id']} in split {first['split']}. "
+            "Each example must be predicted once; predict again, or drop the copies."
+        )
 
 
 def check_answers(rows: StoredRows, metadata: Metadata) -> None:
