@@ -4,11 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from sklearn.metrics import average_precision_score
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.mean_average_precision.mean_average_precision import (
+    _influence,
     _MeanAveragePrecisionState,
+    _rankings,
     mean_average_precision,
 )
 from oochub.stats.estimation import estimate
@@ -112,8 +115,61 @@ def test_interval_covers_the_truth() -> None:
     assert covered >= 0.85, covered
 
 
-def test_a_perfect_order_has_no_interval() -> None:
-    label = np.tile([[1.0, 0.0], [0.0, 1.0]], (10, 1))
+def test_influence_is_the_slope_of_a_row_s_weight() -> None:
+    """Of scikit-learn's weighted average precision, where scores tie and labels are unknown.
+
+    Planted faults: the rows above a positive without those of its score; the mean precision left in.
+    """
+    label, score = (column[:, 0] for column in columns(60, 1, 2, digits=0).values())
+    known, weights = ~np.isnan(label), 1 + 1e-6 * np.eye(60)
+    values = [average_precision_score(label[known], score[known], sample_weight=row[known]) for row in weights]
+    slope = (np.array(values) - average_precision_score(label[known], score[known])) / 1e-6
+    assert _influence(_rankings(label[:, None], score[:, None])[0], 60) == pytest.approx(slope, abs=1e-6)
+
+
+def resampled(label: np.ndarray, score: np.ndarray, resamples: int) -> list[float]:
+    """The metric of resampled rows, from how often each is drawn; the first is scikit-learn's as well."""
+    rng, n = np.random.default_rng(1), len(label)
+    known = [np.flatnonzero(~np.isnan(column)) for column in label.T]
+    orders = [rows[np.argsort(-score[rows, j])] for j, rows in enumerate(known)]
+    lasts = [np.searchsorted(-score[order, j], -score[order, j], side="right") - 1 for j, order in enumerate(orders)]
+    values = []
+    for resample in range(resamples):
+        times, of_labels = np.bincount(rng.integers(n, size=n), minlength=n), []
+        for j, (order, last) in enumerate(zip(orders, lasts, strict=True)):
+            found = times[order] * label[order, j]
+            precision = np.cumsum(found)[last] / np.maximum(np.cumsum(times[order])[last], 1)
+            of_labels.append(found @ precision / found.sum())
+        values.append(np.mean(of_labels))
+        if resample == 0:
+            rows = np.repeat(np.arange(n), times)
+            assert values[0] == pytest.approx(ogb(label[rows], score[rows]), abs=1e-12)
+    return values
+
+
+@pytest.mark.parametrize("kind", ["alike", "rare", "tied"])
+def test_many_rows_have_the_ends_of_the_bootstrap(kind: str) -> None:
+    """Of 10,000 rows; an end moves by up to a tenth of the width, as another seed of 700 resamples moves it.
+
+    Planted faults: labels taken as independent, where they and their scores are alike; no bias, where positives are
+    rare.
+    """
+    n, rng = 10_000, np.random.default_rng(3)
+    k, share, digits, shared = {"alike": (3, 0.3, 9, 5.0), "rare": (12, 0.015, 9, 0), "tied": (3, 0.3, 0, 0)}[kind]
+    latent = rng.normal(size=(n, k)) + shared * rng.normal(size=(n, 1))
+    label = (latent < ndtri(share) * math.hypot(1, shared)).astype(float)
+    score = np.round(rng.normal(1.5 * label) + shared * rng.normal(size=(n, 1)) / 5, digits)
+    label[rng.random((n, k)) < 0.1] = nan
+    interval = estimate(mean_average_precision, {"label": label, "score": score})
+    value, quantiles = mean_average_precision(label, score), np.quantile(resampled(label, score, 700), (0.025, 0.975))
+    low, high = 2 * value - quantiles[::-1]
+    assert [interval.low, interval.high] == pytest.approx([low, high], abs=0.1 * (high - low))
+    assert interval == value and interval.method.startswith("normal law of the resamples")
+
+
+@pytest.mark.parametrize("n", [20, 20_000])
+def test_a_perfect_order_has_no_interval(n: int) -> None:
+    label = np.tile([[1.0, 0.0], [0.0, 1.0]], (n // 2, 1))
     number = estimate(mean_average_precision, {"label": label, "score": label})
     assert number == 1 and np.isnan([number.low, number.high]).all()
     assert number.reason.startswith("1 in every resample")
