@@ -97,7 +97,8 @@ def test_another_form_is_refused() -> None:
 def test_intervals_cover(ood: float, apart: float, least: float, positive: str) -> None:
     """Of 300 samples of 2,000 rows, the share whose interval has the average precision of two million.
 
-    Of 40 positives, percentiles of resampled rows cover as little: 0.92 and 0.93 in the same simulation.
+    Percentiles of resampled rows cover 0.98, 0.96, 0.95, 0.92, 0.95 and 0.95 of the same samples, those of cells 0.99,
+    0.96, 0.95, 0.92, 0.95 and 0.96.
     """
     truth = average_precision(**columns(2_000_000, 0, ood, apart, 9), positive=positive)
     intervals = [
