@@ -15,7 +15,7 @@ def _made(ids: list[str], splits: list[str]) -> Predictions:
     return Predictions.from_arrays(logits=np.zeros((len(ids), 2)), label=[0] * len(ids), example_id=ids, split=splits)
 
 
-@pytest.mark.parametrize("together", [3, 1 << 16])
+@pytest.mark.parametrize("together", [3, 1 << 13])
 def test_an_example_that_occurs_twice_is_found_in_whatever_block(together, monkeypatch):
     """The same id in two splits is two examples. Fault planted: blocks looked at alone."""
     monkeypatch.setattr(check_rows, "_TOGETHER", together)

@@ -13,7 +13,7 @@ from oochub.prediction.metadata import VECTORS, Metadata, row_counts
 from oochub.prediction.stored_rows import StoredRows
 
 _ROW = ("example_id", "split")
-_TOGETHER = 1 << 16  # rows whose names are looked at together
+_TOGETHER = 1 << 13  # rows whose names are looked at together
 
 
 def check_rows(rows: StoredRows, metadata: Metadata) -> None:
