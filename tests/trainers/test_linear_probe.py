@@ -14,6 +14,7 @@ from torch import nn
 import oochub
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.schedule import Schedule
+from oochub.trainers.heads import head_stack
 from oochub.trainers.heads.fitted_head import Probe
 from oochub.trainers.linear_probe import check_stackable, linear_probe
 from oochub.trainers.rows.examples import Examples
@@ -165,6 +166,17 @@ def test_patience_clipping_and_a_hidden_layer(hidden):
         equal(head, alone(one, hidden=hidden))
     lengths = {len(head.history) for head in fitted}
     assert min(lengths) < 12 and len(lengths) > 1  # they stopped, at different epochs
+
+
+def test_heads_that_are_judged_a_few_at_a_time_are_the_same(monkeypatch):
+    """Planted fault seen: each part judged with the weights of the first."""
+    probes = [probe(name, seed) for name in ("erm", "group_dro", "undersample") for seed in (0, 1)]
+    whole = linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
+    monkeypatch.setattr(head_stack, "_MOST_NUMBERS", 4 * 60 * len(CLASSES))
+    parts = linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
+    for one, other in zip(whole, parts, strict=True):
+        torch.testing.assert_close(one.layers, other.layers)
+        assert one.best_epoch == other.best_epoch and one.best_value == pytest.approx(other.best_value)
 
 
 def test_a_run_that_diverges_stops_no_other():
