@@ -50,8 +50,8 @@ def calls(monkeypatch):
     return state
 
 
-def predicted(model, data, **options):
-    return oochub.predict(model, data, batch_size=2, cache=False, splits=list(data), **options)
+def predicted(model, data, *, batch_size=2, **options):
+    return oochub.predict(model, data, batch_size=batch_size, cache=False, splits=list(data), **options)
 
 
 def same(one, other):
@@ -87,6 +87,19 @@ def test_a_stopped_run_goes_on_after_its_last_part(model, data, tmp_path, small_
     rows_of_parts = [4, 4, 3, 4, 1]
     assert calls["rows"] == sum(rows_of_parts[complete:]) and complete == [1, 5, 9, 13].index(stop)
     assert not (tmp_path / ".stopped.parquet.parts").exists()
+
+
+def test_a_part_is_of_whole_batches(model, data, tmp_path, small_parts, calls):
+    """Batches of three rows, parts of four at most. Fault planted: parts of four, in whose middle a batch lies."""
+    whole = predicted(model, data, out=tmp_path / "whole.parquet", batch_size=3)
+    calls |= {"rows": 0, "stop": 6}
+    with pytest.raises(KeyboardInterrupt):
+        predicted(model, data, out=tmp_path / "stopped.parquet", batch_size=3)
+    first = Predictions.load(tmp_path / ".stopped.parquet.parts" / "part-00000.parquet")
+    assert first.column("example_id").tolist() == ["v0", "v1", "v2"]
+    calls |= {"rows": 0, "stop": None}
+    same(predicted(model, data, out=tmp_path / "stopped.parquet", batch_size=3), whole)
+    assert calls["rows"] == 16 - 3
 
 
 def test_a_part_that_was_cut_short_is_made_again(model, data, tmp_path, small_parts, calls):
@@ -223,7 +236,9 @@ def test_another_folder_is_not_replaced(tmp_path, model, data):
 
 
 def test_vectors_stay_in_their_file(folder, tmp_path):
-    """Fault planted: blocks that begin anew at each row group."""
+    """Faults planted: rows that are looked for by their number in a row group; losses in the order of the file."""
+    one = Predictions.load(tmp_path / "one.parquet")  # of several row groups
+    assert np.array_equal(one.take(np.array([5, 14])).features, one.features[[5, 14]])
     many = Predictions.load(folder)
     blocks = list(many.blocks("features", "logits"))
     assert [rows.start for rows, _ in blocks] == [0, 4, 8, 11, 15]
@@ -234,3 +249,6 @@ def test_vectors_stay_in_their_file(folder, tmp_path):
     expected = many.logits.astype(float)
     loss = np.log(np.exp(expected).sum(axis=1)) - expected[np.arange(16), many.label]
     assert np.allclose(many.summary.loss, loss, rtol=1e-12)
+    unknown = Predictions.from_arrays(logits=many.logits[:2], label=[-1, 2])
+    unknown.save(tmp_path / "unknown.parquet")
+    assert np.isnan(Predictions.load(tmp_path / "unknown.parquet").summary.loss).tolist() == [True, False]
