@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import datasets
 import multiprocess
-import numpy as np
 import pyarrow as pa
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
@@ -151,7 +150,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _generate_tables(self, root: Path, shards: list[Any]) -> Iterator[tuple[Key, pa.Table]]:
         # Whole tables: encoding row by row costs as much as reading and writing the pictures.
         schema = self.info.features.arrow_schema
-        for number, rows in enumerate(shards):
+        for number, shard in enumerate(shards):
+            rows = pa.ipc.open_stream(shard).read_all() if isinstance(shard, pa.Buffer) else shard
             for start in range(0, len(rows), _ROWS):
                 columns = self._columns_of(root, rows[start : start + _ROWS])
                 yield Key(number, start), pa.Table.from_pydict(columns, schema=schema)
@@ -257,16 +257,25 @@ def shards(rows: Any, *, at_most: int = 64) -> list[Any]:
     """Cuts rows into the parts, near equal, that `num_proc=` and streaming workers share out; at least one.
 
     Args:
-        rows: A list, or a `pyarrow.Table`, which reaches the processes 20 times as fast.
+        rows: A list, or a `pyarrow.Table`, whose parts are bytes of its own format: they reach the processes 20 times
+            as fast.
         at_most: Parts.
 
     >>> shards([{"i": 0}, {"i": 1}, {"i": 2}], at_most=2)
     [[{'i': 0}, {'i': 1}], [{'i': 2}]]
-    >>> [len(part) for part in shards(pa.table({"i": [0, 1, 2]}), at_most=2)]
+    >>> [pa.ipc.open_stream(part).read_all().num_rows for part in shards(pa.table({"i": [0, 1, 2]}), at_most=2)]
     [2, 1]
     """
     size = max(1, -(-len(rows) // at_most))
     starts = range(0, len(rows), size) or [0]
-    if isinstance(rows, pa.Table):  # taken, not cut: a slice would be sent with all of the table
-        return [rows.take(np.arange(start, min(start + size, len(rows)))) for start in starts]
+    if isinstance(rows, pa.Table):
+        return [_sent(rows.slice(start, size)) for start in starts]
     return [rows[start : start + size] for start in starts]
+
+
+def _sent(rows: pa.Table) -> pa.Buffer:
+    """The rows as bytes: a table would be sent as thousands of objects, a slice with all of its table."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return sink.getvalue()
