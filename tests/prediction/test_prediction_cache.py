@@ -102,7 +102,7 @@ _CHANGES = {
     "skip_broken": True,
 }
 """Another value of each setting of `predict`."""
-_NONE = {"model", "dataset", "out", "cache", "settings", "mode", "num_workers"}
+_NONE = {"model", "dataset", "out", "cache", "settings", "mode", "num_workers", "compile"}
 """Those whose value changes no prediction, or that have a test of their own."""
 
 

@@ -96,6 +96,10 @@ SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out and c
 NumWorkers = Annotated[
     int | None, typer.Option(help="Threads that decode pictures; default one a core, 0 decodes between passes.", min=0)
 ]
+Compile = Annotated[
+    bool,
+    typer.Option("--compile", help="Compile the network first, for many rows: needs a C++ compiler; logits alone."),
+]
 ModeName = Annotated[
     str, typer.Option("--mode", help="How the model answers: auto, by its architecture, or one of `oochub list mode`.")
 ]

@@ -8,6 +8,7 @@ import typer
 from oochub.artifacts import AUDIT
 from oochub.commands._options import (
     AsJson,
+    Compile,
     ConfigName,
     ContextColumn,
     DataDir,
@@ -63,6 +64,7 @@ def audit(
     limit: Limit = None,
     skip_broken: SkipBroken = False,
     num_workers: NumWorkers = None,
+    compile: Compile = False,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
@@ -109,6 +111,7 @@ def audit(
         limit=limit,
         skip_broken=skip_broken,
         num_workers=num_workers,
+        compile=compile,
         cache=cache,
         mode=mode,
         **settings,

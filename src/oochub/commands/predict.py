@@ -8,6 +8,7 @@ import typer
 from oochub.artifacts import PREDICTIONS
 from oochub.commands._options import (
     AsJson,
+    Compile,
     ConfigName,
     ContextColumn,
     DataDir,
@@ -66,6 +67,7 @@ def predict(
     limit: Limit = None,
     skip_broken: SkipBroken = False,
     num_workers: NumWorkers = None,
+    compile: Compile = False,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
@@ -113,6 +115,7 @@ def predict(
         limit=limit,
         skip_broken=skip_broken,
         num_workers=num_workers,
+        compile=compile,
         out=out,
         cache=cache,
         mode=mode,

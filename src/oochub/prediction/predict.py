@@ -48,6 +48,7 @@ def predict(
     limit: int | None = None,
     skip_broken: bool = False,
     num_workers: int | None = None,
+    compile: bool = False,
     cache: bool = True,
     **settings: Any,
 ) -> Predictions:
@@ -91,6 +92,8 @@ def predict(
             notes; else the first is an error.
         num_workers: Threads that decode pictures ahead of the network, of a data set or a stream; None takes as many as
             this process has cores, 0 decodes between the passes. Rows and numbers are the same.
+        compile: Compile the network by torch before it predicts, which takes half a minute or more and a C++ compiler
+            (on a GPU triton), for logits alone: without features and odin. The provenance says how far they move.
         cache: Keep the predictions of a folder or Hub id, and take those of before where model, data, settings and
             versions are the same: no model runs, and `provenance["when"]["cached"]` says when it did. A model object
             and a stream always run. See docs/cache.md.
@@ -117,6 +120,7 @@ def predict(
         odin_temperature=odin_temperature,
         zoom=zoom,
         num_workers=num_workers,
+        compile=compile,
     )
     warn_of_slow_dtype(dtype, asked.device)
     if out is not None:

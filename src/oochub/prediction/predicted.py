@@ -14,6 +14,7 @@ from datasets.distributed import split_dataset_by_node
 from oochub.errors import OochubError
 from oochub.files import sole_writer
 from oochub.input import BrokenRow, Input
+from oochub.models.compiled import Compiled
 from oochub.models.extraction import Extraction
 from oochub.models.in_dtype import InDtype
 from oochub.models.mode import Mode
@@ -71,13 +72,16 @@ def predicted(
     read = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
     is_short = asked.torch_dtype != torch.float32
     few: Mapping[str, torch.Tensor] = {}
-    if asked.features or is_short:
+    if asked.features or is_short or asked.compile:
         first = next(read(_few(some), broken=[] if asked.skip_broken else None), None)
         few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
     head = mode.head(few) if asked.features else None
     network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", **computed}
+    if asked.compile:
+        network = Compiled(mode.network, size)
+        computed |= {"compiled": dtype_check("float32", network, mode.network, few, mode.kind)}
     if is_short:
-        network = InDtype(mode.network, asked.torch_dtype)
+        network = InDtype(network, asked.torch_dtype)
         check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
         computed |= {"dtype": asked.dtype, "dtype_check": check}
         notes = (*notes, f"the network computed in {asked.dtype}: on the first rows {check} from float32")

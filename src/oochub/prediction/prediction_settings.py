@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.inputs.pictures.zoom import check_zoom
+from oochub.models.compiled import check_compiler
 from oochub.models.in_dtype import DTYPES
 from oochub.models.perturbation import TEMPERATURE, check_perturbation
 
@@ -36,6 +37,7 @@ class PredictionSettings:
     odin_temperature: float = TEMPERATURE
     zoom: float | None = None
     num_workers: int | None = None
+    compile: bool = False
 
     def __post_init__(self) -> None:
         if self.preprocessing not in _PREPROCESSING:
@@ -47,6 +49,14 @@ class PredictionSettings:
         _check_count("num_workers", self.num_workers, "Leave it out for a thread a core.", least=0)
         if self.odin is not None:
             check_perturbation(self.odin, self.odin_temperature)
+        if self.compile and (self.features or self.odin is not None):
+            options, others = (
+                either("compile=True", "--compile"),
+                either("features= and odin=", "--features and --odin"),
+            )
+            raise OochubError(f"{options} is for logits alone, whose network is one piece. Leave out {others}, or it.")
+        if self.compile:
+            check_compiler(self.device)
         if self.zoom is not None:
             object.__setattr__(self, "zoom", check_zoom(self.zoom))
 
