@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
 
+from oochub.errors import OochubError
+
 _PATIENCE = timedelta(days=30)  # the first may work for long, and torchrun ends all where one dies
 Told = TypeVar("Told")
 Answer = TypeVar("Answer")
@@ -50,21 +52,24 @@ def in_first(work: Callable[[], Answer]) -> Answer:
     """What work gives that the first process does alone, in each of them; every process has to call this.
 
     Raises:
-        Exception: What the work raised, in each of them.
+        Exception: What the work raised, in the first process.
+        OochubError: The same in words, in the others.
 
     >>> in_first(lambda: 3)
     3
     """
+    raised: list[Exception] = []
 
-    def tried(_: list[None]) -> tuple[Answer | None, Exception | None]:
+    def tried(_: list[None]) -> tuple[Answer | None, str]:
         try:
-            return work(), None
-        except Exception as error:  # told to all, or they would wait for ever
-            return None, error
+            return work(), ""
+        except Exception as error:  # the others are told, or they would wait for ever
+            raised.append(error)
+            return None, f"{type(error).__name__} in the first process: {error}"
 
-    if ranks() == 1:
-        return work()
-    answer, error = gathered_in_first(None, tried)
-    if error is not None:
-        raise error
+    answer, words = gathered_in_first(None, tried)
+    if raised:
+        raise raised[0]
+    if words:
+        raise OochubError(words)
     return answer  # type: ignore[return-value]
