@@ -15,9 +15,9 @@ from oochub.evaluation.detector_differences import BASELINE, GOALS
 from oochub.evaluation.detector_scores import ScoredSet, detector_scores, first_head, made_detector
 from oochub.evaluation.fit_detectors import fit_detectors
 from oochub.evaluation.present_classes import Classes
-from oochub.evaluation.ranks import rank
 from oochub.figures._detector_comparison import auroc_differences, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
+from oochub.ranks import Ranks
 from oochub.report.detection_records import DetectionRow
 from oochub.stats.array_checks import Array
 from oochub.stats.delong import PairedDifference, delong
@@ -89,7 +89,7 @@ def scores_of(
     part = Predictions.load(files[sets[0]])
     known = [each for each in (training, part) if each is not None]
     made = fit_detectors({key: made_detector(key) for key in detectors}, training, first_head(known))
-    if rank():  # the first process goes on alone
+    if not Ranks.here().is_first:  # the first process goes on alone
         return {}, {}
     fitted: dict[str, Any] = {}
     scores: dict[str, Any] = {}

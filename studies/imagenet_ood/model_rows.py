@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.evaluation.present_classes import Classes
-from oochub.evaluation.ranks import in_first, rank
 from oochub.files import written_whole
 from oochub.parquet_file import read_parquet, write_parquet
+from oochub.ranks import Ranks
 from oochub.report.detection_records import DetectionRow
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile
 from oochub.studies.imagenet_ood.model_list import StudiedModel
@@ -48,7 +48,7 @@ def model_rows(
 
     random = model.seed is not None
     to_predict = [item for item in wanted if own_reference is None or item.name != TRAINING]
-    files = in_first(lambda: extractor.extract(model, to_predict))
+    files = extractor.extract(model, to_predict)
     keys, pairs = plan.detectors(random=random), plan.pairs(random=random)
     now = _content(model, plan, to_predict, extractor, own_reference)
     rows, note = folder / "rows" / f"{model.name}.parquet", folder / "rows" / f"{model.name}.json"
@@ -72,7 +72,7 @@ def model_rows(
         else files.get(TRAINING)
     )
     scores, unfit = scores_of(files, plan.sets(random=random), keys, reference, plan.classes)
-    if rank():
+    if not Ranks.here().is_first:
         return None
     if random:
         bare = {name: SetScores(item.is_ood, item.correct, item.scores) for name, item in scores.items()}

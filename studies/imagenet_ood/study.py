@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from oochub.artifacts import STUDY
 from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import made_detector
+from oochub.evaluation.gathered_in_first import in_first
 from oochub.evaluation.present_classes import Classes
-from oochub.evaluation.ranks import in_first, rank
 from oochub.files import check_writable, sole_writer, written_whole
+from oochub.ranks import Ranks
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile, StudyStopped
@@ -71,8 +72,8 @@ def study(
     Every model predicts every set once, with features and head, into `out`/predictions; all else is computed from these
     files. Run again, it goes on where it was stopped and predicts nothing that is there, unless the model's files, the
     raw data or the options changed. What is wrong in the arguments, the list or the raw folders is said before anything
-    starts; a model that fails later is named in `failed` and the others go on. Under torchrun the first process
-    predicts, all fit the detectors together, and each returns the study; they share `out`.
+    starts; a model that fails later is named in `failed` and the others go on. Under torchrun all processes
+    predict and fit the detectors together, the first one scores and writes, and each returns the study.
 
     Args:
         models: A text file with a model a line, one model folder or Hub id, or several.
@@ -119,6 +120,8 @@ def study(
                     f"{key} needs more training rows than the {rows} there are. Give --detector knn:k=50."
                 )
 
+    is_first = Ranks.here().is_first
+    tell = tell if is_first else None
     extractor = Extractor(folder / "predictions", data_dir=data_dir, batch_size=batch_size, tell=tell, on_rows=check_k)
     wanted = {kind: _wanted(plan, kind, reference if own_reference is None else None, reference_rows) for kind in work}
     for kind in work:
@@ -127,7 +130,7 @@ def study(
     from safetensors import SafetensorError
 
     frames, failed = [], {}
-    with nullcontext() if rank() else sole_writer(folder):
+    with sole_writer(folder) if is_first else nullcontext():
         for kind, several in work.items():
             for model in several:
                 try:
@@ -136,7 +139,7 @@ def study(
                     raise
                 except (OochubError, OSError, RuntimeError, ValueError, SafetensorError) as error:
                     failed[model.name] = str(error) or type(error).__name__
-                    if tell is not None and not rank():
+                    if tell is not None:
                         tell(f"{model.name} failed: {failed[model.name]}")
         return in_first(lambda: _finished(folder, frames, failed, plan, reported, extractor))
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError, either
-from oochub.evaluation.ranks import gathered_in_first, rank, ranks
+from oochub.evaluation.gathered_in_first import gathered_in_first
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
+from oochub.ranks import Ranks
 
 _ROWS, _HEAD = ("features", "logits", "label"), ("weight", "bias")
 
@@ -50,11 +51,12 @@ def fit_detectors(
 
 def _gather(fitted: dict[str, Any], keys: list[str], reference: Predictions, layer: Mapping[str, Any]) -> None:
     """Gives each detector this process' share of the rows; one that cannot take them is replaced by its error."""
-    ends = np.linspace(0, len(reference), ranks() + 1).astype(int)
-    own = np.arange(ends[rank()], ends[rank() + 1])
+    here = Ranks.here()
+    ends = np.linspace(0, len(reference), here.count + 1).astype(int)
+    own = np.arange(ends[here.number], ends[here.number + 1])
     if not len(own):
         return
-    share = reference if ranks() == 1 else reference.take(own)
+    share = reference if here.is_alone else reference.take(own)
     vectors = {need for key in keys for need in fitted[key].fit_needs} & {"features", "logits"}
     for rows, block in share.blocks(*sorted(vectors)):
         given = {**block, "label": share.label[rows], **layer}

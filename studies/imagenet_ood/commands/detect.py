@@ -49,7 +49,7 @@ def detect(
     as_json: AsJson = False,
 ) -> None:
     """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""
-    from oochub.evaluation.ranks import rank
+    from oochub.ranks import Ranks
     from oochub.studies.imagenet_ood.study import study
 
     without_weight_bars()
@@ -70,7 +70,7 @@ def detect(
         batch_size=batch_size,
         tell=None if as_json else partial(out_console.print, markup=False),
     )
-    if rank():  # of several processes the first one speaks
+    if not Ranks.here().is_first:  # of several processes the first one speaks
         return
     if not as_json:
         for each in result.tables:

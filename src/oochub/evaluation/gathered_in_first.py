@@ -1,25 +1,15 @@
-"""The processes that torchrun starts: which one this is, and what they tell each other; without it no torch."""
+"""What the first process that torchrun starts makes of what all tell it; alone, torch is not imported."""
 
-import os
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
 
 from oochub.errors import OochubError
+from oochub.ranks import Ranks
 
 _PATIENCE = timedelta(days=30)  # the first may work for long, and torchrun ends all where one dies
 Told = TypeVar("Told")
 Answer = TypeVar("Answer")
-
-
-def ranks() -> int:
-    """How many processes there are, 1 without torchrun."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def rank() -> int:
-    """The number of this one, from 0."""
-    return int(os.environ.get("RANK", "0"))
 
 
 def gathered_in_first(told: Told, work: Callable[[list[Told]], Answer]) -> Answer:
@@ -32,15 +22,15 @@ def gathered_in_first(told: Told, work: Callable[[list[Told]], Answer]) -> Answe
     >>> gathered_in_first(3, sum)
     3
     """
-    if ranks() == 1:
+    here = Ranks.here()
+    if here.is_alone:
         return work([told])
     import torch
     import torch.distributed as dist
-    from accelerate import PartialState
 
-    PartialState(cpu=not torch.cuda.is_available())  # without being told, Accelerate would run each as the only one
+    here.join("cuda" if torch.cuda.is_available() else "cpu")
     group = dist.new_group(backend="gloo", timeout=_PATIENCE)  # what is told lies in memory, whatever the devices
-    everything: list[Told | None] | None = [None] * ranks() if rank() == 0 else None
+    everything: list[Told | None] | None = [None] * here.count if here.is_first else None
     dist.gather_object(told, everything, dst=0, group=group)
     answer = [work(everything) if everything is not None else None]  # type: ignore[arg-type]
     dist.broadcast_object_list(answer, src=0, group=group)
