@@ -152,6 +152,23 @@ class Input(ABC):
             OochubError: A row that cannot be read; its split and example are named.
         """
 
+    def sent(
+        self, part: Any, *, batch_size: int, zoom: float | None = None, broken: list[BrokenRow] | None = None
+    ) -> Iterator[InputBatch]:
+        """See `batches`: the same as they travel from one process to another, small; `prepared` makes inputs of them.
+
+        Raises:
+            OochubError: A row that cannot be read.
+        """
+        import torch
+
+        yield from self.batches(part, batch_size=batch_size, device=torch.device("cpu"), zoom=zoom, broken=broken)
+
+    def prepared(self, batch: InputBatch, device: "torch.device") -> InputBatch:
+        """A batch of `sent` as one of `batches`, on a device."""
+        zoomed = None if batch.zoomed is None else {name: each.to(device) for name, each in batch.zoomed.items()}
+        return batch._replace(inputs={name: each.to(device) for name, each in batch.inputs.items()}, zoomed=zoomed)
+
     def settle(self, part: Any, network: Any, *, batch_size: int, device: "torch.device") -> bool:
         """Chooses between two ways to the same inputs, where "auto" left that open: by what a network says of either.
 

@@ -1,7 +1,7 @@
 """The command `oochub predict`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -71,6 +71,15 @@ def predict(
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
     ] = True,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="local: this process, or those of torchrun; ray: a cluster of Ray.")
+    ] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="Of a cluster of Ray; without it one is started on this machine.")
+    ] = None,
+    actors: Annotated[
+        int | None, typer.Option(help="Copies of the model in the cluster; default one a GPU, else one a CPU.", min=1)
+    ] = None,
     image_column: ImageColumn = None,
     label_column: LabelColumn = None,
     context_column: ContextColumn = None,
@@ -118,6 +127,9 @@ def predict(
         compile=compile,
         out=out,
         cache=cache,
+        engine=engine,
+        ray_address=ray_address,
+        actors=actors,
         mode=mode,
         **settings,
     )

@@ -11,7 +11,6 @@ import torch
 from tqdm import tqdm
 
 from oochub.input import BrokenRow, InputBatch
-from oochub.models.extraction import Extraction
 from oochub.models.mode import Mode
 from oochub.output_columns import vector_array
 from oochub.prediction.selected_rows import selected_rows
@@ -37,7 +36,7 @@ def extracted_parts(
     name: str,
     part: Any,
     read: Callable[..., Iterator[InputBatch]],
-    extraction: Extraction,
+    extraction: Callable[[InputBatch], Mapping[str, torch.Tensor]],
     mode: Mode,
     *,
     unit: str,

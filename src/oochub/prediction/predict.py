@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import datasets
 import torch
 
 from oochub.artifacts import PREDICTIONS
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, either, unknown_name
 from oochub.files import STREAMS, check_writable
 from oochub.models.cache_key import cache_key
 from oochub.models.chosen_device import chosen_device
@@ -23,8 +24,11 @@ from oochub.prediction.predicted import predicted
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.sampled import Sample, sampled
 from oochub.ranks import Ranks
+
+_ENGINES = ("local", "ray")
 
 
 def predict(
@@ -50,6 +54,9 @@ def predict(
     num_workers: int | None = None,
     compile: bool = False,
     cache: bool = True,
+    engine: str = "local",
+    ray_address: str | None = None,
+    actors: int | None = None,
     **settings: Any,
 ) -> Predictions:
     """Predicts every example of the splits.
@@ -97,6 +104,11 @@ def predict(
         cache: Keep the predictions of a folder or Hub id, and take those of before where model, data, settings and
             versions are the same: no model runs, and `provenance["when"]["cached"]` says when it did. A model object
             and a stream always run. See docs/cache.md.
+        engine: "local", this process, or those that torchrun started, each on its own device with its own parts;
+            "ray", a cluster of Ray (`pip install 'oochub[ray]'`), where tasks read and actors hold the model. Rows,
+            ids and numbers are the same.
+        ray_address: Of a cluster of Ray, such as "auto"; None starts one on this machine.
+        actors: Copies of the model in the cluster; None takes one a GPU, else one a CPU.
         **settings: Of the mode; see its class, `oochub.get("mode", "head")`.
 
     Returns:
@@ -126,6 +138,7 @@ def predict(
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
     ranks = Ranks.here()
+    cluster = _engine(engine, ray_address, actors, ranks)
     if not ranks.is_alone and (out is None or str(out) in STREAMS):
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
@@ -133,6 +146,10 @@ def predict(
     parts = chosen_splits(dataset, splits)
     sample = Sample(parts, ()) if limit is None else sampled(parts, limit)
     some = next(iter(sample.parts.values()))
+    if cluster is not None and compile:
+        raise OochubError("A compiled network stays in its process, and Ray's actors have their own. Leave out one.")
+    if cluster is not None and not isinstance(some, datasets.Dataset):
+        raise OochubError("Ray reads rows by their numbers, and a stream has none. Leave the engine out for a stream.")
     source = ModelSource(model)
     inputs = source.inputs(
         some,
@@ -168,10 +185,31 @@ def predict(
     with folded(opened.network, probe) as pairs:
         computed = {"folded": pairs} | ({"key": key} if cache and key is not None else {})
         predictions = predicted(
-            opened, inputs, answered.parts, asked, notes=notes, computed=computed, key=key, target=target, ranks=ranks
+            opened,
+            inputs,
+            answered.parts,
+            asked,
+            notes=notes,
+            computed=computed,
+            key=key,
+            target=target,
+            ranks=ranks,
+            engine=cluster,
         )
     if out is not None and target is None:
         predictions.save(out)
     if ranks.is_first:
         kept.keep(predictions)
     return predictions
+
+
+def _engine(name: str, address: str | None, actors: int | None, ranks: Ranks) -> RayEngine | None:
+    """The cluster that was asked for; None for the processes that are there."""
+    if name not in _ENGINES:
+        raise unknown_name("engine", name, _ENGINES)
+    if name == "ray" and not ranks.is_alone:
+        raise OochubError(f"torchrun started {ranks.count} processes; Ray starts its own. Take one of both.")
+    if name != "ray" and (address is not None or actors is not None):
+        words = either("ray_address= and actors=", "--ray-address and --actors")
+        raise OochubError(f"{words} are of {either('engine=', '--engine ')}ray.")
+    return RayEngine(address, actors) if name == "ray" else None

@@ -1,6 +1,6 @@
 """The rows of all splits through the network of a mode, part by part."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from datasets.distributed import split_dataset_by_node
 
 from oochub.errors import OochubError
 from oochub.files import sole_writer
-from oochub.input import BrokenRow, Input
+from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.compiled import Compiled
 from oochub.models.extraction import Extraction
 from oochub.models.in_dtype import InDtype
@@ -27,6 +27,7 @@ from oochub.prediction.parts import MadePart, Parts, part_rows
 from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import is_one_file
+from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.prediction.stored_rows import StoredRows
 from oochub.prediction.thumbnails import thumbnails
@@ -48,6 +49,7 @@ def predicted(
     key: str | None,
     target: Path | None,
     ranks: Ranks,
+    engine: RayEngine | None = None,
 ) -> Predictions:
     """What the network of a mode says of every row.
 
@@ -63,13 +65,14 @@ def predicted(
         key: What the answers depend on; with one, parts that a killed run left are taken.
         target: The file to write; None writes none.
         ranks: This process among those of the run.
+        engine: Where batches are read and answered; None is this process.
 
     Raises:
         OochubError: A row that cannot be read, a split without one that can, another process that writes the target;
             of several processes, a stream without ids or a folder that they do not share.
     """
     some, size, device = next(iter(splits.values())), asked.rows_a_pass, asked.device
-    read = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
+    read: Callable[..., Iterator[InputBatch]] = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
     is_short = asked.torch_dtype != torch.float32
     few: Mapping[str, torch.Tensor] = {}
     if asked.features or is_short or asked.compile:
@@ -89,6 +92,10 @@ def predicted(
     if asked.odin is not None:
         perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
     extraction = Extraction(network, head=head, perturbation=perturbation)
+    answer: Callable[[InputBatch], Mapping[str, torch.Tensor]] = extraction
+    if engine is not None:
+        read = engine.batches(inputs, extraction, batch_size=size, device=device, zoom=asked.zoom)
+        answer = engine.answers
 
     def said(rows: StoredRows, unread: Sequence[str] = ()) -> Metadata:
         return data_metadata(
@@ -111,7 +118,7 @@ def predicted(
     is_one = ranks.is_alone and None not in lengths.values() and sum(int(n or 0) for n in lengths.values()) <= count
     parts = Parts(None if is_one else target, layout)
     is_locked = ranks.is_first and parts.folder is not None and target is not None
-    with sole_writer(target) if is_locked and target is not None else nullcontext():
+    with sole_writer(target) if is_locked and target is not None else nullcontext(), engine or nullcontext():
         complete = _begun(parts, ranks)
         first_number, turn, made = 0, 0, []
         for name, part in splits.items():
@@ -123,7 +130,7 @@ def predicted(
             own = [-1]
             if wanted is None or wanted:
                 for each in extracted_parts(
-                    *(name, part if length is not None else _own_rows(name, part, ranks), read, extraction, mode),
+                    *(name, part if length is not None else _own_rows(name, part, ranks), read, answer, mode),
                     unit=inputs.unit,
                     part_rows=count,
                     wanted=wanted,

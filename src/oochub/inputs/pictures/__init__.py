@@ -130,11 +130,31 @@ class Pictures(Input):
         if self._fused is None:
             yield from self._by_processor(part, batch_size, device, zoom, broken)
             return
+        for batch in self.sent(part, batch_size=batch_size, zoom=zoom, broken=broken):
+            yield self.prepared(batch, device)
+
+    def sent(
+        self, part: Any, *, batch_size: int, zoom: float | None = None, broken: list[BrokenRow] | None = None
+    ) -> Iterator[InputBatch]:
+        """See `Input.sent`: pixels as uint8 (b, height, width, 3), where the preprocessing is fused."""
+        if self._fused is None:
+            yield from super().sent(part, batch_size=batch_size, zoom=zoom, broken=broken)
+            return
         fused, both = self._fused, None if zoom is None else BesideZoomed(self._fused, zoom)
         for batch in batches(part, both or fused, batch_size=batch_size, num_workers=self.num_workers, broken=broken):
             kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
-            plain, *large = ({"pixel_values": normalize(pixels.to(device), fused)} for pixels in kinds)
+            plain, *large = ({"pixel_values": pixels} for pixels in kinds)
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
+
+    def prepared(self, batch: InputBatch, device: "torch.device") -> InputBatch:
+        """See `Input.prepared`: pixels normalized."""
+        arrived = super().prepared(batch, device)
+        if self._fused is None:
+            return arrived
+        fused, large = self._fused, arrived.zoomed
+        plain = {name: normalize(pixels, fused) for name, pixels in arrived.inputs.items()}
+        zoomed = None if large is None else {name: normalize(pixels, fused) for name, pixels in large.items()}
+        return arrived._replace(inputs=plain, zoomed=zoomed)
 
     def settle(self, part: Any, network: Any, *, batch_size: int, device: "torch.device") -> bool:
         """See `Input.settle`: the fused path where it is as good as the processor, else that."""

@@ -1,0 +1,213 @@
+"""A prediction on a cluster of Ray: tasks read and decode, actors hold the model, the answers come back in order.
+
+Ray keeps everything that waits in its own stores, starts again what dies, and stops with the process that asked.
+"""
+
+import copy
+import logging
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+from oochub.errors import OochubError, either
+from oochub.input import BrokenRow, Input, InputBatch
+from oochub.models.extraction import Extraction
+from oochub.prediction.selected_rows import selected_rows
+
+_ACTOR_CPUS = 0.5  # each: actors that held all CPUs would leave none to the tasks that read, and nothing would run
+_PASSES = 4  # of a task that reads
+_ENDED = (
+    "ActorDiedError",
+    "NodeDiedError",
+    "ObjectLostError",
+    "OutOfMemoryError",
+    "RaySystemError",
+    "WorkerCrashedError",
+)
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """Rows on their way: what was read of one pass, the rows that are left out, or the error that ends the run."""
+
+    batches: list[InputBatch]
+    broken: list[BrokenRow]
+    fault: OochubError | None = None
+
+
+@dataclass
+class RayEngine:
+    """A cluster of Ray, from the first batch that is asked for to the end of the block.
+
+    Attributes:
+        address: Of a cluster, such as "auto" or "ray://host:10001"; None starts one on this machine.
+        actors: Copies of the model; None takes one a GPU, else one a CPU.
+
+    Raises:
+        OochubError: Ray is not installed, or no number of actors.
+    """
+
+    address: str | None = None
+    actors: int | None = None
+    _is_ours: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        if find_spec("ray") is None:
+            engine = either('engine="ray"', "--engine ray")
+            raise OochubError(f"{engine} needs Ray. Install it: pip install 'oochub[ray]'.")
+
+        if self.actors is not None and (isinstance(self.actors, bool) or self.actors < 1):
+            raise OochubError(
+                f"actors must be a whole number, 1 or larger, got {self.actors!r}. Leave it out for ours."
+            )
+
+    def __enter__(self) -> "RayEngine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_ours:
+            import ray
+
+            ray.shutdown()
+            self._is_ours = False
+
+    def batches(
+        self, inputs: Input, extraction: Extraction, *, batch_size: int, device: torch.device, zoom: float | None
+    ) -> Callable[..., Iterator[InputBatch]]:
+        """`batches(part, broken=None)` gives the answers of `extraction` as the inputs of batches, in order.
+
+        Args:
+            inputs: Read the rows, each task with one thread.
+            extraction: With the model; each actor gets a copy.
+            batch_size: Rows of a pass: the same passes as in one process, so that the numbers are the same.
+            device: Where the actors run; each has a GPU of its own where it is one.
+            zoom: See `Input.batches`.
+
+        Raises:
+            OochubError: No such cluster, too many actors for it, a row that cannot be read, a worker that dies each
+                time it is started.
+        """
+
+        def answered(part: Any, *, broken: list[BrokenRow] | None = None) -> Iterator[InputBatch]:
+            import ray
+
+            count, cpus = self._started(device)
+            rows = part if "example_id" in part.column_names else selected_rows(part, range(len(part)))
+            alone = copy.copy(inputs)
+            alone.num_workers = 0
+            job = ray.put((alone, rows, batch_size, zoom, broken is not None))
+            model = ray.put((alone, extraction))
+            starts = list(range(0, len(part), batch_size))
+            blocks = max(min(len(starts), 4 * cpus), -(-len(starts) // _PASSES))
+            threads = max(1, torch.get_num_threads() // count)
+            passes = (
+                ray.data.from_items(starts, override_num_blocks=blocks)
+                .map(_read, fn_kwargs={"job": [job]}, num_cpus=1)
+                .map(
+                    _Answering,
+                    fn_constructor_kwargs={"model": [model], "device": str(device), "threads": threads},
+                    compute=ray.data.ActorPoolStrategy(size=count),
+                    num_cpus=_ACTOR_CPUS,
+                    num_gpus=1 if device.type == "cuda" else 0,
+                )
+            )
+            try:
+                for row in passes.iter_rows():
+                    if row["passes"].fault is not None:
+                        raise row["passes"].fault
+                    if broken is not None:
+                        broken += row["passes"].broken
+                    yield from row["passes"].batches
+            except ray.exceptions.RayError as error:
+                if type(error).__name__ not in _ENDED:
+                    raise
+                raise OochubError(
+                    f"Ray lost a worker and could not replace it: {str(error).partition(chr(10))[0]} Run the same "
+                    f"again: complete parts are kept. {either('actors=', '--actors')} takes fewer copies of the model."
+                ) from error
+
+        return answered
+
+    @staticmethod
+    def answers(batch: InputBatch) -> dict[str, torch.Tensor]:
+        """What a batch of `batches` brings, in the place of an `Extraction`."""
+        return dict(batch.inputs)
+
+    def _started(self, device: torch.device) -> tuple[int, int]:
+        """The numbers of actors and of CPUs, when the cluster is there."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        import ray
+        import ray.data
+
+        if not ray.is_initialized():
+            local = {"num_cpus": max(2, os.cpu_count() or 1), "include_dashboard": False} if not self.address else {}
+            try:
+                ray.init(self.address or "local", logging_level=logging.ERROR, log_to_driver=False, **local)
+            except (ConnectionError, ValueError) as error:
+                raise OochubError(
+                    f"No cluster of Ray at {self.address}: {str(error).partition(chr(10))[0]}. `ray start --head` "
+                    "starts one and says its address; without an address one is started on this machine."
+                ) from error
+            self._is_ours = True
+        context = ray.data.DataContext.get_current()
+        context.execution_options.preserve_order = True
+        context.enable_progress_bars = False
+        for name in ("ray", "ray.data"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        there = ray.cluster_resources()
+        cpus, gpus = int(there.get("CPU", 0)), int(there.get("GPU", 0))
+        most = gpus if device.type == "cuda" else int((cpus - 1) / _ACTOR_CPUS)
+        count = self.actors or max(1, min(most, gpus if device.type == "cuda" else cpus))
+        if count > most:
+            raise OochubError(
+                f"{count} actors are more than this cluster of {cpus} CPUs and {gpus} GPUs can hold beside the tasks "
+                f"that read: at most {most}, each with {'a GPU' if device.type == 'cuda' else f'{_ACTOR_CPUS} CPUs'}."
+            )
+        return count, cpus
+
+
+@lru_cache(maxsize=2)
+def _here(reference: Any) -> Any:
+    """What a reference of Ray stands for, read once in each process."""
+    import ray
+
+    return ray.get(reference)
+
+
+def _read(row: dict[str, Any], *, job: list[Any]) -> dict[str, Any]:
+    """The rows of one pass, from a number on, in a task."""
+    inputs, rows, batch_size, zoom, skips = _here(job[0])
+    first = row["item"]
+    some = rows.select(range(first, min(first + batch_size, len(rows))))
+    broken: list[BrokenRow] = []
+    batches: list[InputBatch] = []
+    try:
+        for batch in inputs.sent(some, batch_size=batch_size, zoom=zoom, broken=broken if skips else None):
+            places = batch.rows or range(len(batch.columns["example_id"]))
+            batches.append(batch._replace(rows=[first + place for place in places]))
+    except OochubError as fault:  # raised here it would arrive with this process's traceback
+        return {"passes": _Passes([], [], fault)}
+    return {"passes": _Passes(batches, [each._replace(row=first + each.row) for each in broken])}
+
+
+class _Answering:
+    """The model in an actor."""
+
+    def __init__(self, model: list[Any], device: str, threads: int) -> None:
+        torch.set_num_threads(threads)
+        (self._inputs, self._extraction), self._device = _here(model[0]), torch.device(device)
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A pass with the answers in the place of the inputs."""
+        passes = row["passes"]
+        done = [
+            batch._replace(inputs=self._extraction(self._inputs.prepared(batch, self._device)), zoomed=None)
+            for batch in passes.batches
+        ]
+        return {"passes": _Passes(done, passes.broken, passes.fault)}
