@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any, TypeVar
 
 from oochub.errors import OochubError
@@ -12,7 +13,7 @@ _PATIENCE = timedelta(days=7)  # torchrun stops those that wait for one that die
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranks:
+class ProcessGroup:
     """This process among those of a run.
 
     Attributes:
@@ -24,7 +25,7 @@ class Ranks:
     count: int = 1
 
     @classmethod
-    def here(cls) -> "Ranks":
+    def here(cls) -> "ProcessGroup":
         """By the environment variables RANK and WORLD_SIZE, which torchrun sets; one process where there are none."""
         count = int(os.environ.get("WORLD_SIZE", 1))
         return cls(number=int(os.environ["RANK"]) if count > 1 else 0, count=count)
@@ -40,7 +41,7 @@ class Ranks:
         return self.count == 1
 
     def join(self, device_type: str) -> None:
-        """Connects the processes by Accelerate: gloo on the CPU, NCCL on GPUs.
+        """Connects the processes by Accelerate.
 
         Args:
             device_type: Of the device of this process, such as "cpu".
@@ -48,7 +49,7 @@ class Ranks:
         if not self.is_alone:
             from accelerate import PartialState
 
-            PartialState(cpu=device_type == "cpu", timeout=_PATIENCE)
+            PartialState(cpu=device_type == "cpu")
 
     def values(self, own: _T) -> list[_T]:
         """What every process says, in their order; each waits here for all others.
@@ -56,7 +57,7 @@ class Ranks:
         Raises:
             OochubError: Another process ended.
 
-        >>> Ranks().values("alone")
+        >>> ProcessGroup().values("alone")
         ['alone']
         """
         if self.is_alone:
@@ -65,10 +66,18 @@ class Ranks:
 
         made: list[Any] = [None] * self.count
         try:
-            distributed.all_gather_object(made, own)
+            distributed.all_gather_object(made, own, group=_gloo())
         except RuntimeError as error:  # of gloo and NCCL, where a connection is closed
             raise OochubError(
                 f"Process {self.number} of {self.count} stops: another one ended, and its own message says why. "
                 "Run the same again: the parts that are complete are kept."
             ) from error
         return made
+
+
+@cache
+def _gloo() -> Any:
+    """The group in which words travel, by memory and not by devices."""
+    from torch import distributed
+
+    return distributed.new_group(backend="gloo", timeout=_PATIENCE)
