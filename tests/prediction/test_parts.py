@@ -252,3 +252,14 @@ def test_vectors_stay_in_their_file(folder, tmp_path):
     unknown = Predictions.from_arrays(logits=many.logits[:2], label=[-1, 2])
     unknown.save(tmp_path / "unknown.parquet")
     assert np.isnan(Predictions.load(tmp_path / "unknown.parquet").summary.loss).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("rows", [[4, 5, 6, 7], [4, 6, 7, 9], [3]])
+def test_a_part_knows_its_rows_in_few_numbers(tmp_path, rows):
+    """Row numbers with and without gaps come back; unbroken ones as a range. Fault planted: the last of a run lost."""
+    made = Predictions.from_arrays(logits=[[0.0, 1.0]] * len(rows), label=[0] * len(rows), split="test")
+    kept = parts.Parts(tmp_path / "some.parquet", {"key": "one"})
+    kept.put(0, parts.MadePart("test", made, rows))
+    (again,) = parts.Parts(tmp_path / "some.parquet", {"key": "one"}).made()
+    assert list(again.rows) == rows
+    assert isinstance(again.rows, range) == (rows[-1] - rows[0] + 1 == len(rows))

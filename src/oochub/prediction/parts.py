@@ -9,6 +9,7 @@ import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ class Parts:
             self._made[number] = made
             return
         self.share()
-        about = {"split": made.split, "rows": list(made.rows), "broken": [list(row) for row in made.broken]}
+        about = {"split": made.split, "rows": _spans(made.rows), "broken": [list(row) for row in made.broken]}
         if made.predictions is not None:
             replace(made.predictions, part=about).save(self._file(number))
             return
@@ -192,6 +193,18 @@ class Parts:
         return self._file(number).with_name(f"_empty-{number:05d}.json")
 
 
+def _spans(rows: Sequence[int]) -> list[list[int]]:
+    """Row numbers in order, as the first of each unbroken run and the one after its last."""
+    runs = np.split(np.asarray(rows, np.int64), np.flatnonzero(np.diff(rows) != 1) + 1)
+    return [[int(run[0]), int(run[-1]) + 1] for run in runs if len(run)]
+
+
+def _numbers(spans: list[list[int]]) -> Sequence[int]:
+    """What `_spans` was given; a range where it can be, for a list takes 36 bytes a row."""
+    runs = [range(first, stop) for first, stop in spans]
+    return runs[0] if len(runs) == 1 else list(chain.from_iterable(runs))
+
+
 def _opened(file: Path) -> MadePart | None:
     """A part that is whole; None where it is cut short or of an earlier form: it is made again."""
     try:
@@ -201,7 +214,7 @@ def _opened(file: Path) -> MadePart | None:
             predictions = Predictions.load(file)
             about = predictions.part
         broken = [BrokenRow(*row) for row in about["broken"]]
-        return MadePart(about["split"], predictions, about["rows"], broken)
+        return MadePart(about["split"], predictions, _numbers(about["rows"]), broken)
     except (OochubError, KeyError, TypeError):
         return None
 
