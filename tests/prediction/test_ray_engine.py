@@ -100,6 +100,16 @@ def test_a_stream_and_torchrun_are_refused(monkeypatch):
         oochub.predict("nowhere", array_data(test=4), engine="ray")
 
 
+@needs_ray
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:port"])
+def test_a_cluster_that_is_not_there(address, monkeypatch):
+    """Fault planted: Ray is asked itself, which waits for a minute and ends the process."""
+    monkeypatch.setattr("ray.init", lambda *_, **__: pytest.fail("Ray was asked"))
+    engine = ray_engine.RayEngine(address)
+    with pytest.raises(OochubError, match=f"No cluster of Ray at {address}: .*`ray start --head` starts one"):
+        engine._started(torch.device("cpu"))
+
+
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(ray_engine, "find_spec", lambda name: None)
     with pytest.raises(OochubError, match=r"pip install 'oochub\[ray\]'"):

@@ -6,6 +6,7 @@ Ray keeps everything that waits in its own stores, starts again what dies, and s
 import copy
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -148,8 +149,9 @@ class RayEngine:
         if not ray.is_initialized():
             local = {"num_cpus": max(2, os.cpu_count() or 1), "include_dashboard": False} if not self.address else {}
             try:
+                _check_reached(self.address)
                 ray.init(self.address or "local", logging_level=logging.ERROR, log_to_driver=False, **local)
-            except (ConnectionError, ValueError) as error:
+            except (OSError, ValueError) as error:
                 raise OochubError(
                     f"No cluster of Ray at {self.address}: {str(error).partition(chr(10))[0]}. `ray start --head` "
                     "starts one and says its address; without an address one is started on this machine."
@@ -170,6 +172,13 @@ class RayEngine:
                 f"that read: at most {most}, each with {'a GPU' if device.type == 'cuda' else f'{_ACTOR_CPUS} CPUs'}."
             )
         return count, cpus
+
+
+def _check_reached(address: str | None) -> None:
+    """Somebody listens there: Ray itself waits for long, and then ends the process."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon:
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 @lru_cache(maxsize=2)
