@@ -96,7 +96,7 @@ def parse_json(text: str | bytes, *, name: str, kept: Callable[[dict[str, Any]],
     Raises:
         OochubError: It is no JSON, cut off, nested too deeply, or holds half of a character.
 
-    >>> parse_json('{"a": "\ud800"}', name="car.json")
+    >>> parse_json(r'{"a": "\ud800"}', name="car.json")
     Traceback (most recent call last):
     oochub.errors.OochubError: car.json is not read: its JSON holds half of a character. Make or fetch the file again.
     """
