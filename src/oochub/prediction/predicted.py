@@ -204,7 +204,9 @@ def _finished(
         pictures = thumbnails(predictions, splits, numbers, inputs)
     if parts.folder is not None and target is not None and not is_one_file(rows):
         parts.become(predictions, pictures)
-        if stored is not None:
+        if stored is None:
+            head_file(target).unlink(missing_ok=True)
+        else:
             stored.save(head_file(target))
     else:
         if pictures is not None:
