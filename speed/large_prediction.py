@@ -1,8 +1,8 @@
 """A prediction of 2.2e9 numbers is written, read and evaluated; killed runs are completed. Not part of `make bench`.
 
 `python speed/large_prediction.py --folder BIG` needs 11 GB of disk: 1.1 million vectors of 4 numbers through a random
-network with 2,000 features and 48 classes, 2.25e9 numbers. `--kills 20 --numbers 2e7` sends SIGKILL at 20 random moments to each of
-one process, one of two ranks, and the process that drives Ray, in some 24 parts.
+network with 2,000 features and 48 classes, 2.25e9 numbers. `--kills 20 --numbers 2e7` sends SIGKILL at 20 random
+moments to each of one process, one of two ranks, and the process that drives Ray, in some 24 parts.
 """
 
 import argparse

@@ -18,7 +18,7 @@ GRAPH = import_graph()
 ORDER = (
     "errors",
     "file_kind",
-    "files reading vocabulary metric provenance stop_signals memory_map process_group",
+    "files reading vocabulary metric provenance stop_signals memory_map ranks",
     "picture_file hub program notebook_table",
     "stats parquet_file tensor_file output_columns given_columns",
     "schema parameters artifacts",

@@ -46,7 +46,7 @@ def _by_hand():
 
 
 def test_by_hand():
-    """ProcessGroup before 4/4, 2.5/4 (a tie counts half) and 2/4; after 1.5/4, 3/4 and 0.
+    """Ranks before 4/4, 2.5/4 (a tie counts half) and 2/4; after 1.5/4, 3/4 and 0.
 
     Planted faults seen: pictures that change their answer counted; ties counted as not below.
     """

@@ -19,7 +19,7 @@ from oochub.errors import OochubError
 from oochub.models.chosen_device import chosen_device
 from oochub.prediction import parts
 from oochub.prediction.predictions import Predictions
-from oochub.process_group import ProcessGroup
+from oochub.ranks import Ranks
 
 SCRIPT = """
 import sys
@@ -47,7 +47,7 @@ def as_ranks(monkeypatch):
             return heard
 
         def thread(number):
-            own.ranks = ProcessGroup(number=number, count=count)
+            own.ranks = Ranks(number=number, count=count)
             try:
                 ends[number] = work()
             except Exception as error:
@@ -55,9 +55,9 @@ def as_ranks(monkeypatch):
                 meeting.abort()
 
         with monkeypatch.context() as patch:
-            patch.setattr(ProcessGroup, "here", lambda: own.ranks)
-            patch.setattr(ProcessGroup, "join", lambda self, device_type: None)
-            patch.setattr(ProcessGroup, "values", values)
+            patch.setattr(Ranks, "here", lambda: own.ranks)
+            patch.setattr(Ranks, "join", lambda self, device_type: None)
+            patch.setattr(Ranks, "values", values)
             threads = [threading.Thread(target=thread, args=(number,)) for number in range(count)]
             for each in threads:
                 each.start()
@@ -85,7 +85,7 @@ def put(monkeypatch):
     made, whole = {}, parts.Parts.put
 
     def counted(self, number, part):
-        made.setdefault(ProcessGroup.here().number, []).append(number)
+        made.setdefault(Ranks.here().number, []).append(number)
         whole(self, number, part)
 
     monkeypatch.setattr(parts.Parts, "put", counted)
@@ -176,9 +176,9 @@ def test_each_rank_has_its_device(monkeypatch):
 
 def test_ranks_are_those_of_torchrun(monkeypatch):
     monkeypatch.setenv("RANK", "3")
-    assert ProcessGroup.here() == ProcessGroup()
+    assert Ranks.here() == Ranks()
     monkeypatch.setenv("WORLD_SIZE", "4")
-    assert ProcessGroup.here() == ProcessGroup(number=3, count=4)
+    assert Ranks.here() == Ranks(number=3, count=4)
 
 
 @pytest.fixture

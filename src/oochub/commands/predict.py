@@ -99,7 +99,7 @@ def predict(
     from oochub.data.load import load_columns
     from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run
-    from oochub.process_group import ProcessGroup
+    from oochub.ranks import Ranks
 
     settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
@@ -133,7 +133,7 @@ def predict(
         mode=mode,
         **settings,
     )
-    if not ProcessGroup.here().is_first:
+    if not Ranks.here().is_first:
         return
     cached = predictions.metadata.provenance["when"].get("cached")
     if cached is not None:

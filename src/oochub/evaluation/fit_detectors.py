@@ -9,7 +9,7 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.gathered_in_first import gathered_in_first
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
-from oochub.process_group import ProcessGroup
+from oochub.ranks import Ranks
 
 _ROWS, _HEAD = ("features", "logits", "label"), ("weight", "bias")
 
@@ -51,7 +51,7 @@ def fit_detectors(
 
 def _gather(fitted: dict[str, Any], keys: list[str], reference: Predictions, layer: Mapping[str, Any]) -> None:
     """Gives each detector this process' share of the rows; one that cannot take them is replaced by its error."""
-    here = ProcessGroup.here()
+    here = Ranks.here()
     ends = np.linspace(0, len(reference), here.count + 1).astype(int)
     own = np.arange(ends[here.number], ends[here.number + 1])
     if not len(own):

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from oochub.errors import OochubError
-from oochub.process_group import ProcessGroup
+from oochub.ranks import Ranks
 
 _PATIENCE = timedelta(days=30)  # the first may work for long, and torchrun ends all where one dies
 Told = TypeVar("Told")
@@ -22,7 +22,7 @@ def gathered_in_first(told: Told, work: Callable[[list[Told]], Answer]) -> Answe
     >>> gathered_in_first(3, sum)
     3
     """
-    here = ProcessGroup.here()
+    here = Ranks.here()
     if here.is_alone:
         return work([told])
     import torch

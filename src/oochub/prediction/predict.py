@@ -26,7 +26,7 @@ from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.sampled import Sample, sampled
-from oochub.process_group import ProcessGroup
+from oochub.ranks import Ranks
 
 _ENGINES = ("local", "ray")
 
@@ -137,7 +137,7 @@ def predict(
     warn_of_slow_dtype(dtype, asked.device)
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
-    ranks = ProcessGroup.here()
+    ranks = Ranks.here()
     cluster = _engine(engine, ray_address, actors, ranks)
     if not ranks.is_alone and (out is None or str(out) in STREAMS):
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
@@ -203,7 +203,7 @@ def predict(
     return predictions
 
 
-def _engine(name: str, address: str | None, actors: int | None, ranks: ProcessGroup) -> RayEngine | None:
+def _engine(name: str, address: str | None, actors: int | None, ranks: Ranks) -> RayEngine | None:
     """The cluster that was asked for; None for the processes that are there."""
     if name not in _ENGINES:
         raise unknown_name("engine", name, _ENGINES)

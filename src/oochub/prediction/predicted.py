@@ -31,8 +31,8 @@ from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.prediction.stored_rows import StoredRows
 from oochub.prediction.thumbnails import thumbnails
-from oochub.process_group import ProcessGroup
 from oochub.provenance import provenance
+from oochub.ranks import Ranks
 
 _FEW = 8  # rows to look at a network with
 _NAMED = 5  # of the rows that are left out
@@ -48,7 +48,7 @@ def predicted(
     computed: Mapping[str, Any],
     key: str | None,
     target: Path | None,
-    ranks: ProcessGroup,
+    ranks: Ranks,
     engine: RayEngine | None = None,
 ) -> Predictions:
     """What the network of a mode says of every row.
@@ -158,7 +158,7 @@ def predicted(
     return predictions
 
 
-def _begun(parts: Parts, ranks: ProcessGroup) -> set[int]:
+def _begun(parts: Parts, ranks: Ranks) -> set[int]:
     """The parts that are there before any process makes one."""
     if ranks.is_first:
         parts.begin()
@@ -170,7 +170,7 @@ def _begun(parts: Parts, ranks: ProcessGroup) -> set[int]:
     return complete
 
 
-def _own_rows(name: str, part: Any, ranks: ProcessGroup) -> Any:
+def _own_rows(name: str, part: Any, ranks: Ranks) -> Any:
     """The rows of a stream that are of this process."""
     if ranks.is_alone:
         return part

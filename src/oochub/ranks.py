@@ -13,7 +13,7 @@ _PATIENCE = timedelta(days=7)  # torchrun stops those that wait for one that die
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProcessGroup:
+class Ranks:
     """This process among those of a run.
 
     Attributes:
@@ -25,7 +25,7 @@ class ProcessGroup:
     count: int = 1
 
     @classmethod
-    def here(cls) -> "ProcessGroup":
+    def here(cls) -> "Ranks":
         """By the environment variables RANK and WORLD_SIZE, which torchrun sets; one process where there are none."""
         count = int(os.environ.get("WORLD_SIZE", 1))
         return cls(number=int(os.environ["RANK"]) if count > 1 else 0, count=count)
@@ -57,7 +57,7 @@ class ProcessGroup:
         Raises:
             OochubError: Another process ended.
 
-        >>> ProcessGroup().values("alone")
+        >>> Ranks().values("alone")
         ['alone']
         """
         if self.is_alone:
