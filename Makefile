@@ -12,7 +12,7 @@ NO_TORCH := tests/builders tests/outputs tests/stats tests/test_parquet_file.py 
   --ignore=tests/builders/test_plugin_benchmark.py --ignore=tests/builders/test_sentence_embeddings.py
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: install demo test slow campaign lowest newer lint bench figures cards effect results results-runs clean
+.PHONY: install demo test slow campaign lowest newer lint bench speed scale figures cards effect results results-runs clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -56,6 +56,11 @@ lint: $(READY)
 
 bench: $(READY)  ## speed as ratios, side by side in one run
 	for file in speed/*.py; do $(BIN)/python $$file || exit 1; done
+
+speed: bench  ## the same
+
+scale: $(READY)  ## docs/scale.md and its pictures from docs/scale/slopes.json; `python speed/scale.py --out` measures those
+	$(BIN)/python docs/scale_page.py
 
 figures: $(READY)  ## the pictures in docs/figures
 	$(BIN)/python docs/figures.py
