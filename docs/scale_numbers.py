@@ -127,7 +127,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
             core_seconds=pictures * cpu["decode"],
             pictures=pictures,
             network_seconds=forward,
-            engine="torchrun, a part a rank",
+            engine="torchrun or `--engine ray`, a part a process",
             **more,
         )
 

@@ -91,8 +91,8 @@ def _sizes() -> str:
     rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in GPU_RATES.items())
     lines.append(
         f"\n**No GPU was measured.** A GPU here is an {GPU} by published rates, pictures a second: {rates}\n("
-        f"ResNet-50, EfficientNet-Lite0, a training step of a ResNet-50), from {GPU_SOURCE}.\nThey are of networks that are given"
-        " synthetic pictures on the device: the best that can be had. Put the rate of yours into\n"
+        f"ResNet-50, EfficientNet-Lite0, its training step), from {GPU_SOURCE}.\nThey are of networks that are"
+        " given synthetic pictures on the device: the best that can be had. Put the rate of yours into\n"
         "`docs/scale_numbers.py`. Cores are taken to be as fast as the measured one, and to add up; nothing waits\nfor "
         "a disk or network. So every time below is a **lower bound, computed**, none is measured.\n"
     )
@@ -199,7 +199,7 @@ oochub evaluate toy/dogs.parquet --out toy/dogs.json
 ```
 
 More than 2^28 numbers (a gigabyte) stay a folder of parts with `_manifest.json`. `oochub evaluate` takes it as it takes
-a file, and so do pandas and pyarrow: `pandas.read_parquet("dogs.parquet")` is one table. Wide columns are read in blocks:
+a file, and so do pandas and pyarrow: `pandas.read_parquet("dogs.parquet")` is one table. Wide columns come in blocks:
 
 ```python
 import numpy as np
