@@ -21,7 +21,7 @@ COCO, ANNOTATIONS, TRAIN, TEST, TASKS, RUNS, EPOCHS, GRID = 123_287, 1_500_000, 
 REFERENCE, QUERIES, IMAGENET_C, MODELS = 1_281_167, 111_802, 3_750_000, 13
 WEB = 1_000_000_000
 PICTURE = 65e3  # bytes
-PART_ROWS = 8192  # of a prediction of 1,000 logits
+PART_ROWS, FEATURE_ROWS = 8192, 5504  # of a part: of 1,000 logits; with 2,048 features too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +90,14 @@ class Stage:
 
     def seconds(self, size: Size) -> float:
         """By the clock, where nothing but cores and GPUs is in the way; on a GPU cores decode while it computes."""
-        cores = size.all_cores if self.at_most is None else min(size.all_cores, self.at_most)
+        shared = self.at_most or size.all_cores
         if not self.pictures:
-            return self.core_seconds / cores
+            return self.core_seconds / min(size.all_cores, shared)
         if not size.gpus:
-            return (self.core_seconds + self.network_seconds) / cores
-        return max(self.core_seconds / cores, self.pictures / GPU_RATES[self.network] / size.all_gpus)
+            return (self.core_seconds + self.network_seconds) / size.all_cores
+        gpus = min(size.all_gpus, shared)
+        cores = gpus * size.cores / size.gpus
+        return max(self.core_seconds / cores, self.pictures / GPU_RATES[self.network] / gpus)
 
 
 def slopes(content: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
@@ -118,8 +120,9 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
     bank = int(slope["knn_score"]["what"].rpartition("bank of ")[2].replace(",", ""))
     near = cpu["knn_score"] / bank
 
-    def network(name: str, pictures: float, what: str, **more: Any) -> Stage:
+    def network(name: str, pictures: int, what: str, *, part: int, models: int = 1, **more: Any) -> Stage:
         forward = pictures * cpu["resnet50_float32"]
+        parts = models * -(-pictures // models // part)
         formula = f"{what} x (decode + resnet50_float32); GPU: the slower of decode and {GPU}"
         return Stage(
             name=name,
@@ -127,6 +130,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
             core_seconds=pictures * cpu["decode"],
             pictures=pictures,
             network_seconds=forward,
+            at_most=parts,
             engine="torchrun or `--engine ray`, a part a process",
             **more,
         )
@@ -146,6 +150,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 "features of all pictures, once",
                 COCO,
                 f"{COCO:,}",
+                part=FEATURE_ROWS,
                 bytes=COCO * slope["store_features"]["bytes"],
             ),
             Stage(
@@ -165,7 +170,9 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 at_most=RUNS,
                 engine="a run a device",
             ),
-            network("predict the test pictures, one model", TEST, f"{TEST:,}", bytes=TEST * TASKS * 4.0),
+            network(
+                "predict the test pictures, one model", TEST, f"{TEST:,}", part=PART_ROWS, bytes=TEST * TASKS * 4.0
+            ),
             Stage(
                 name=f"evaluate {TASKS} tasks",
                 formula=f"{TASKS} x ({TEST:,} x evaluate_2 + its start)",
@@ -179,28 +186,34 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 "features of the training set",
                 MODELS * REFERENCE,
                 f"{MODELS} x {REFERENCE:,}",
+                part=FEATURE_ROWS,
+                models=MODELS,
                 bytes=MODELS * REFERENCE * slope["store_features"]["bytes"],
             ),
             network(
                 "features of the three sets",
                 MODELS * QUERIES,
                 f"{MODELS} x {QUERIES:,}",
+                part=FEATURE_ROWS,
+                models=MODELS,
                 bytes=MODELS * QUERIES * slope["store_features"]["bytes"],
             ),
             network(
                 "ImageNet-C, whole",
                 MODELS * IMAGENET_C,
                 f"{MODELS} x {IMAGENET_C:,}",
+                part=FEATURE_ROWS,
+                models=MODELS,
                 bytes=MODELS * IMAGENET_C * slope["store_features"]["bytes"],
             ),
             Stage(
-                name="fit 11 detectors",
+                name="fit the detectors, all but KNN",
                 formula=f"{MODELS} x ({REFERENCE:,} x the fits + their starts)",
                 core_seconds=MODELS * (REFERENCE * fits + begun),
                 engine="torchrun: partial fits, merged",
             ),
             Stage(
-                name="score the three sets, 11 detectors",
+                name="score the three sets, all but KNN",
                 formula=f"{MODELS} x {QUERIES:,} x the scores",
                 core_seconds=MODELS * QUERIES * scores,
                 engine="a model a machine",
@@ -213,7 +226,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
             ),
         ],
         "a billion web pictures": [
-            network("predict", WEB, f"{WEB:,}", bytes=WEB * slope["store_logits"]["bytes"]),
+            network("predict", WEB, f"{WEB:,}", part=PART_ROWS, bytes=WEB * slope["store_logits"]["bytes"]),
             Stage(
                 name="evaluate all rows",
                 formula=f"{WEB:,} x evaluate_1000",
@@ -240,6 +253,8 @@ def bytes_a_row(memory: Mapping[str, Any]) -> float:
 
 def days(seconds: float) -> str:
     """Seconds in the unit that reads best, to two digits."""
+    if seconds < 1:
+        return "under 1 s"
     for unit, length in (("years", 365 * 86_400), ("days", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{_two(seconds / length)} {unit}"

@@ -39,7 +39,7 @@ def walls(slope: Mapping[str, Mapping[str, Any]], memory: Mapping[str, Mapping[s
             seconds = stage.seconds(size)
             found.append(
                 Wall(
-                    name=f"{job}: {stage.name}, a week",
+                    name=f"{job}: {stage.name.removeprefix('or ')}, a week",
                     ratio=seconds / week,
                     words=f"{days(seconds)} where a week is bearable",
                     instead=_INSTEAD.get(stage.name, "more devices; or fewer pictures with `--limit`"),

@@ -63,6 +63,8 @@ def test_times_are_those_worked_by_hand(numbers):
     assert billion[0].seconds(sizes["100 machines"]) == pytest.approx(1e9 / 372986)
     assert billion[0].bytes == 1e11
     assert billion[1].seconds(sizes["100 machines"]) == pytest.approx(1000)  # one process, wherever
+    few = numbers.jobs(slopes)["NOOCH"][4]  # 24,657 rows are 4 parts
+    assert few.seconds(sizes["100 machines"]) == pytest.approx(24_657 / 3729.86 / 4)
     knn = numbers.jobs(slopes)["ImageNet-OOD"][-1]
     assert knn.core_seconds == pytest.approx(13 * 111_802 * 1_281_167 * 2e-3)
     from scale_walls import walls as walls_of
@@ -72,10 +74,13 @@ def test_times_are_those_worked_by_hand(numbers):
     walls = {wall.name: wall for wall in walls_of(slopes, memory, sizes["one GPU"])}
     assert walls["EfficientNet-Lite0: cores that decode for the GPUs"].ratio == pytest.approx(9657.18 / 8000)
     assert walls["a billion web pictures: the rows of one file in memory"].ratio == pytest.approx(100e9 / 64e9)
+    slopes["decode"]["cpu"] = 5e-3  # 16 cores decode 3,200 pictures a second: the GPU waits
+    assert numbers.jobs(slopes)["a billion web pictures"][0].seconds(sizes["one GPU"]) == pytest.approx(1e9 / 3200)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(45.2, "45 s"), (119, "120 s"), (600, "10 min"), (7200, "2 h"), (2e5, "2.3 days")]
+    ("seconds", "words"),
+    [(0.4, "under 1 s"), (45.2, "45 s"), (119, "120 s"), (600, "10 min"), (7200, "2 h"), (2e5, "2.3 days")],
 )
 def test_times_read_well(numbers, seconds, words):
     assert numbers.days(seconds) == words
