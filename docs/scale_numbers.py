@@ -74,6 +74,7 @@ class Stage:
         network: Of `GPU_RATES`.
         network_seconds: The same pass on a core.
         at_most: Processes that can share it; None for any number.
+        machines: That can share it; None for any number.
         engine: What shares it out.
         bytes: On the disk.
     """
@@ -85,6 +86,7 @@ class Stage:
     network: str = "resnet50"
     network_seconds: float = 0
     at_most: int | None = None
+    machines: int | None = None
     engine: str
     bytes: float = 0
 
@@ -92,7 +94,8 @@ class Stage:
         """By the clock, where nothing but cores and GPUs is in the way; on a GPU cores decode while it computes."""
         shared = self.at_most or size.all_cores
         if not self.pictures:
-            return self.core_seconds / min(size.all_cores, shared)
+            cores = min(size.machines, self.machines or size.machines) * size.cores
+            return self.core_seconds / min(cores, shared)
         if not size.gpus:
             return (self.core_seconds + self.network_seconds) / size.all_cores
         gpus = min(size.all_gpus, shared)
@@ -216,12 +219,14 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 name="score the three sets, all but KNN",
                 formula=f"{MODELS} x {QUERIES:,} x the scores",
                 core_seconds=MODELS * QUERIES * scores,
+                machines=MODELS,
                 engine="a model a machine",
             ),
             Stage(
                 name="score by KNN, exact",
                 formula=f"{MODELS} x {QUERIES:,} x {REFERENCE:,} / {bank:,} x knn_score",
                 core_seconds=MODELS * QUERIES * REFERENCE * near,
+                machines=MODELS,
                 engine="a model a machine; `knn:index=faiss` beside it",
             ),
         ],

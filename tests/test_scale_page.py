@@ -67,6 +67,7 @@ def test_times_are_those_worked_by_hand(numbers):
     assert few.seconds(sizes["100 machines"]) == pytest.approx(24_657 / 3729.86 / 4)
     knn = numbers.jobs(slopes)["ImageNet-OOD"][-1]
     assert knn.core_seconds == pytest.approx(13 * 111_802 * 1_281_167 * 2e-3)
+    assert knn.seconds(sizes["100 machines"]) == pytest.approx(knn.core_seconds / (13 * 16))  # a model a machine
     from scale_walls import walls as walls_of
 
     slopes["decode"]["cpu"] = 2e-3
