@@ -158,7 +158,7 @@ def machine() -> str:
     """The processor in words: cores and what it computes in."""
     flags = set(Path("/proc/cpuinfo").read_text().split())
     known = [name for name in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if name in flags]
-    return f"{platform.machine()} with {', '.join(known) or 'no AVX2'}, {os.cpu_count()} cores, no GPU"
+    return f"{platform.machine()} with {', '.join(known) or 'no AVX2'}, {os.cpu_count()} cores, no GPU used"
 
 
 def _in_a_process(*words: object) -> object:
@@ -178,6 +178,9 @@ def main() -> None:
         return write(*asked.write)
     if asked.peak:
         return print(json.dumps(peak(asked.peak[0], int(asked.peak[1]))))
+    if asked.out:  # before the first slow step
+        asked.out.parent.mkdir(parents=True, exist_ok=True)
+        asked.out.touch()
     load = os.getloadavg()[0]
     print(f"{machine()}; load {load:.1f}\n\n| peak above the imports | rows | MB | rows | MB | bytes a row more |")
     print("|---|---|---|---|---|---|")
@@ -203,7 +206,6 @@ def main() -> None:
             rounds = f"{row.cpu_least:.3g} to {row.cpu_most:.3g}"
             print(f"| {row.what} | {row.cpu:.3g} | {rounds} | {row.start:.2g} s | {stored} |", flush=True)
     if asked.out:
-        asked.out.parent.mkdir(exist_ok=True)
         content = {"machine": machine(), "load": round(load, 1), "slopes": slopes, "memory": memory}
         asked.out.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
