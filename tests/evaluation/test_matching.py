@@ -166,6 +166,7 @@ def test_interval_against_a_slow_bootstrap():
     assert [found.estimate.low, found.estimate.high] == pytest.approx([low, high], abs=0.15 * (high - low))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["auc", "accuracy", "nll"])
 @pytest.mark.parametrize("column", ["area", "label"])
 def test_cells_of_many_rows_have_the_ends_of_rows(metric, column, monkeypatch):

@@ -168,7 +168,7 @@ def test_options_reach_the_figure(files):
         (("NO.parquet", "--plot", "percentile_pictures:percentiles=a,b=OUT"), "numbers with commas between"),
         (("NO.parquet", "--plot", "score_distributions:detector=vim=OUT"), "vim: fitted on the training split. Give"),
         (("NO.parquet", "--detector", "knn:k=many", "--plot", "detector_ranks=OUT"), "k must be a whole number"),
-        (("NO.parquet", "--detector", "knn:neighbors=5", "--plot", "score_distributions=OUT"), "Allowed: k."),
+        (("NO.parquet", "--detector", "knn:neighbors=5", "--plot", "score_distributions=OUT"), "Allowed: index, k."),
         (("NO.parquet", "--detector", "msp", "--plot", "score_distributions=OUT"), "No predictions at"),
         (("NO.parquet", "--detector", "msp", "--plot", "random_models=OUT"), "random_models is made of numbers"),
         (("ERM.json", "--detector", "msp", "--plot", "score_distributions=OUT"), "a file a set, got reports"),

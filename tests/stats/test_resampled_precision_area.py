@@ -56,6 +56,7 @@ def test_ends_are_those_of_resampled_rows(case: str, positive: str) -> None:
     assert np.quantile(of_cells, (0.025, 0.5, 0.975)) == pytest.approx([low, middle, high], abs=0.07 * (high - low))
 
 
+@pytest.mark.slow
 def test_the_trapezoid_is_that_of_resampled_rows() -> None:
     """Four scores: precision counts as 1 before the first row that is drawn.
 

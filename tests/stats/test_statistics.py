@@ -386,6 +386,7 @@ def test_the_limit_law_of_a_mean_covers_and_is_the_bootstrap() -> None:
     assert single.low == 0.0 < single.value < single.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", ["exponential", "lognormal"])
 def test_the_limit_law_of_some_rows_covers(draw: str) -> None:
     """1,000 rows of skewness 2, and 1,200 of 6, where many samples are too skewed for the law and are resampled."""
