@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from oochub.ranks import Ranks
 from tqdm import tqdm
 
 from oochub.errors import OochubError
@@ -18,6 +17,7 @@ from oochub.evaluation.fit_detectors import fit_detectors
 from oochub.evaluation.present_classes import Classes
 from oochub.figures._detector_comparison import auroc_differences, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
+from oochub.ranks import Ranks
 from oochub.report.detection_records import DetectionRow
 from oochub.stats.array_checks import Array
 from oochub.stats.delong import PairedDifference, delong

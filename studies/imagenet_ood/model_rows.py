@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oochub.ranks import Ranks
-
 from oochub.evaluation.present_classes import Classes
 from oochub.files import written_whole
 from oochub.parquet_file import read_parquet, write_parquet
+from oochub.ranks import Ranks
 from oochub.report.detection_records import DetectionRow
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile
 from oochub.studies.imagenet_ood.model_list import StudiedModel

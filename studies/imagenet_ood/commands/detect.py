@@ -50,7 +50,6 @@ def detect(
 ) -> None:
     """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""
     from oochub.ranks import Ranks
-
     from oochub.studies.imagenet_ood.study import study
 
     without_weight_bars()
