@@ -225,7 +225,8 @@ one process: [docs/models.md](models.md#several-devices-and-machines).
 torchrun --nproc_per_node 8 -m oochub.cli predict MODEL SOURCE --out predictions.parquet
 ```
 
-WebDataset or Parquet shards are what both read; a store of single files is slow to list long before a billion.
+Both share out the rows of the data set as it is loaded. Keep pictures in Parquet or WebDataset shards: a store of
+single files is slow to list long before a billion.
 """
 
 _HEADER = """## What was measured

@@ -1,7 +1,7 @@
 """A prediction of 2.2e9 numbers is written, read and evaluated; killed runs are completed. Not part of `make bench`.
 
 `python speed/large_prediction.py --folder BIG` needs 11 GB of disk: 1.1 million vectors of 4 numbers through a random
-network with 2,000 features and 48 classes, 2.25e9 numbers. `--kills 20 --numbers 2e7` sends SIGKILL at 20 random
+network with 8 features and 2,000 classes, 2.25e9 numbers. `--kills 20 --numbers 2e7` sends SIGKILL at 20 random
 moments to each of one process, one of two ranks, and the process that drives Ray, in some 24 parts.
 """
 
@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-FEATURES, CLASSES, SIDE = 2000, 48, 2
+FEATURES, CLASSES, SIDE = 8, 2000, 2
 ENGINES = ("one", "ranks", "ray")
 RUN = """
 import json, resource, sys, time
