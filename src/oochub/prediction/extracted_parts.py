@@ -113,7 +113,7 @@ class _Held:
         self, split: str, part: Any, mode: Mode, part_rows: int, broken: list[BrokenRow], origin: Any
     ) -> ExtractedPart:
         number = self.rows[0] // part_rows
-        matrices = {key: torch.cat(batches).numpy() for key, batches in self._vectors.items()}
+        matrices = {key: torch.cat(self._vectors.pop(key)).numpy() for key in list(self._vectors)}  # none twice
         table = _table(split, part, self._columns, matrices, mode, self.rows)
         return ExtractedPart(number, table, self.rows, _broken_of(number, part_rows, broken, origin))
 

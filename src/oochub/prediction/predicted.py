@@ -141,6 +141,7 @@ def predicted(
                     number = each.number if length is not None else each.number * ranks.count + ranks.number
                     parts.put(first_number + number, MadePart(name, rows, each.rows, each.broken))
                     own.append(number)
+                    del each, rows  # before the next one is made
             made += [first_number + number for number in own[1:]]
             first_number += len(numbers) if numbers is not None else 1 + max(ranks.values(max(own)))
             if ranks.is_alone:
