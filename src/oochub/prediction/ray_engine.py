@@ -6,7 +6,6 @@ Ray keeps everything that waits in its own stores, starts again what dies, and s
 import copy
 import logging
 import os
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import Any
 import torch
 
 from oochub.errors import OochubError, either
+from oochub.hub.check_reached import check_reached
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.extraction import Extraction
 from oochub.prediction.selected_rows import selected_rows
@@ -149,7 +149,7 @@ class RayEngine:
         if not ray.is_initialized():
             local = {"num_cpus": max(2, os.cpu_count() or 1), "include_dashboard": False} if not self.address else {}
             try:
-                _check_reached(self.address)
+                check_reached(self.address)
                 ray.init(self.address or "local", logging_level=logging.ERROR, log_to_driver=False, **local)
             except (OSError, ValueError) as error:
                 raise OochubError(
@@ -172,13 +172,6 @@ class RayEngine:
                 f"that read: at most {most}, each with {'a GPU' if device.type == 'cuda' else f'{_ACTOR_CPUS} CPUs'}."
             )
         return count, cpus
-
-
-def _check_reached(address: str | None) -> None:
-    """Somebody listens there: Ray itself waits for long, and then ends the process."""
-    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
-    if colon:
-        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 @lru_cache(maxsize=2)
