@@ -1,5 +1,6 @@
 """The processes of one run, as `torchrun` starts them on one machine or several: which one this is."""
 
+import atexit
 import os
 from dataclasses import dataclass
 from datetime import timedelta
@@ -50,6 +51,7 @@ class Ranks:
             from accelerate import PartialState
 
             PartialState(cpu=device_type == "cpu")
+            _leave_at_the_end()
 
     def values(self, own: _T) -> list[_T]:
         """What every process says, in their order; each waits here for all others.
@@ -73,6 +75,14 @@ class Ranks:
                 "Run the same again: the parts that are complete are kept."
             ) from error
         return made
+
+
+@cache
+def _leave_at_the_end() -> None:
+    """Threads of gloo that are still there when Python ends would abort the process."""
+    from torch import distributed
+
+    atexit.register(lambda: distributed.destroy_process_group() if distributed.is_initialized() else None)
 
 
 @cache

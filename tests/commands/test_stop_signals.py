@@ -148,7 +148,7 @@ _KILLS = {
     128 + signal.SIGINT: "os.killpg(0, 2)",  # as a terminal does
 }
 _PLACES = {
-    "build": ("oochub.builder.BenchmarkBuilder._table", ["--num-proc", "2"]),
+    "build": ("oochub.builder.BenchmarkBuilder._columns_of", ["--num-proc", "2"]),
     "train": ("batches.Preprocessing.pixels", ["--num-train-epochs", "1", "--argument", "cache_dir=PIXELS"]),
 }
 
