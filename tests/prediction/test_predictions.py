@@ -105,3 +105,13 @@ def test_concatenation():
         concatenate([made(), made()])
     with pytest.raises(OochubError, match="differ in class_names"):
         concatenate([made(), made(split="b", classes=4)])
+
+
+def test_a_file_with_a_column_twice_is_refused(tmp_path):
+    """Fault planted: none looked for; Arrow then raises a KeyError."""
+    predictions = Predictions.from_arrays(logits=[[1.0, 0.0]], label=[0])
+    predictions.save(tmp_path / "once.parquet")
+    table = pq.read_table(tmp_path / "once.parquet")
+    pq.write_table(table.append_column("label", table.column("label")), tmp_path / "twice.parquet")
+    with pytest.raises(OochubError, match="has the column label twice"):
+        Predictions.load(tmp_path / "twice.parquet")

@@ -194,6 +194,9 @@ def _open_file(path: Path) -> OpenedPredictions:
             f"{path} is Parquet without oochub's metadata, so benchmark and class names are unknown. "
             "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
         )
+    twice = sorted({name for name in stored.schema.names if stored.schema.names.count(name) > 1})
+    if twice:
+        raise OochubError(f"{path} has the column {twice[0]} twice. Drop or rename one.")
     wide = pa.schema([field for field in stored.schema if field.name in VECTORS])
     names, summary, digest = list(stored.schema.names), None, None
     if _SUMS in said:
