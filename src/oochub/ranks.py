@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from oochub.errors import OochubError
 
 _T = TypeVar("_T")
-_PATIENCE = timedelta(days=7)  # torchrun stops those that wait for one that died
+_PATIENCE = timedelta(days=30)  # one may work for long, and torchrun stops those that wait for one that died
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Ranks:
 
         made: list[Any] = [None] * self.count
         try:
-            distributed.all_gather_object(made, own, group=_gloo())
+            distributed.all_gather_object(made, own, group=gloo())
         except RuntimeError as error:  # of gloo and NCCL, where a connection is closed
             raise OochubError(
                 f"Process {self.number} of {self.count} stops: another one ended, and its own message says why. "
@@ -86,8 +86,8 @@ def _leave_at_the_end() -> None:
 
 
 @cache
-def _gloo() -> Any:
-    """The group in which words travel, by memory and not by devices."""
+def gloo() -> Any:
+    """The group of all processes in which words travel, by memory and not by devices."""
     from torch import distributed
 
     return distributed.new_group(backend="gloo", timeout=_PATIENCE)

@@ -1,6 +1,7 @@
 """The predictions file: what it refuses, what survives the disk, what concatenation allows."""
 
 import json
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -46,13 +47,36 @@ def test_disk_and_pandas(tmp_path):
     assert list(frame["group"][:2]) == ["a", "b"] and frame["logits"][0].dtype == np.float32
 
 
-def test_probability_against_scipy():
-    from scipy.special import softmax
-
-    predictions = made(200)
-    expected = softmax(np.stack(predictions.logits).astype(np.float64), axis=1)
+def test_probability_by_hand():
+    predictions = made(50)
+    powers = [[math.exp(logit) for logit in row] for row in np.asarray(predictions.logits, np.float64).tolist()]
+    expected = np.array([[power / sum(row) for power in row] for row in powers])
     np.testing.assert_allclose(predictions.probability, expected, rtol=1e-12)
     assert (predictions.prediction == expected.argmax(1)).all()
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_rows_of_a_file_that_was_replaced_are_refused(tmp_path, sealed):
+    """By a file of other rows, of a choice of its own rows, and of the same rows, which is no other.
+
+    Planted fault seen: the file's seal not compared, so that chosen rows got the logits of others.
+    """
+    file = made(20).save(tmp_path / "p.parquet")
+    if not sealed:
+        pq.write_table(pq.read_table(file), file)
+    opened = Predictions.load(file)
+    logits = opened.logits.copy()
+    made(20, seed=1).save(file)
+    with pytest.raises(OochubError, match="was replaced since it was opened"):
+        opened.blocks("logits").__next__()
+    made(20).save(file)
+    if sealed:
+        np.testing.assert_array_equal(opened.logits, logits)
+    chosen = Predictions.load(file).select(np.arange(20) >= 10)
+    chosen.save(file)
+    np.testing.assert_array_equal(Predictions.load(file).logits, logits[10:])
+    with pytest.raises(OochubError, match="Load the predictions again"):
+        chosen.blocks("logits").__next__()
 
 
 def _edited(tmp_path, edit):

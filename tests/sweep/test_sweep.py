@@ -209,10 +209,9 @@ def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
     while not (out / "sleeping").exists() and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
     worker = int((out / "sleeping").read_text())
-    while len(list((out / "rows").glob("[!.]*.json"))) < 2 and time.monotonic() < deadline:
+    while len(pd.read_parquet(out / "runs.parquet")) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-    kept = [json.loads(file.read_text())["status"] for file in (out / "rows").glob("[!.]*.json")]
-    assert kept == ["finished", "finished"]  # the table of them is written now and then
+    assert pd.read_parquet(out / "runs.parquet")["status"].tolist() == ["finished", "finished"]
     process.send_signal(how)
     process.wait(30)
     assert process.returncode != 0

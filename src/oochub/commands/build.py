@@ -1,6 +1,5 @@
 """The command `oochub build`."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +23,7 @@ from oochub.commands._options import (
     writes,
 )
 from oochub.errors import OochubError
+from oochub.ranks import Ranks
 
 
 def build(
@@ -75,8 +75,8 @@ def build(
     if audit is None and (order, candidates, wordnet) != ("3.2", "winter21", None):
         raise OochubError("--order, --candidates and --wordnet are of the audit: add --audit FILE.csv.")
     written: dict[str, Any] = {}
-    rank, processes = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))  # of torchrun
-    if audit is not None and rank == 0:
+    here = Ranks.here()
+    if audit is not None and here.is_first:
         written |= _audited(source, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
     if out is not None:
         options = parse_options(option or []) | ({"follow_links": True} if follow_links else {})
@@ -89,12 +89,12 @@ def build(
             names = list(dict.fromkeys(f"{source}/{each}" for each in config or ())) or [source]
             for benchmark, each in map(split_name, names):
                 builder_class(benchmark).checked_config(each or None)
-            for name in names[rank::processes]:
+            for name in names[here.number :: here.count]:
                 path = parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
                 written["repository"] = str(path)
         elif config and len(config) > 1:
             raise OochubError(f"Own data are built one configuration at a time, got {', '.join(config)}.")
-        elif rank == 0:
+        elif here.is_first:
             only = config[0] if config else None
             path = own_repository(
                 source, out, columns=columns, config=only, data_dir=data_dir, options=options, num_proc=num_proc

@@ -1,13 +1,11 @@
 """What the first process that torchrun starts makes of what all tell it; alone, torch is not imported."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import TypeVar
 
 from oochub.errors import OochubError
-from oochub.ranks import Ranks
+from oochub.ranks import Ranks, gloo
 
-_PATIENCE = timedelta(days=30)  # the first may work for long, and torchrun ends all where one dies
 Told = TypeVar("Told")
 Answer = TypeVar("Answer")
 
@@ -29,12 +27,10 @@ def gathered_in_first(told: Told, work: Callable[[list[Told]], Answer]) -> Answe
     import torch.distributed as dist
 
     here.join("cuda" if torch.cuda.is_available() else "cpu")
-    group = dist.new_group(backend="gloo", timeout=_PATIENCE)  # what is told lies in memory, whatever the devices
     everything: list[Told | None] | None = [None] * here.count if here.is_first else None
-    dist.gather_object(told, everything, dst=0, group=group)
+    dist.gather_object(told, everything, dst=0, group=gloo())
     answer = [work(everything) if everything is not None else None]  # type: ignore[arg-type]
-    dist.broadcast_object_list(answer, src=0, group=group)
-    dist.destroy_process_group(group)
+    dist.broadcast_object_list(answer, src=0, group=gloo())
     return answer[0]  # type: ignore[return-value]
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.parquet_file import seal_of
 
 _BYTES = 1 << 23  # of a block of rows, so that reading holds little
 _MOST = 1 << 16  # rows of a block, however narrow
@@ -24,11 +25,13 @@ class _Segment:
         source: The file or table.
         length: Its rows.
         rows: Which of them, in order; None for all.
+        identity: Of the file when it was opened: another one of the same name has other rows.
     """
 
     source: Path | pa.Table
     length: int
     rows: NDArray[np.int64] | None = None
+    identity: str = ""
 
     def __len__(self) -> int:
         return self.length if self.rows is None else len(self.rows)
@@ -54,7 +57,8 @@ class LazyColumns:
         """All rows of a table, or of the columns of a schema in a Parquet file with so many rows."""
         if isinstance(source, pa.Table):
             return cls([_Segment(source, len(source))], source.schema)
-        return cls([_Segment(source, int(length or 0))], schema or pa.schema([]))
+        segment = _Segment(source, int(length or 0), identity=_identity(source))
+        return cls([segment], schema or pa.schema([]))
 
     @classmethod
     def joined(cls, parts: Sequence["LazyColumns"]) -> "LazyColumns":
@@ -96,13 +100,12 @@ class LazyColumns:
         """The rows of some columns, a few megabytes at a time.
 
         Raises:
-            OochubError: A file that is not there any more, or that was damaged since it was opened.
+            OochubError: A file that is not there any more, or that was replaced or damaged since it was opened.
         """
         schema = pa.schema([self.schema.field(name) for name in names])
         for segment in self._segments:
-            own = segment.source.schema if isinstance(segment.source, pa.Table) else pq.read_schema(segment.source)
-            present = [name for name in names if name in own.names]
-            for start, table in _blocks(segment, present):
+            for start, table in _blocks(segment, names):
+                present = table.column_names
                 named = {field.name: pa.nulls(len(table), field.type) for field in schema if field.name not in present}
                 named |= {name: table.column(name).cast(schema.field(name).type) for name in present}
                 block = pa.table([named[name] for name in names], schema=schema)
@@ -114,22 +117,31 @@ class LazyColumns:
 
 
 def _blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
-    """Blocks of a segment's source with the number of their first row; those without a chosen row are passed over."""
+    """Blocks of a segment's source with the number of their first row; those without a chosen row are passed over.
+
+    Of the names, each has those that the source has.
+    """
     if isinstance(segment.source, pa.Table):
-        table = segment.source.select(names)
+        table = segment.source.select([name for name in names if name in segment.source.column_names])
         together = _together(table.nbytes, len(table))
         for first in range(0, len(table), together):
             yield first, table.slice(first, together)
         return
     try:
         with pq.ParquetFile(segment.source, page_checksum_verification=True, buffer_size=_BUFFER) as file:
+            if _identity(segment.source) != segment.identity:
+                raise OochubError(
+                    f"{segment.source} was replaced since it was opened, so its logits and features are those of other "
+                    "rows. Load the predictions again; save what was chosen of them under another name."
+                )
+            present = [name for name in names if name in file.schema_arrow.names]
             start = 0
             for number in range(file.num_row_groups):
                 group = file.metadata.row_group(number)
                 stop = start + group.num_rows
                 if segment.rows is None or np.diff(np.searchsorted(segment.rows, (start, stop)))[0]:
                     first, together = start, _together(group.total_byte_size, group.num_rows)
-                    for batch in file.iter_batches(together, row_groups=[number], columns=list(names)):
+                    for batch in file.iter_batches(together, row_groups=[number], columns=present):
                         yield first, pa.Table.from_batches([batch])
                         first += len(batch)
                 start = stop
@@ -138,6 +150,12 @@ def _blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.T
         raise OochubError(
             f"{segment.source} cannot be read any more: {why}. Copy it again, or predict again."
         ) from error
+
+
+def _identity(file: Path) -> str:
+    """What tells a file from another one of its name: its seal, else where it lies on the disk and its size."""
+    about = file.stat()
+    return seal_of(file) or f"{about.st_dev} {about.st_ino} {about.st_size}"
 
 
 def _together(size: int, rows: int) -> int:

@@ -37,7 +37,7 @@ def part_rows(width: int, batch_size: int) -> int:
 
     Args:
         width: Numbers a row.
-        batch_size: StoredRows a forward pass.
+        batch_size: Rows a forward pass.
 
     >>> part_rows(2, 32), part_rows(3048, 32)
     (8192, 5504)

@@ -1,6 +1,7 @@
 """The softmax of logits in float64."""
 
 import numpy as np
+from scipy import special
 
 from oochub.stats.array_checks import Array
 
@@ -19,8 +20,4 @@ def softmax(logits: Array, allowed: Array | None = None) -> Array:
         among = np.zeros(logits.shape)
         among[:, allowed] = softmax(logits[:, allowed])
         return among
-    exponents: Array = logits.astype(np.float64)
-    exponents -= exponents.max(axis=1, keepdims=True)
-    np.exp(exponents, out=exponents)
-    exponents /= exponents.sum(axis=1, keepdims=True)
-    return exponents
+    return special.softmax(logits.astype(np.float64), axis=1)  # type: ignore[no-any-return]

@@ -20,7 +20,9 @@ from oochub.sweep.sweep_recipe import SweepRecipe, features_track
 from oochub.sweep.sweep_table import run_table, selection_table, to_markdown, write_table
 from oochub.sweep.workers import Measure, Workers
 
-_SPARSE = 20  # times as long as it took to write the table, it is not written again
+_PAUSE = 20
+"""Times as long as writing the table took, it is not written again where runs end many a second: heads on features."""
+
 Results = Iterator[tuple[Run, RunResult]]
 MeasureTogether = Callable[[list[Run], Path], Results]
 """Does runs in the folder of a sweep; yields each with its result."""
@@ -51,7 +53,7 @@ def sweep(
 
     Each run has its folder `runs/<id>`, its row `rows/<id>.json` and what it printed in `logs/<id>.log`. A finished
     run is skipped and one that was killed goes on; a failed one becomes a row with its error and is tried again when
-    the sweep is. `runs.parquet` is rewritten whole as runs end, in at most a twentieth of the time.
+    the sweep is. `runs.parquet` is rewritten whole after every run.
 
     Args:
         recipe: What to run.
@@ -71,13 +73,15 @@ def sweep(
         raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or leave it out.")
     folder = _claimed(Path(out), recipe, "fine-tuning")
     with sole_writer(folder), Workers(measure, folder, jobs=jobs) as workers:
-        return _swept(recipe, folder, workers.do, only=only, track="fine-tuning")
+        return _swept(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0)
 
 
 def feature_sweep(
     recipe: SweepRecipe, out: str | Path, *, measure: MeasureTogether, only: Iterable[str] = ()
 ) -> SweepResult:
     """Like `sweep`, on features that were extracted once: each kind of head a track, in a folder of its own.
+
+    `runs.parquet` is rewritten as runs end, in at most a twentieth of the time, and at the end of each stage.
 
     Args:
         recipe: What to run.
@@ -91,7 +95,7 @@ def feature_sweep(
     track = features_track(recipe.hidden)
     folder = _claimed(Path(out), recipe, track)
     with sole_writer(folder):
-        return _swept(recipe, folder, partial(_together, measure, folder), only=only, track=track)
+        return _swept(recipe, folder, partial(_together, measure, folder), only=only, track=track, pause=_PAUSE)
 
 
 def _together(measure: MeasureTogether, folder: Path, runs: list[Run]) -> Results:
@@ -116,7 +120,13 @@ def _claimed(folder: Path, recipe: SweepRecipe, track: str) -> Path:
 
 
 def _swept(
-    recipe: SweepRecipe, folder: Path, do: Callable[[list[Run]], Results], *, only: Iterable[str], track: str
+    recipe: SweepRecipe,
+    folder: Path,
+    do: Callable[[list[Run]], Results],
+    *,
+    only: Iterable[str],
+    track: str,
+    pause: float,
 ) -> SweepResult:
     planned = stages(recipe, only=only)
     known: list[Run] = []
@@ -138,7 +148,7 @@ def _swept(
                 if time.monotonic() >= due:
                     began = time.monotonic()
                     _write(recipe, folder, known, results, track)
-                    due = time.monotonic() + _SPARSE * (time.monotonic() - began)
+                    due = time.monotonic() + pause * (time.monotonic() - began)
                 bar.update()
             table = _write(recipe, folder, known, results, track)
     stem = "oracle" if recipe.select == "oracle" else "selected"
