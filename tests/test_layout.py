@@ -31,7 +31,8 @@ ORDER = (
     "oochub",
     "builders eval_modules outputs prediction.metadata",
     "models prediction.predictions prediction.concatenate prediction.array_rows prediction.stored_head "
-    "prediction.predictions_file prediction.stored_rows prediction.lazy_columns prediction.check_rows",
+    "prediction.predictions_file prediction.stored_rows prediction.lazy_columns prediction.check_rows "
+    "prediction.coded_text",
     "inputs",
     "prediction data",
     "report",

@@ -8,7 +8,8 @@ anew drops it, so that a seal is never stale.
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
@@ -84,12 +85,18 @@ def write_tables(tables: Iterable[pa.Table], path: str | Path, *, kind: FileKind
     return Path(path)
 
 
-def read_parquet(path: str | Path, *, without: Collection[str] = ()) -> StoredTable:
+def read_parquet(
+    path: str | Path,
+    *,
+    without: Collection[str] = (),
+    joined: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables,
+) -> StoredTable:
     """Reads a Parquet file and checks what there is to check: its seal, the checksums of its pages, its values.
 
     Args:
         path: The file.
         without: Names of columns that are not read.
+        joined: Makes one table of the groups of rows, which are read one by one as it asks for them.
 
     Raises:
         OochubError: No such file, not Parquet, or one that was damaged since it was written.
@@ -102,13 +109,21 @@ def read_parquet(path: str | Path, *, without: Collection[str] = ()) -> StoredTa
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             wanted = [name for name in schema.names if name not in without]
-            table = file.read(wanted if len(wanted) < len(schema.names) else None)
-        if integrity == "not checked":  # damage may be anywhere: offsets and texts are looked at too
-            table.validate(full=True)
+            table = joined(_groups(file, wanted if len(wanted) < len(schema.names) else None, integrity))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).partition("\n")[0]
         raise OochubError(f"{path} is not a Parquet file, or is cut off or damaged: {why}. Make it again.") from error
     return StoredTable(table, integrity, schema)
+
+
+def _groups(file: pq.ParquetFile, columns: list[str] | None, integrity: Integrity) -> Iterator[pa.Table]:
+    """The groups of rows of a file; of a file without rows an empty one."""
+    readers = [partial(file.read_row_group, number) for number in range(file.num_row_groups)] or [file.read]
+    for read in readers:
+        table = read(columns=columns, use_threads=False)  # each thread would hold memory of its own
+        if integrity == "not checked":  # damage may be anywhere: offsets and texts are looked at too
+            table.validate(full=True)
+        yield table
 
 
 def seal(path: str | Path) -> None:

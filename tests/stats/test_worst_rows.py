@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from oochub.stats import worst_rows
 from oochub.stats.worst_rows import PER_KIND, kept_rows, worst_of_each
 
 
@@ -34,8 +35,13 @@ KEYS = {
 
 @pytest.mark.parametrize("keys", KEYS.values(), ids=list(KEYS))
 @pytest.mark.parametrize("rows", [0, 1, 300])
-def test_the_worst_of_each_are_those_of_a_loop(keys, rows):
-    """With ties, of which the first rows count. Planted faults: the last of equal rows; the first key alone."""
+@pytest.mark.parametrize("together", [7, 1 << 14])
+def test_the_worst_of_each_are_those_of_a_loop(keys, rows, together, monkeypatch):
+    """With ties, of which the first rows count.
+
+    Planted faults: the last of equal rows; the first key alone; the worst of earlier blocks forgotten.
+    """
+    monkeypatch.setattr(worst_rows, "_TOGETHER", together)
     rng = np.random.default_rng(0)
     loss, columns = np.round(rng.exponential(size=300), 1)[:rows], [column[:rows] for column in keys(rng)]
     taken, wanted = {}, []

@@ -78,7 +78,7 @@ def calibration(evaluated: Evaluated, mask: NDArray[np.bool_], ece: Estimate | N
         mask: Those of one side (n,).
         ece: Their calibration error, where it is known already.
     """
-    probability = evaluated.columns["probability"][mask]
+    probability = evaluated.columns["probability"][slice(None) if mask.all() else mask]  # of all nothing is copied
     confidence, correct = probability.confidence, probability.prediction == probability.label
     sampling = Sampling(cluster=evaluated.cluster(mask), **evaluated.sampling)
     number = np.ceil(confidence * _BINS).astype(np.int8).clip(1, _BINS) - 1

@@ -25,8 +25,8 @@ def declaration(predictions: Predictions) -> Benchmark:
     if name in catalog.names("benchmark"):
         benchmark: Benchmark = catalog.get("benchmark", name)
         return _of_kind(benchmark.of(str(predictions.metadata.config)), predictions)
-    splits, columns = predictions.split, predictions.column_names
-    last = "test" if "test" in splits else str(splits[-1])
+    splits, columns = predictions.metadata.rows, predictions.column_names
+    last = "test" if "test" in splits else str(predictions.rows.row(len(predictions) - 1)["split"])
     challenged = "challenge" in columns
     column = next((each for each in ("group", "groups") if each in columns), None)
     output = predictions.output

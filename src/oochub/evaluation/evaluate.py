@@ -231,9 +231,9 @@ def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Se
     if allowed is not None and len(allowed) < len(classes):
         notes.append(f"answers are among the {len(allowed)} classes present, not all {len(classes):,}")
     notes += [f"the column {column} is not read: it bears the name of what is computed here" for column in shadowed]
-    rows, column = evaluated.predictions.rows, evaluated.benchmark.group_column
-    if column in rows.column_names and rows.column(column).null_count:
-        notes.append(f"{rows.column(column).null_count:,} rows have nothing in {column}")
+    light, column = evaluated.predictions.rows.light, evaluated.benchmark.group_column
+    if column in light.column_names and light.column(column).null_count:
+        notes.append(f"{light.column(column).null_count:,} rows have nothing in {column}")
     outside = int((~evaluated.known).sum())
     if outside:
         where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"

@@ -55,12 +55,13 @@ class EvaluatedColumns(Mapping[str, Any]):
 
 
 def _column(predictions: Predictions, name: str) -> Any:
-    column = predictions.rows.column(name)
+    light = predictions.rows.light
+    column = (light if name in light.column_names else predictions.rows).column(name)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return predictions.column(name)
-    encoded = pc.dictionary_encode(column.cast(kind)).combine_chunks()
+    encoded = (column if kind != column.type else pc.dictionary_encode(column)).combine_chunks()
     names = encoded.dictionary.to_pylist() + ["None"] * bool(column.null_count)
     names, places = np.unique(np.array(names, str), return_inverse=True)
     codes = encoded.indices.fill_null(len(places) - 1).to_numpy()
-    return pd.Categorical.from_codes(places.astype(np.int32)[codes], categories=names.tolist())
+    return pd.Categorical.from_codes(places.astype(np.min_scalar_type(-len(places)))[codes], categories=names.tolist())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oochub.prediction.predictions import Predictions
 from oochub.stats.row_blocks import row_blocks
 
-_TOGETHER = 1 << 16  # examples written out at once
+_TOGETHER = 1 << 13  # examples written out at once
 
 
 class ExampleDigest:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from oochub.errors import OochubError
 from oochub.output import output_of
 from oochub.output_columns import check_vectors
+from oochub.prediction.coded_text import with_text
 from oochub.prediction.metadata import VECTORS, Metadata, row_counts
 from oochub.prediction.stored_rows import StoredRows
 
@@ -48,12 +49,15 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
 
 def _check_each_once(keys: pa.Table) -> None:
     """That no example occurs twice in a split: by a number for each row, and by the names where two numbers agree."""
-    blocks = (block.to_pandas().astype(str) for block in keys.to_batches(max_chunksize=_TOGETHER))
-    numbers = np.concatenate([pd.util.hash_pandas_object(block, index=False).to_numpy() for block in blocks])
+    numbers, start = np.empty(len(keys), np.uint64), 0
+    for block in keys.to_batches(max_chunksize=_TOGETHER):
+        names = with_text(pa.Table.from_batches([block])).to_pandas().astype(str)
+        numbers[start : start + len(block)] = pd.util.hash_pandas_object(names, index=False)
+        start += len(block)
     numbers.sort()
     if not (numbers[1:] == numbers[:-1]).any():
         return
-    names = keys.to_pandas()
+    names = with_text(keys).to_pandas()
     doubled = names[names.duplicated()]
     if len(doubled):
         first = doubled.iloc[0]

@@ -19,6 +19,7 @@ from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
 from oochub.files import STREAMS, check_writable, folder_written_whole
 from oochub.parquet_file import Integrity, read_parquet, seal_of, write_parquet, write_tables
+from oochub.prediction.coded_text import joined_text
 from oochub.prediction.lazy_columns import LazyColumns
 from oochub.prediction.metadata import VECTORS, Metadata
 from oochub.prediction.stored_rows import StoredRows
@@ -187,7 +188,7 @@ def _sealed_tables(
 
 
 def _open_file(path: Path) -> OpenedPredictions:
-    stored = read_parquet(path, without=VECTORS)
+    stored = read_parquet(path, without=VECTORS, joined=joined_text)
     said, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
     if _KEY not in said:
         raise OochubError(

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output_columns import vectors
+from oochub.prediction.coded_text import joined_text, with_text
 from oochub.prediction.lazy_columns import LazyColumns
 from oochub.prediction.metadata import VECTORS
+
+_TOGETHER = 1 << 13  # rows whose text is looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +26,7 @@ class StoredRows:
     """The columns of predictions.
 
     Attributes:
-        light: Those in memory.
+        light: Those in memory; text of few names may be coded, see `oochub.prediction.coded_text`.
         lazy: Those of `VECTORS`, in memory or in files.
         column_names: Of all, in order.
 
@@ -45,7 +48,7 @@ class StoredRows:
     @classmethod
     def joined(cls, parts: Sequence["StoredRows"]) -> "StoredRows":
         """The rows of several after each other; what one of them lacks is null there."""
-        light = pa.concat_tables([part.light for part in parts], promote_options="permissive")
+        light = joined_text([part.light for part in parts])
         names = dict.fromkeys(name for part in parts for name in part.column_names)
         return cls(light, LazyColumns.joined([part.lazy for part in parts]), list(names))
 
@@ -61,7 +64,7 @@ class StoredRows:
     @cached_property
     def table(self) -> pa.Table:
         """All columns; those that lie in files are read."""
-        columns = _named(self.light)
+        columns = _named(with_text(self.light))
         if self.lazy.names:
             columns |= _named(self.lazy.read(self.lazy.names))
         return pa.table({name: columns[name] for name in self.column_names})
@@ -74,20 +77,24 @@ class StoredRows:
         """
         if name not in self.column_names:
             raise OochubError(f"The predictions have no column {name!r}. They have {', '.join(self.column_names)}.")
-        return (self.lazy.read([name]) if name in self.lazy.names else self.light).column(name)
+        return (self.lazy.read([name]) if name in self.lazy.names else with_text(self.light.select([name]))).column(
+            name
+        )
 
     def blocks(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns, a few megabytes at a time."""
         wide = [name for name in names if name in self.lazy.names]
         light = self.light.select([name for name in names if name not in wide])
         if not wide:
-            yield light
+            yield with_text(light)
             return
         start = 0
         for block in self.lazy.blocks(wide):
-            columns = {**_named(light.slice(start, len(block))), **_named(block)}
+            columns = {**_named(with_text(light.slice(start, len(block)))), **_named(block)}
             yield pa.table({name: columns[name] for name in names})
             start += len(block)
+            del block, columns
+            pa.default_memory_pool().release_unused()  # else what reading held for a moment stays with this process
 
     def row(self, number: int) -> dict[str, Any]:
         """One row by the names of its columns, without vectors."""
@@ -164,8 +171,11 @@ def digest_of(rows: StoredRows, texts: Sequence[str], numbers: Sequence[str]) ->
     digest = hashlib.sha256()
     for number, name in enumerate(texts):
         digest.update(b", [" if number else b"[[")
-        for place, chunk in enumerate(chunk for chunk in rows.column(name).chunks if len(chunk)):
-            digest.update(b", " * bool(place) + json.dumps(chunk.to_pylist())[1:-1].encode())
+        light = rows.light.select([name])
+        for start in range(0, len(light), _TOGETHER):
+            digest.update(
+                b", " * bool(start) + json.dumps(light.slice(start, _TOGETHER).column(0).to_pylist())[1:-1].encode()
+            )
         digest.update(b"]")
     digest.update(b"]")
     for name in numbers:

@@ -1,15 +1,20 @@
 """The rows that a model got most wrong, a few of each kind."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from oochub.stats.row_blocks import row_blocks
+
 KEPT_PER_GROUP = 12
 """How many rows of each split and group keep a small picture, as many as a report shows."""
 PER_KIND = 6
 """Of one kind of mistake, so that it never hides another; what a report shows of some groups is then kept in each."""
+
+_TOGETHER = 1 << 14  # rows looked at together, beside the worst of those before
 
 
 def worst_of_each(loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_GROUP) -> NDArray[np.int64]:
@@ -19,6 +24,15 @@ def worst_of_each(loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_
     >>> worst_of_each(np.array([0.1, 2.0, 3.0]), np.array(["a", "a", "b"]), most=1).tolist()
     [1, 2]
     """
+    kept = np.empty(0, np.int64)
+    for part in row_blocks(len(loss), _TOGETHER):
+        some = np.concatenate([kept, np.arange(part.start, part.stop)])
+        kept = some[_worst(loss[some], [column[some] for column in keys], most)]
+    return kept
+
+
+def _worst(loss: NDArray[Any], keys: Sequence[NDArray[Any]], most: int) -> NDArray[np.int64]:
+    """`worst_of_each` of a few rows."""
     together = np.zeros(len(loss), np.int64)
     for column in keys:
         codes, names = pd.factorize(column, use_na_sentinel=False)
