@@ -9,9 +9,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
+
+if TYPE_CHECKING:
+    from loopback_hub import LoopbackHub
 
 os.environ["OMP_NUM_THREADS"] = "1"  # some tests fork, and OpenMP does not survive a fork with threads
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -118,6 +122,16 @@ def real_classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from real_classifier import real_classifier
 
     return real_classifier(tmp_path_factory.mktemp("models") / "efficientnet_lite0")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["LoopbackHub"]:
+    """A Hub of the test's own on 127.0.0.1, which all clients of this process take for the Hub; its token is set."""
+    from hub_client import clients_of
+    from loopback_hub import LoopbackHub
+
+    with clients_of(LoopbackHub(tmp_path / "hub"), tmp_path / "home", monkeypatch) as served:
+        yield served
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
