@@ -1,0 +1,219 @@
+"""Uploads a folder to a repository of the Hub in one commit, so that nothing half-pushed is ever seen."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError, either
+from oochub.hub.pushed import Pushed
+from oochub.hub.refusal import Refusal, refusals_in_words
+from oochub.hub.remote_repository import RemoteRepository, RepoType
+from oochub.hub.writing_client import writing_client
+
+_TRIES = 5
+_WAIT = 1.0  # seconds after the first try; twice as long after each other one
+_PATIENCE = 120.0  # seconds of silence of a connection
+_SLOW = 20_000_000  # bytes that take two seconds or more: worth a bar
+_LEFT_OUT = (".git", ".cache", ".DS_Store", "__pycache__")
+Content = bytes | Path
+
+
+def upload(
+    folder: Path,
+    to: str,
+    *,
+    repo_type: RepoType,
+    message: str,
+    private: bool = False,
+    revision: str | None = None,
+    pull_request: bool = False,
+    delete: Sequence[str] = (),
+    space_sdk: str | None = None,
+    dry_run: bool = False,
+    fitted: Callable[[RemoteRepository], Mapping[str, bytes]] | None = None,
+    known_by: str | None = None,
+    overwrite: bool = False,
+) -> Pushed:
+    """Makes a repository hold the files of a folder: one commit for all of them, none where it holds them already.
+
+    Files of others stay. Where the branch moves, the connection breaks or the Hub fails on the way, the state is read
+    anew and the rest is tried again, five times in all; large files that are there are not sent again, in this push or
+    the next.
+
+    Args:
+        folder: What is uploaded, but for what git, Python and drafts leave there.
+        to: user/name; it is made where it is not there yet.
+        repo_type: What it holds.
+        message: Of the commit.
+        private: Make the repository one that others do not see.
+        revision: A branch, made from main where it is not there; None is main.
+        pull_request: Open a pull request, and leave the branch as it is.
+        delete: Patterns of paths as of a shell ("ce_car/*"): what of the repository fits and the folder lacks goes.
+        space_sdk: Of a Space: "static", "gradio", "docker".
+        dry_run: Only say what would change; needs no token where the repository is public or not there.
+        fitted: Gives files by path whose content follows from what is there, such as a card of several configs; asked
+            again where the branch moved.
+        known_by: A file that tells a repository of this kind; where it is missing, nothing that is there is replaced.
+        overwrite: Replace it all the same.
+
+    Raises:
+        OochubError: No token, a name that is none, an empty folder, a repository of something else, a public one where
+            a private one is asked for; the Hub refuses or cannot be reached.
+    """
+    client = writing_client(to, dry_run=dry_run)
+    files = _files(folder)
+    if not files and fitted is None:
+        raise OochubError(f"{folder} holds no file to push. Give the folder of what was built or trained.")
+    if pull_request and revision not in (None, "main"):
+        raise OochubError(f"A pull request is against main, and revision is {revision!r}. Give one of them.")
+    sent: Pushed | None = None  # by a try whose answer was lost
+    for number in range(1, _TRIES + 1):
+        try:
+            with _patient():
+                remote = RemoteRepository.read(client, to, repo_type=repo_type, revision=revision)
+                contents = files | dict(fitted(remote) if fitted else {})
+                planned = _plan(remote, contents, delete, _address(client, remote, revision))
+                _check(
+                    remote,
+                    planned,
+                    private=private,
+                    pull_request=pull_request,
+                    known_by=known_by,
+                    overwrite=overwrite,
+                )
+                if dry_run:
+                    return planned
+                if not planned.is_change:
+                    return replace(sent or planned, commit=remote.commit)
+                with refusals_in_words(to, token=client.token):
+                    _prepare(client, remote, private=private, revision=revision, space_sdk=space_sdk)
+                    sent = planned
+                    return _commit(client, remote, contents, planned, message, revision, pull_request)
+        except Refusal as error:
+            if not error.is_passing or number == _TRIES or (pull_request and sent is not None):
+                raise
+            time.sleep(_WAIT * 2 ** (number - 1))
+    raise AssertionError("every try returns or raises")
+
+
+def _files(folder: Path) -> dict[str, Content]:
+    if not folder.is_dir():
+        raise OochubError(f"{folder} is no folder. Give the folder of what was built or trained.")
+    files: dict[str, Content] = {}
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        is_left_out = any(part in _LEFT_OUT or (part[0] == "." and ".draft-" in part) for part in parts)
+        if path.is_file() and not is_left_out and not (parts[-1][0] == "." and path.suffix == ".lock"):
+            files["/".join(parts)] = path
+    return files
+
+
+def _plan(remote: RemoteRepository, contents: Mapping[str, Content], delete: Sequence[str], url: str) -> Pushed:
+    differing = [path for path, content in contents.items() if not remote.holds(path, content)]
+    sizes = {path: len(each) if isinstance(each, bytes) else each.stat().st_size for path, each in contents.items()}
+    return Pushed(
+        url=url,
+        added={path: sizes[path] for path in differing if path not in remote.files},
+        changed={path: sizes[path] for path in differing if path in remote.files},
+        deleted={
+            path: file.size
+            for path, file in remote.files.items()
+            if path not in contents and any(fnmatchcase(path, pattern) for pattern in delete)
+        },
+    )
+
+
+def _check(
+    remote: RemoteRepository,
+    planned: Pushed,
+    *,
+    private: bool,
+    pull_request: bool,
+    known_by: str | None,
+    overwrite: bool,
+) -> None:
+    if pull_request and not remote.is_there:
+        raise OochubError(
+            f"There is no {remote.repo_type} {remote.name} on the Hub that this token may read, so no pull request can "
+            "be opened there. Check the name."
+        )
+    if remote.is_there and private and not remote.is_private:
+        raise OochubError(
+            f"{remote.name} is there already, and public. Make it private in its settings on the Hub, or leave out "
+            + either("private=True.", "--private.")
+        )
+    replaced = [path for path in (*planned.changed, *planned.deleted) if path != ".gitattributes"]
+    if known_by is not None and known_by not in remote.files and replaced and not overwrite:
+        shown = ", ".join(replaced[:3]) + (f" and {len(replaced) - 3} more" if len(replaced) > 3 else "")
+        raise OochubError(
+            f"{remote.name} holds something else: it has no {known_by}, and {shown} would be replaced. Choose another "
+            f"name, or {either('pass overwrite=True', 'give --overwrite')} to replace them."
+        )
+
+
+def _prepare(client: Any, remote: RemoteRepository, *, private: bool, revision: str | None, **kind: Any) -> None:
+    """Makes the repository and the branch where they are not there; neither shows anything yet."""
+    if not remote.is_there:
+        made = {"private": private, "exist_ok": True} | {key: value for key, value in kind.items() if value}
+        client.create_repo(remote.name, repo_type=remote.repo_type, **made)
+    if revision is not None and revision != "main" and not remote.has_revision:
+        client.create_branch(remote.name, repo_type=remote.repo_type, branch=revision, exist_ok=True)
+
+
+def _commit(
+    client: Any,
+    remote: RemoteRepository,
+    contents: Mapping[str, Content],
+    planned: Pushed,
+    message: str,
+    revision: str | None,
+    pull_request: bool,
+) -> Pushed:
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    added = [*planned.added, *planned.changed]
+    operations = [CommitOperationAdd(path_in_repo=path, path_or_fileobj=contents[path]) for path in added]
+    operations += [CommitOperationDelete(path_in_repo=path, is_folder=False) for path in planned.deleted]
+    is_quiet = sum([*planned.added.values(), *planned.changed.values()]) < _SLOW and not are_progress_bars_disabled()
+    if is_quiet:
+        disable_progress_bars()
+    try:
+        info = client.create_commit(
+            remote.name,
+            operations,
+            commit_message=message,
+            repo_type=remote.repo_type,
+            revision=revision,
+            create_pr=pull_request,
+            parent_commit=remote.commit,
+        )
+    finally:
+        if is_quiet:
+            enable_progress_bars()
+    url = info.pr_url if pull_request else planned.url
+    return replace(planned, url=str(url), commit=info.oid, pull_request=info.pr_url)
+
+
+def _address(client: Any, remote: RemoteRepository, revision: str | None) -> str:
+    place = "" if remote.repo_type == "model" else f"{remote.repo_type}s/"
+    return f"{client.endpoint}/{place}{remote.name}" + (f"/tree/{revision}" if revision else "")
+
+
+@contextmanager
+def _patient() -> Iterator[None]:
+    """Lets no connection be silent for ever, and no warning of the client name a signed address."""
+    from huggingface_hub.utils import get_session, logging
+
+    session, level = get_session(), logging.get_verbosity()
+    before, session.timeout = session.timeout, _PATIENCE
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        session.timeout = before
