@@ -20,7 +20,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent to the Hub at `endpoint`; `path` is still quoted, the names of headers are in small letters."""
+    """What a client sent to the Hub at `endpoint`; `path` is still quoted, names of headers are in small letters."""
 
     method: str
     path: str

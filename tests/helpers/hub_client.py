@@ -25,7 +25,7 @@ def clients_of(hub: LoopbackHub, home: Path, monkeypatch: pytest.MonkeyPatch) ->
     hub.env = {**os.environ, **child_environment(hub, home)}
     for name, value in child_environment(hub, home).items():
         monkeypatch.setenv(name, value)
-    of_hub: dict[str, object] = {
+    of_hub: dict[str, Any] = {
         "ENDPOINT": hub.endpoint,
         "HUGGINGFACE_CO_URL_TEMPLATE": hub.endpoint + "/{repo_id}/resolve/{revision}/{filename}",
         "HF_HUB_OFFLINE": False,
@@ -43,7 +43,7 @@ def clients_of(hub: LoopbackHub, home: Path, monkeypatch: pytest.MonkeyPatch) ->
     for name, value in of_hub.items():
         monkeypatch.setattr(constants, name, value)
     monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", hub.endpoint)
-    of_datasets: dict[str, object] = {
+    of_datasets: dict[str, Any] = {
         "HF_ENDPOINT": hub.endpoint,
         "HUB_DATASETS_URL": hub.endpoint + "/datasets/{repo_id}/resolve/{revision}/{path}",
         "HF_HUB_OFFLINE": False,

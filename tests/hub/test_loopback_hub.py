@@ -1,6 +1,42 @@
-"""The loopback Hub: every client call of the tests is the real one, and it refuses as the Hub does."""
+"""The loopback Hub: every client call of the tests is the real one, and it refuses as the Hub does.
 
-from loopback_hub import LoopbackHub
+Each refusal stands beside what is not refused. Faults planted in the Hub's helpers, one at a time, each caught here:
+writing without a token, with one that only reads and by another user let through; a private repository shown to all;
+an upload kept whatever its digest or its size; a commit on any parent, or of a blob that is not there; a list without
+its second page; a Range ignored; a pull request's commit on main; a card's YAML not read.
+"""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, hf_hub_download, snapshot_download
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    HfHubHTTPError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from loopback_hub import Fault, LoopbackHub
+
+_BINARY = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def api(hub: LoopbackHub) -> HfApi:
+    """A client with the token of the environment, which may write."""
+    return HfApi()
+
+
+def _status(call: Callable[[], object]) -> int:
+    with pytest.raises(HfHubHTTPError) as caught:
+        call()
+    return int(caught.value.response.status_code)
+
+
+def _upload(api: HfApi, path: str = "notes.txt", content: bytes = b"text", to: str = "user/data") -> None:
+    api.upload_file(path_or_fileobj=content, path_in_repo=path, repo_id=to, repo_type="dataset")
 
 
 def test_a_data_set_that_was_pushed_loads_and_streams(hub: LoopbackHub) -> None:
@@ -8,12 +44,408 @@ def test_a_data_set_that_was_pushed_loads_and_streams(hub: LoopbackHub) -> None:
     from datasets import Dataset, DatasetDict, load_dataset
 
     rows = Dataset.from_dict({"label": list(range(7)), "name": [f"row {number}" for number in range(7)]})
-    DatasetDict(train=rows, test=rows.select([1, 3])).push_to_hub(
-        "user/data", "first", num_shards={"train": 3, "test": 1}
-    )
+    both = DatasetDict(train=rows, test=rows.select([1, 3]))
+    both.push_to_hub("user/data", "first", num_shards={"train": 3, "test": 1})
     rows.push_to_hub("user/data", "second", split="test")
     assert len([name for name in hub.files("datasets/user/data") if name.endswith(".parquet")]) == 5
     loaded = load_dataset("user/data", "first")
     assert loaded["train"].to_list() == rows.to_list()
     assert loaded["test"].to_list() == rows.select([1, 3]).to_list()
     assert list(load_dataset("user/data", "second", split="test", streaming=True)) == rows.to_list()
+    assert any(seen.status == 206 for seen in hub.requests), "streaming asks for ranges"
+
+
+@pytest.mark.parametrize("kind", ["model", "dataset", "space"])
+def test_repositories_of_each_type_are_made_found_and_deleted(api: HfApi, kind: str) -> None:
+    """A second one of the same name is refused unless that is said to be right."""
+    sdk = {"space_sdk": "static"} if kind == "space" else {}
+    address = api.create_repo("user/thing", repo_type=kind, private=True, **sdk)
+    assert (address.repo_id, address.repo_type) == ("user/thing", kind)
+    assert api.repo_info("user/thing", repo_type=kind).private
+    assert _status(lambda: api.create_repo("user/thing", repo_type=kind, **sdk)) == 409
+    api.create_repo("user/thing", repo_type=kind, exist_ok=True, **sdk)
+    api.delete_repo("user/thing", repo_type=kind)
+    assert not api.repo_exists("user/thing", repo_type=kind)
+    with pytest.raises(RepositoryNotFoundError):
+        api.delete_repo("user/thing", repo_type=kind)
+
+
+def test_nothing_is_written_without_a_token(api: HfApi, hub: LoopbackHub) -> None:
+    """Every road into a repository answers 401."""
+    api.create_repo("user/data", repo_type="dataset")
+    nobody = HfApi(token=False)
+    assert _status(lambda: nobody.create_repo("user/other", repo_type="dataset")) == 401
+    assert _status(lambda: nobody.delete_repo("user/data", repo_type="dataset")) == 401
+    assert _status(lambda: _upload(nobody)) == 401
+    assert _status(lambda: nobody.create_branch("user/data", branch="new", repo_type="dataset")) == 401
+    assert hub.files("datasets/user/data") == [".gitattributes"]
+    _upload(api)
+    assert hub.content("datasets/user/data", "notes.txt") == b"text"
+
+
+def test_a_private_repository_is_shown_to_its_owner_alone(api: HfApi, hub: LoopbackHub) -> None:
+    """Without a token 401 and for another user 404: both are "not found" to the client."""
+    api.create_repo("user/data", repo_type="dataset", private=True)
+    _upload(api)
+    for token, status in ((False, 401), (hub.stranger_token, 404)):
+        with pytest.raises(RepositoryNotFoundError) as caught:
+            HfApi(token=token).dataset_info("user/data")
+        assert caught.value.response.status_code == status
+        with pytest.raises(RepositoryNotFoundError):
+            hf_hub_download("user/data", "notes.txt", repo_type="dataset", token=token)
+    read = hf_hub_download("user/data", "notes.txt", repo_type="dataset", token=hub.read_token)
+    assert Path(read).read_bytes() == b"text"
+    api.update_repo_settings("user/data", repo_type="dataset", visibility="public")
+    assert HfApi(token=False).dataset_info("user/data").private is False
+
+
+def test_a_wrong_token_is_refused_in_the_words_of_the_hub(api: HfApi) -> None:
+    """Reading as well, even what is public."""
+    api.create_repo("user/data", repo_type="dataset")
+    wrong = HfApi(token="hf_wrong")  # noqa: S106
+    for call in (lambda: wrong.dataset_info("user/data"), lambda: _upload(wrong)):
+        with pytest.raises(HfHubHTTPError, match="Invalid credentials in Authorization header") as caught:
+            call()
+        assert caught.value.response.status_code == 401
+    assert _status(wrong.whoami) == 401
+    assert api.whoami()["name"] == "user"
+
+
+def test_a_token_that_only_reads_writes_nothing(api: HfApi, hub: LoopbackHub) -> None:
+    """It reads what is private."""
+    api.create_repo("user/data", repo_type="dataset", private=True)
+    reader = HfApi(token=hub.read_token)
+    assert reader.whoami()["auth"]["accessToken"]["role"] == "read"
+    assert _status(lambda: reader.create_repo("user/other")) == 403
+    assert _status(lambda: _upload(reader)) == 403
+    assert _status(lambda: _upload(reader, "rows.parquet", _BINARY)) == 403
+    assert reader.dataset_info("user/data").id == "user/data"
+
+
+def test_a_stranger_may_only_open_pull_requests(api: HfApi, hub: LoopbackHub) -> None:
+    """Its files are at refs/pr/1 and on main when its owner merges it; no other may."""
+    api.create_repo("user/results", repo_type="dataset")
+    stranger = HfApi(token=hub.stranger_token)
+    added = [CommitOperationAdd("a.txt", b"a"), CommitOperationAdd("b.parquet", _BINARY)]
+    to = {"repo_id": "user/results", "repo_type": "dataset"}
+    assert _status(lambda: stranger.create_commit(**to, operations=added, commit_message="Mine")) == 403
+    opened = stranger.create_commit(**to, operations=added, commit_message="My entry", create_pr=True)
+    assert opened.pr_url == f"{hub.endpoint}/datasets/user/results/discussions/1"
+    assert (opened.pr_num, opened.pr_revision) == (1, "refs/pr/1")
+    assert hub.files("datasets/user/results") == [".gitattributes"]
+    assert api.list_repo_files(**to, revision="refs/pr/1") == [".gitattributes", "a.txt", "b.parquet"]
+    read = hf_hub_download(**to, filename="b.parquet", revision="refs/pr/1")
+    assert Path(read).read_bytes() == _BINARY
+    shown = list(api.get_repo_discussions(**to))
+    assert [(one.title, one.author, one.status, one.is_pull_request) for one in shown] == [
+        ("My entry", "stranger", "open", True)
+    ]
+    assert [one.type for one in api.get_discussion_details(**to, discussion_num=1).events] == ["comment", "commit"]
+    assert _status(lambda: stranger.merge_pull_request(**to, discussion_num=1)) == 403
+    _upload(api, to="user/results")  # main goes on
+    api.merge_pull_request(**to, discussion_num=1)
+    assert hub.files("datasets/user/results") == [".gitattributes", "a.txt", "b.parquet", "notes.txt"]
+    assert api.get_discussion_details(**to, discussion_num=1).status == "merged"
+
+
+def test_a_pull_request_that_conflicts_is_not_merged(api: HfApi, hub: LoopbackHub) -> None:
+    """Main keeps its own."""
+    api.create_repo("user/data", repo_type="dataset")
+    to = {"repo_id": "user/data", "repo_type": "dataset"}
+    added = [CommitOperationAdd("notes.txt", b"theirs")]
+    api.create_commit(**to, operations=added, commit_message="Theirs", create_pr=True)
+    _upload(api)
+    assert _status(lambda: api.merge_pull_request(**to, discussion_num=1)) == 409
+    assert hub.content("datasets/user/data", "notes.txt") == b"text"
+
+
+def test_an_upload_must_be_what_was_announced(api: HfApi, hub: LoopbackHub) -> None:
+    """Its sha256 and its size; what was announced can then be put."""
+    api.create_repo("user/data", repo_type="dataset")
+    to = {"repo_id": "user/data", "repo_type": "dataset", "commit_message": "Rows"}
+    other_digest = CommitOperationAdd("rows.parquet", _BINARY)
+    other_digest.upload_info.sha256 = bytes(32)
+    other_size = CommitOperationAdd("rows.parquet", _BINARY)
+    other_size.upload_info.size -= 1
+    for wrong in (other_digest, other_size):
+        with pytest.raises(RuntimeError) as caught:
+            api.create_commit(operations=[wrong], **to)
+        assert "BadDigest" in str(caught.value.__cause__)
+    assert hub.files("datasets/user/data") == [".gitattributes"]
+    assert not list((hub.store.folder / "blobs").glob("0000*"))
+    api.create_commit(operations=[CommitOperationAdd("rows.parquet", _BINARY)], **to)
+    assert hub.content("datasets/user/data", "rows.parquet") == _BINARY
+    sent = len(hub.requests)
+    _upload(api, "again.parquet", _BINARY)
+    assert not [seen for seen in hub.requests[sent:] if seen.method == "PUT"], "it has the blob"
+
+
+def test_a_large_upload_comes_in_parts(api: HfApi, hub: LoopbackHub) -> None:
+    """The last part is smaller."""
+    hub.endpoints.part = 3_000
+    api.create_repo("user/data", repo_type="dataset")
+    _upload(api, "rows.parquet", _BINARY)
+    assert len([seen for seen in hub.requests if seen.method == "PUT"]) == 4
+    assert hub.content("datasets/user/data", "rows.parquet") == _BINARY
+    assert not list(hub.store.folder.glob("*.part"))
+
+
+def test_a_commit_names_only_blobs_that_are_there(api: HfApi, hub: LoopbackHub) -> None:
+    """A client that says it has uploaded is not believed."""
+    api.create_repo("user/data", repo_type="dataset")
+    to = {"repo_id": "user/data", "repo_type": "dataset", "commit_message": "Rows"}
+    missing = CommitOperationAdd("rows.parquet", _BINARY)
+    missing._upload_mode, missing._is_uploaded, missing._should_ignore = "lfs", True, False
+    assert _status(lambda: api.create_commit(operations=[CommitOperationAdd("a.txt", b"a"), missing], **to)) == 400
+    assert hub.files("datasets/user/data") == [".gitattributes"], "all of a commit or nothing"
+    api.create_commit(operations=[CommitOperationAdd("rows.parquet", _BINARY)], **to)
+
+
+def test_a_commit_on_a_parent_that_moved_is_refused(api: HfApi, hub: LoopbackHub) -> None:
+    """With 412; on the last commit it is taken."""
+    api.create_repo("user/data", repo_type="dataset")
+    before = api.dataset_info("user/data").sha
+    _upload(api)
+    to = {"repo_id": "user/data", "repo_type": "dataset", "commit_message": "More"}
+    added = [CommitOperationAdd("more.txt", b"more")]
+    assert _status(lambda: api.create_commit(operations=added, parent_commit=before, **to)) == 412
+    assert "more.txt" not in hub.files("datasets/user/data")
+    api.create_commit(operations=added, parent_commit=api.dataset_info("user/data").sha, **to)
+    assert "more.txt" in hub.files("datasets/user/data")
+
+
+def test_files_and_folders_are_deleted_and_what_is_not_there_is_refused(api: HfApi, hub: LoopbackHub) -> None:
+    """What is deleted and added in one commit is there."""
+    api.create_repo("user/data", repo_type="dataset")
+    to = {"repo_id": "user/data", "repo_type": "dataset", "commit_message": "Change"}
+    names = ["one/a.txt", "one/b.txt", "two/c.txt"]
+    api.create_commit(operations=[CommitOperationAdd(name, b"old") for name in names], **to)
+    assert _status(lambda: api.delete_file("nope.txt", "user/data", repo_type="dataset")) == 404
+    changes = [
+        CommitOperationAdd("one/a.txt", b"new"),
+        CommitOperationDelete("one/"),
+        CommitOperationDelete("two/c.txt"),
+    ]
+    api.create_commit(operations=changes, **to)
+    assert hub.files("datasets/user/data") == [".gitattributes", "one/a.txt"]
+    assert hub.content("datasets/user/data", "one/a.txt") == b"new"
+
+
+def test_lists_come_in_pages_of_two(api: HfApi, hub: LoopbackHub) -> None:
+    """The client follows to the last page; another page size gives one."""
+    api.create_repo("user/data", repo_type="dataset")
+    names = [f"deep/{name}.txt" for name in "abcde"]
+    added = [CommitOperationAdd(name, b"text") for name in names]
+    api.create_commit("user/data", added, repo_type="dataset", commit_message="Files")
+    for page, pages in ((2, 3), (100, 1)):
+        hub.endpoints.page = page
+        before = len(hub.requests)
+        tree = api.list_repo_tree("user/data", "deep", repo_type="dataset")
+        assert [one.path for one in tree] == names
+        assert len(hub.requests) - before == pages
+    assert api.list_repo_files("user/data", repo_type="dataset") == [".gitattributes", *names]
+    known = api.get_paths_info("user/data", ["deep", "deep/a.txt", "nope"], repo_type="dataset")
+    assert [one.path for one in known] == ["deep", "deep/a.txt"]
+
+
+def test_what_is_not_there_is_said_by_its_code(api: HfApi, hub: LoopbackHub) -> None:
+    """The client makes an exception of its own of each."""
+    api.create_repo("user/model")
+    with pytest.raises(RepositoryNotFoundError):
+        api.model_info("user/other")
+    with pytest.raises(RepositoryNotFoundError):
+        api.model_info("other")
+    with pytest.raises(RevisionNotFoundError):
+        api.model_info("user/model", revision="other")
+    with pytest.raises(EntryNotFoundError):
+        hf_hub_download("user/model", "config.json")
+    with pytest.raises(RevisionNotFoundError):
+        hf_hub_download("user/model", "config.json", revision="other")
+    with pytest.raises(EntryNotFoundError):
+        list(api.list_repo_tree("user/model", "folder"))
+
+
+def test_a_part_of_a_file_is_read(api: HfApi, hub: LoopbackHub) -> None:
+    """By every form of Range; one behind the end is refused with 416."""
+    from huggingface_hub.utils import get_session
+
+    api.create_repo("user/data", repo_type="dataset")
+    _upload(api, "rows.parquet", _BINARY)
+    address = f"{hub.endpoint}/datasets/user/data/resolve/main/rows.parquet"
+    for asked, expected in (("0-9", _BINARY[:10]), ("10000-", _BINARY[10000:]), ("-7", _BINARY[-7:])):
+        answer = get_session().get(address, headers={"Range": f"bytes={asked}"})
+        assert (answer.status_code, answer.content) == (206, expected)
+    size = len(_BINARY)
+    assert answer.headers["Content-Range"] == f"bytes {size - 7}-{size - 1}/{size}"
+    beyond = get_session().get(address, headers={"Range": f"bytes={size}-"})
+    assert (beyond.status_code, beyond.headers["Content-Range"]) == (416, f"bytes */{size}")
+
+
+def test_each_revision_keeps_its_files(api: HfApi, hub: LoopbackHub) -> None:
+    """A branch, a tag and each commit; the history is that of the branch."""
+    api.create_repo("user/model")
+
+    def put(text: str, revision: str = "main") -> str:
+        to = {"repo_id": "user/model", "path_in_repo": "a.txt", "revision": revision}
+        return str(api.upload_file(path_or_fileobj=text.encode(), commit_message=text, **to).oid)
+
+    first = put("first")
+    api.create_tag("user/model", tag="v1")
+    api.create_branch("user/model", branch="try/this", revision=first)
+    put("second")
+    put("tried", revision="try/this")
+    expected = {"main": b"second", "v1": b"first", first: b"first", "try/this": b"tried"}
+    for revision, text in expected.items():
+        assert Path(hf_hub_download("user/model", "a.txt", revision=revision)).read_bytes() == text
+    titles = [one.title for one in api.list_repo_commits("user/model")]
+    assert titles == ["second", "first", "initial commit"]
+    assert {one.name for one in api.list_repo_refs("user/model").branches} == {"main", "try/this"}
+    assert _status(lambda: api.create_branch("user/model", branch="try/this")) == 409
+    api.delete_branch("user/model", branch="try/this")
+    with pytest.raises(RevisionNotFoundError):
+        hf_hub_download("user/model", "a.txt", revision="try/this")
+
+
+def test_a_card_with_wrong_metadata_is_refused(api: HfApi) -> None:
+    """Before it is uploaded, by the client."""
+    api.create_repo("user/data", repo_type="dataset")
+    with pytest.raises(ValueError, match="Invalid metadata"):
+        _upload(api, "README.md", b"---\nconfigs: [a\n---\n")
+    _upload(api, "README.md", b"---\nlicense: other\n---\n")
+    assert api.dataset_info("user/data").card_data.license == "other"
+
+
+def test_results_of_models_are_read_where_the_client_reads_them(api: HfApi) -> None:
+    """Of a model, and of all models on a data set."""
+    api.create_repo("user/data", repo_type="dataset")
+    for name, value in (("low", 0.2), ("high", 0.8)):
+        api.create_repo(f"user/{name}")
+        text = f"- dataset: {{id: user/data, task_id: hard}}\n  value: {value}\n".encode()
+        api.upload_file(path_or_fileobj=text, path_in_repo=".eval_results/data.yaml", repo_id=f"user/{name}")
+    found = api.model_info("user/low", expand=["evalResults"]).eval_results
+    assert [(one.dataset_id, one.task_id, one.value) for one in found] == [("user/data", "hard", 0.2)]
+    board = api.get_dataset_leaderboard("user/data")
+    assert [(one.rank, one.model_id, one.value) for one in board] == [(1, "user/high", 0.8), (2, "user/low", 0.2)]
+
+
+def test_a_folder_that_was_uploaded_is_the_snapshot(api: HfApi, tmp_path: Path) -> None:
+    """Byte for byte, empty files as well."""
+    files = {"a.txt": b"a", "deep/er/b.bin": _BINARY, "empty.txt": b""}
+    for name, content in files.items():
+        (tmp_path / "given" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "given" / name).write_bytes(content)
+    api.create_repo("user/model")
+    api.upload_folder(folder_path=tmp_path / "given", repo_id="user/model")
+    got = Path(snapshot_download("user/model"))
+    assert {name: (got / name).read_bytes() for name in files} == files
+    before = api.model_info("user/model").sha
+    api.upload_folder(folder_path=tmp_path / "given", repo_id="user/model")
+    assert api.model_info("user/model").sha == before, "nothing changed, no commit"
+
+
+def test_a_model_that_was_pushed_is_opened_by_its_name(hub: LoopbackHub) -> None:
+    """By transformers' own functions."""
+    import torch
+    from transformers import AutoModelForImageClassification, ResNetConfig, ResNetForImageClassification
+
+    config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 8], depths=[1, 1], num_labels=3)
+    model = ResNetForImageClassification(config).eval()
+    model.push_to_hub("user/model")
+    assert "model.safetensors" in hub.files("user/model")
+    opened = AutoModelForImageClassification.from_pretrained("user/model").eval()
+    pixels = torch.rand(2, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(opened(pixels).logits, model(pixels).logits)
+    with pytest.raises(OSError, match="user/other"):
+        AutoModelForImageClassification.from_pretrained("user/other")
+
+
+def test_a_metric_of_a_space_is_loaded(api: HfApi) -> None:
+    """By `evaluate`, which runs the file of the Space's name."""
+    import evaluate
+    from hub_client import point_evaluate
+
+    text = (
+        b"import evaluate\n"
+        b"from datasets import Features, Value\n"
+        b"class Half(evaluate.Metric):\n"
+        b"    def _info(self):\n"
+        b"        of = Features({'predictions': Value('float32'), 'references': Value('float32')})\n"
+        b"        return evaluate.MetricInfo(description='', citation='', features=of)\n"
+        b"    def _compute(self, predictions, references):\n"
+        b"        return {'half': 0.5 * len(predictions)}\n"
+    )
+    point_evaluate(api.endpoint)  # it may have been imported by this test
+    api.create_repo("user/half", repo_type="space", space_sdk="static")
+    api.upload_file(path_or_fileobj=text, path_in_repo="half.py", repo_id="user/half", repo_type="space")
+    assert evaluate.load("user/half").compute(predictions=[1, 2, 3], references=[1, 2, 3]) == {"half": 1.5}
+    with pytest.raises(FileNotFoundError):
+        evaluate.load("user/other")
+
+
+@pytest.mark.parametrize("kind", ["error", "cut", "hang"])
+def test_faults_come_where_asked(api: HfApi, hub: LoopbackHub, kind: Fault) -> None:
+    """And go when they are taken back."""
+    hub.hang = 0.3
+    api.create_repo("user/model")
+    hub.faults(rate=1.0, kinds=(kind,))
+    with pytest.raises(HfHubHTTPError.__bases__[0]):
+        api.model_info("user/model", timeout=0.1)
+    assert hub.requests[-1].status == (500 if kind == "error" else 0)
+    hub.faults(rate=0.0)
+    assert api.model_info("user/model", timeout=5.0).id == "user/model"
+
+
+def test_clients_that_try_again_come_through_faults(api: HfApi, hub: LoopbackHub) -> None:
+    """With a third of all requests failing, what is downloaded in the end is right."""
+    api.create_repo("user/model")
+    api.upload_file(path_or_fileobj=_BINARY, path_in_repo="a.bin", repo_id="user/model")
+    hub.faults(rate=0.3, seed=5, kinds=("error", "cut"))
+    came = 0
+    for _ in range(12):
+        try:
+            path = hf_hub_download("user/model", "a.bin", force_download=True)
+        except (OSError, ValueError, HfHubHTTPError.__bases__[0]):  # it asks for the name only once
+            continue
+        came += 1
+        assert Path(path).read_bytes() == _BINARY
+    assert came > 3
+    assert {seen.status for seen in hub.requests} >= {0, 200, 500}
+
+
+def test_the_same_seed_gives_the_same_faults(hub: LoopbackHub) -> None:
+    """At the rate asked for."""
+    drawn = []
+    for _ in range(2):
+        hub.faults(rate=0.2, seed=3)
+        drawn.append([hub.fault() for _ in range(1000)])
+    assert drawn[0] == drawn[1]
+    failed = [one for one in drawn[0] if one]
+    assert 150 < len(failed) < 250
+    assert set(failed) == {"error", "cut", "hang"}
+
+
+def test_a_request_is_held_until_it_is_released(api: HfApi, hub: LoopbackHub) -> None:
+    """Before it does anything, so what a test sees then is what was there before."""
+    api.create_repo("user/data", repo_type="dataset")
+    with hub.pause_at("POST .*/commit/") as pause:
+        upload = threading.Thread(target=_upload, args=(api,))
+        upload.start()
+        pause.wait()
+        assert hub.files("datasets/user/data") == [".gitattributes"]
+        pause.release()
+        upload.join()
+    assert "notes.txt" in hub.files("datasets/user/data")
+
+
+def test_what_was_pushed_is_there_after_a_restart(api: HfApi, hub: LoopbackHub) -> None:
+    """In the folder, with its history and pull requests."""
+    api.create_repo("user/data", repo_type="dataset")
+    _upload(api, "rows.parquet", _BINARY)
+    added = [CommitOperationAdd("a.txt", b"a")]
+    api.create_commit("user/data", added, repo_type="dataset", commit_message="Entry", create_pr=True)
+    again = LoopbackHub(hub.store.folder)
+    try:
+        assert again.store.repositories == hub.store.repositories
+        assert again.content("datasets/user/data", "rows.parquet") == _BINARY
+    finally:
+        again.close()
