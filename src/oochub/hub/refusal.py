@@ -53,11 +53,9 @@ def _refusal(error: BaseException, to: str, token: str | None) -> Refusal:
         chain.append(cause)
     answer = next((each for each in chain if isinstance(each, HfHubHTTPError)), None)
     if answer is None:
-        words = _clean(str(chain[0]) or type(chain[0]).__name__, token)
-        first = next((each for each in chain[::-1] if str(each)), chain[0]) if len(chain) > 1 else chain[0]
-        detail = "" if first is chain[0] else f": {_clean(str(first), token)}"
+        named = dict.fromkeys(_clean(str(each) or type(each).__name__, token) for each in (chain[0], chain[-1]))
         return Refusal(
-            f"The Hub could not be reached, or did not answer as it should ({words}{detail}). Check the connection "
+            f"The Hub could not be reached, or did not answer as it should ({': '.join(named)}). Check the connection "
             "and push again: what is there already is not sent again.",
             is_passing=not isinstance(error, ValueError),
         )
