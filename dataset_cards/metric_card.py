@@ -12,16 +12,24 @@ from oochub.metric import MetricShell, facts_of, paragraph
 _LABELS = ("Interval", "Limitations", "Source")
 _SECTIONS = ("Args", "Returns", "Raises")
 _ALIASES = "`references` is accepted for `label`, and `predictions` for what is compared with it. "
+_FOLDER = "The same folder is a module of `evaluate`, which also takes batches:"
+_SPACE = (
+    "This Space is a module of `evaluate`, one file without oochub (Python 3.11 or later), which also takes batches:"
+)
 _ONE_PROCESS = "One process: with several, gather the predictions first."
 
 
-def metric_card(name: str) -> str:
-    """The README of a metric's folder, which is its page on the Hub: front matter and text.
+def metric_card(name: str, *, space: str | None = None) -> str:
+    """The README of a metric's folder, or of its Space on the Hub: front matter and text.
 
     The committed `eval_modules/metrics/<name>/README.md` are this function's output, held so by a test; `make cards`
     writes them. The file's docstring says what the metric is, with paragraphs "Interval: ...", "Limitations: ..." and
     "Source: ..."; the function's says what it takes, gives and raises, with examples; the examples of `evaluate` are
     those of the file's class.
+
+    Args:
+        name: Of the metric.
+        space: The Space that the README is of, user/<name>; None is the folder.
 
     Raises:
         OochubError: An unknown metric, or a docstring that lacks a part.
@@ -34,6 +42,8 @@ def metric_card(name: str) -> str:
     shells = [value for value in vars(file).values() if _is_shell(value, file.__name__)]
     lead, sections, examples = _parts(inspect.getdoc(metric) or "")
     shell_examples = _parts(inspect.getdoc(shells[0]) or "")[2] if shells else ""
+    if space is not None:
+        shell_examples = _loading(space, shell_examples)
     labeled = {label: paragraph(file.__doc__, label) for label in _LABELS}
     absent = [
         *(f'a paragraph "{label}: ..." in the docstring of the file' for label in _LABELS if not labeled[label]),
@@ -49,7 +59,7 @@ def metric_card(name: str) -> str:
     aliases = _ALIASES if "label" in inspect.signature(metric).parameters else ""
     return f"""---
 title: {facts.title}
-sdk: gradio
+sdk: static
 tags:
 - evaluate
 - metric
@@ -71,7 +81,7 @@ description: >-
 {examples}
 ```
 
-The same folder is a module of `evaluate`, which also takes batches:
+{_FOLDER if space is None else _SPACE}
 
 ```python
 {shell_examples}
@@ -101,6 +111,12 @@ The same folder is a module of `evaluate`, which also takes batches:
 
 {_filled(labeled["Source"])}
 """
+
+
+def _loading(space: str, examples: str) -> str:
+    """The examples of a metric's class, with the Space where they name the folder."""
+    lines = [line for line in examples.splitlines() if "importlib.resources" not in line]
+    return re.sub(r"evaluate\.load\(.*\)$", f'evaluate.load("{space}")', "\n".join(lines), flags=re.MULTILINE)
 
 
 def _is_shell(value: object, module: str) -> bool:

@@ -1,0 +1,73 @@
+"""The tasks of a benchmark's repository, and the numbers of reports that fill them."""
+
+import numpy as np
+import pytest
+import yaml
+from datasets import get_dataset_config_names
+from reports import nooch_report, read, spawrious_report
+
+import oochub
+from oochub.hub.eval_yaml import eval_yaml
+from oochub.hub.result_entries import result_entries
+
+
+def _tasks(name: str, configs: list[str]) -> list[dict[str, str]]:
+    text = eval_yaml(oochub.get("benchmark", name), configs)
+    return yaml.safe_load(text)["tasks"] if text else []
+
+
+def test_the_tasks_of_a_nooch_task_by_hand() -> None:
+    """Written from the declaration by hand: its metrics of which higher is better, and the AUC of either side.
+
+    Planted fault seen: error rates and NLL as tasks, which a leaderboard that ranks by higher would turn over.
+    """
+    assert _tasks("nooch", ["ce_car"]) == [
+        {"id": f"ce_car_{name}", "config": "ce_car", "split": "test"}
+        for name in ("auc", "auc_hard", "accuracy", "worst_group_accuracy", "auc_in_context", "auc_out_of_context")
+    ]
+    assert eval_yaml(oochub.get("benchmark", "nooch"), ["all"]) is None
+
+
+@pytest.mark.parametrize("name", oochub.names("benchmark"))
+def test_every_config_has_tasks_of_its_own(name: str) -> None:
+    """Ids are unique over all configs, and splits are those of the sides.
+
+    Planted fault seen: ids without the config.
+    """
+    benchmark, configs = oochub.get("benchmark", name), get_dataset_config_names(name)
+    content = yaml.safe_load(eval_yaml(benchmark, configs) or "")
+    assert {"name", "description", "evaluation_framework", "tasks"} == set(content)
+    ids = [task["id"] for task in content["tasks"]]
+    assert len(ids) == len(set(ids)) >= len(configs)
+    sides = {benchmark.in_context.split, benchmark.out_of_context.split, benchmark.evaluation_split}
+    assert {task["split"] for task in content["tasks"]} == sides
+    assert {task["config"] for task in content["tasks"]} <= set(configs)
+
+
+@pytest.mark.parametrize(("name", "content"), [("nooch", nooch_report()), ("spawrious", spawrious_report())])
+def test_what_a_report_gives_are_tasks_of_its_benchmark(name: str, content: dict) -> None:
+    """Planted fault seen: a side's suffix in one of the two places alone."""
+    report = read(content)
+    found = result_entries(report, dataset="user/data", revision=None, source="https://example.org")
+    ids = {task["id"] for task in _tasks(name, [report.benchmark.config])}
+    assert len(found.entries) > 1 and {entry.task_id for entry in found.entries} <= ids
+
+
+def test_a_report_of_the_default_metrics_fills_every_task() -> None:
+    """Of answers drawn at random, evaluated with what the declaration names; but for what is undefined."""
+    rng = np.random.default_rng(0)
+    sign = ["hard_negative", "hard_positive"]
+    label = rng.integers(0, 2, 400)
+    challenge = ["easy" if rng.random() < 0.5 else sign[k] for k in label]
+    predictions = oochub.Predictions.from_arrays(
+        logits=rng.normal(size=(400, 2)),
+        label=label,
+        class_names=["no_car", "car"],
+        benchmark="nooch",
+        config="ce_car",
+        challenge=challenge,
+        group=[f"{k}/{c}" for k, c in zip(label, challenge, strict=True)],
+    )
+    report = oochub.evaluate(predictions, resamples=100)
+    found = result_entries(report, dataset="user/data", revision=None, source="https://example.org")
+    assert {entry.task_id for entry in found.entries} == {task["id"] for task in _tasks("nooch", ["ce_car"])}
