@@ -53,7 +53,7 @@ def eval_yaml(benchmark: Benchmark, configs: Sequence[str]) -> str | None:
         "evaluation_framework": "oochub",
         "tasks": tasks,
     }
-    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+    return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120))
 
 
 def _tasks(declared: Benchmark, config: str) -> Iterator[dict[str, str]]:
