@@ -13,9 +13,8 @@ _LABELS = ("Interval", "Limitations", "Source")
 _SECTIONS = ("Args", "Returns", "Raises")
 _ALIASES = "`references` is accepted for `label`, and `predictions` for what is compared with it. "
 _FOLDER = "The same folder is a module of `evaluate`, which also takes batches:"
-_SPACE = (
-    "This Space is a module of `evaluate`, one file without oochub (Python 3.11 or later), which also takes batches:"
-)
+_SPACE = "A module of `evaluate` in one file, which needs no oochub (Python 3.11 or later) and also takes batches:"
+_FUNCTION = "With oochub it is a function of arrays:"
 _ONE_PROCESS = "One process: with several, gather the predictions first."
 
 
@@ -42,8 +41,6 @@ def metric_card(name: str, *, space: str | None = None) -> str:
     shells = [value for value in vars(file).values() if _is_shell(value, file.__name__)]
     lead, sections, examples = _parts(inspect.getdoc(metric) or "")
     shell_examples = _parts(inspect.getdoc(shells[0]) or "")[2] if shells else ""
-    if space is not None:
-        shell_examples = _loading(space, shell_examples)
     labeled = {label: paragraph(file.__doc__, label) for label in _LABELS}
     absent = [
         *(f'a paragraph "{label}: ..." in the docstring of the file' for label in _LABELS if not labeled[label]),
@@ -57,9 +54,16 @@ def metric_card(name: str, *, space: str | None = None) -> str:
     blocks = (file.__doc__ or "").strip().split("\n\n")
     description = [block for block in blocks if block.partition(":")[0] not in _LABELS]
     aliases = _ALIASES if "label" in inspect.signature(metric).parameters else ""
+    function = f'>>> import oochub\n>>> {name} = oochub.get("metric", "{name}")\n{examples}'
+    if space is None:
+        parts = [_code(function), _FOLDER, _code(shell_examples)]
+    else:
+        parts = [_SPACE, _code(_loading(space, shell_examples)), _FUNCTION, _code(function)]
+    usage = "\n\n".join(parts)
     return f"""---
 title: {facts.title}
 sdk: static
+license: apache-2.0
 tags:
 - evaluate
 - metric
@@ -75,17 +79,7 @@ description: >-
 
 ## How to use
 
-```python
->>> import oochub
->>> {name} = oochub.get("metric", "{name}")
-{examples}
-```
-
-{_FOLDER if space is None else _SPACE}
-
-```python
-{shell_examples}
-```
+{usage}
 
 {_filled(aliases + _ONE_PROCESS)}
 
@@ -111,6 +105,10 @@ description: >-
 
 {_filled(labeled["Source"])}
 """
+
+
+def _code(examples: str) -> str:
+    return f"```python\n{examples}\n```"
 
 
 def _loading(space: str, examples: str) -> str:

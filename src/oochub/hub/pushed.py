@@ -15,6 +15,7 @@ class Pushed:
         added: Files that the repository did not have.
         changed: Files that it had with another content.
         deleted: Files that it had and that are gone.
+        texts: Of a push of results: what its files hold.
 
     >>> Pushed(url="https://huggingface.co/datasets/user/nooch", added={"README.md": 10}).is_change
     True
@@ -26,6 +27,7 @@ class Pushed:
     added: Mapping[str, int] = field(default_factory=dict)
     changed: Mapping[str, int] = field(default_factory=dict)
     deleted: Mapping[str, int] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_change(self) -> bool:

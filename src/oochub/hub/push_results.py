@@ -1,0 +1,184 @@
+"""Writes the numbers of reports into a model's repository, where the Hub shows them beside the model."""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from oochub.build_record import OWN
+from oochub.errors import OochubError, OochubWarning, either
+from oochub.files import scratch_folder
+from oochub.hub.pushed import Pushed
+from oochub.hub.remote_repository import RemoteRepository
+from oochub.hub.result_entries import ResultEntries, result_entries
+from oochub.hub.upload import upload
+from oochub.hub.writing_client import writing_client
+from oochub.report.report import Report
+
+_FOLDER = ".eval_results"
+_SHOWN = 6  # task ids
+Entry = dict[str, Any]
+
+
+def push_results(
+    source: str | Path,
+    to: str,
+    *,
+    dataset: str | None = None,
+    evidence: str | None = None,
+    revision: str | None = None,
+    pull_request: bool = False,
+    dry_run: bool = False,
+) -> Pushed:
+    """Writes `.eval_results/<benchmark>.yaml`, an entry for each task and metric; see `oochub.hub.result_entries`.
+
+    The file is merged with what is there: an entry of the same data set, task and source is replaced, every other
+    one stays, and so does every other file. The same report again changes nothing.
+
+    Args:
+        source: A report.json, or a folder of them as `oochub evaluate --task every` writes.
+        to: The model's repository, user/model; it must be there.
+        dataset: The data set's id on the Hub, user/nooch; None where the predictions were made of one that was loaded
+            from the Hub, which the report then says.
+        evidence: The address of a page that says where the numbers come from, such as that of the report or its
+            predictions; None is the page of the data set.
+        revision: A branch; None is main.
+        pull_request: Open a pull request, as for a model of somebody else.
+        dry_run: Only say what would change; needs no token where the model is public.
+
+    Returns:
+        What changed; `texts` holds the YAML.
+
+    Raises:
+        OochubError: No report, or one of another model; no data set is known; nothing in it can stand on the Hub; no
+            such model, or a file there that is no list of entries; as `oochub.hub.upload.upload`.
+    """
+    client = writing_client(to, dry_run=dry_run)
+    if dataset is not None:
+        writing_client(dataset, dry_run=True)  # for its look at the name
+    reports = [Report.load(path) for path in _files(Path(source).expanduser())]
+    found: dict[str, list[ResultEntries]] = {}
+    for report in reports:
+        place, commit = _data_set(report, dataset)
+        page = evidence or f"{client.endpoint}/datasets/{place}"
+        name = place.partition("/")[2] if report.benchmark.name == OWN else report.benchmark.name
+        found.setdefault(f"{_FOLDER}/{name}.yaml", []).append(
+            result_entries(report, dataset=place, revision=commit, source=page)
+        )
+    _say_left_out([part for parts in found.values() for part in parts], source)
+    entries = {path: [entry for part in parts for entry in part.entries] for path, parts in found.items()}
+    texts: dict[str, str] = {}
+
+    def fitted(remote: RemoteRepository) -> Mapping[str, bytes]:
+        if not remote.is_there:  # an empty model would be made for them
+            raise OochubError(
+                f"The Hub has no model {to} that you may read. Push the model first, `oochub push runs/x --to {to}`, "
+                "or check the name."
+            )
+        for report in reports:
+            _check_model(report, remote)
+        texts.update({path: _merged(remote, path, own) for path, own in entries.items()})
+        return {path: text.encode() for path, text in texts.items()}
+
+    message = f"Results on {', '.join(sorted({report.benchmark.title for report in reports}))}"
+    with scratch_folder() as empty:
+        pushed = upload(
+            empty,
+            to,
+            repo_type="model",
+            message=message,
+            revision=revision,
+            pull_request=pull_request,
+            dry_run=dry_run,
+            fitted=fitted,
+        )
+    return replace(pushed, texts=texts)
+
+
+def _files(source: Path) -> list[Path]:
+    """The reports of a folder, or the one."""
+    if not source.is_dir():
+        return [source]
+    files = sorted(source.glob("*.json"))
+    if not files:
+        raise OochubError(f"{source} holds no report. `oochub evaluate PREDICTIONS --out report.json` makes one.")
+    return files
+
+
+def _check_model(report: Report, remote: RemoteRepository) -> None:
+    """Refuses numbers of other weights; of several files, or of a report that names none, nothing can be said."""
+    weights = [file.digest for path, file in remote.files.items() if path.endswith(".safetensors") and file.is_large]
+    revision = report.model.revision
+    if report.model.id == remote.name or len(weights) != 1 or revision in (None, weights[0][: len(revision or "")]):
+        return
+    raise OochubError(
+        f"The report is of the model {report.model.id} with weights {revision}, and {remote.name} holds others, "
+        f"{weights[0][:40]}. Push that model first, or predict with {remote.name} and evaluate again."
+    )
+
+
+def _data_set(report: Report, dataset: str | None) -> tuple[str, str | None]:
+    """The data set's id on the Hub, and its commit where that is known."""
+    if dataset is None:
+        raise OochubError(
+            f"The report of {report.benchmark.name} does not say which data set of the Hub it is of, and each entry "
+            f"names one. Give {either('dataset=', '--dataset')} user/name: push the data with `oochub push`, or "
+            "predict from there."
+        )
+    return dataset, None
+
+
+def _say_left_out(parts: Sequence[ResultEntries], source: str | Path) -> None:
+    by_reason: dict[str, list[str]] = {}
+    for part in parts:
+        for task, reason in part.left_out.items():
+            by_reason.setdefault(reason, []).append(task)
+    lines = [f"{_listed(tasks)} ({reason})" for reason, tasks in by_reason.items()]
+    if not any(part.entries for part in parts):
+        raise OochubError(
+            f"Nothing in {source} can stand on the Hub: {'; '.join(lines) or 'it has no number'}. Evaluate with a "
+            "metric of which higher is better."
+        )
+    if lines:
+        warnings.warn(f"Left out, and only in the report: {'; '.join(lines)}.", OochubWarning, stacklevel=3)
+
+
+def _listed(tasks: Sequence[str]) -> str:
+    more = f" and {len(tasks) - _SHOWN} more" if len(tasks) > _SHOWN else ""
+    return ", ".join(tasks[:_SHOWN]) + more
+
+
+def _merged(remote: RemoteRepository, path: str, own: Iterable[Any]) -> str:
+    """The file with our entries in it: each takes the place of one of the same task and source."""
+    from huggingface_hub import eval_result_entries_to_yaml
+
+    text = remote.text(path)
+    there = _read(text, f"{path} of {remote.name}")
+    ours = {_key(entry): entry for entry in eval_result_entries_to_yaml(list(own))}
+    kept = [ours.pop(_key(entry), entry) for entry in there]
+    if text is not None and kept == there and not ours:
+        return text
+    return str(yaml.safe_dump([*kept, *ours.values()], sort_keys=False, allow_unicode=True, width=120))
+
+
+def _read(text: str | None, what: str) -> list[Entry]:
+    """The entries of a file of the Hub, as they are: also fields that we do not know."""
+    try:
+        entries = yaml.safe_load(text) if text else []
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a day that no calendar has
+        why = " ".join(str(error).split())
+        raise OochubError(f"{what} is not YAML: {why}. Correct it on the Hub, then push again.") from None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise OochubError(f"{what} is no list of results. Correct it on the Hub, then push again.")
+    return entries
+
+
+def _key(entry: Entry) -> str:
+    """What tells an entry from others: all of it but the number, its date and notes, and the commit of the data."""
+    of = {name: part for name, part in entry.items() if name not in ("value", "date", "notes")}
+    if isinstance(of.get("dataset"), dict):
+        of["dataset"] = {name: part for name, part in of["dataset"].items() if name != "revision"}
+    return str(yaml.safe_dump(of))

@@ -1,0 +1,207 @@
+"""Numbers of reports in a model's repository, over the tests' Hub with the real clients."""
+
+import hashlib
+import json
+import warnings
+
+import pytest
+import yaml
+from huggingface_hub import HfApi, parse_eval_result_entries
+from reports import nooch_report, spawrious_report
+
+from oochub.errors import OochubError, OochubWarning
+from oochub.hub.push_results import push_results
+
+MODEL, FILE = "user/net", ".eval_results/nooch.yaml"
+RANKED = {"ce_car_auc", "ce_car_auc_hard", "ce_car_accuracy", "ce_car_auc_in_context", "ce_car_auc_out_of_context"}
+
+
+@pytest.fixture
+def report(tmp_path):
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(nooch_report()))
+    return file
+
+
+@pytest.fixture
+def model(hub):
+    api = HfApi()
+    api.create_repo(MODEL)
+    api.upload_file(path_or_fileobj=b"# Net", path_in_repo="README.md", repo_id=MODEL)
+    hub.requests.clear()
+    return MODEL
+
+
+def push(report, to=MODEL, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OochubWarning)
+        return push_results(report, to, **{"dataset": "user/nooch", **options})
+
+
+def there(hub, file=FILE, revision="main"):
+    return yaml.safe_load(hub.content(MODEL, file, revision))
+
+
+def test_what_is_pushed_reads_back_as_the_numbers_of_the_report(hub, model, report):
+    """By the Hub's own reader and by the client's `evalResults`. Planted fault: an entry for each slice and metric."""
+    pushed = push(report)
+    assert set(pushed.added) == {FILE} and pushed.texts[FILE].encode() == hub.content(MODEL, FILE)
+    entries = {entry.task_id: entry for entry in parse_eval_result_entries(there(hub))}
+    assert set(entries) == RANKED
+    numbers = json.loads(report.read_text())["slices"][0]["metrics"]
+    assert entries["ce_car_auc_hard"].value == numbers["auc_hard"]["value"]
+    assert entries["ce_car_auc"].source_url == f"{hub.endpoint}/datasets/user/nooch"
+    assert not any(entry.verify_token for entry in entries.values())
+    read = HfApi().model_info(MODEL, expand=["evalResults"]).eval_results
+    assert {entry.task_id: entry.value for entry in read} == {task: entry.value for task, entry in entries.items()}
+    assert hub.content(MODEL, "README.md") == b"# Net"
+
+
+def test_the_same_report_again_makes_no_commit(hub, model, report):
+    """Planted fault: the date of the push in the entries."""
+    first = push(report)
+    again = push(report)
+    assert not again.is_change and again.commit == first.commit
+    assert hub.repository(MODEL).at("main").files == hub.repository(MODEL).at(first.commit).files
+    assert len([seen for seen in hub.requests if "/commit/" in seen.path]) == 1
+
+
+def test_entries_of_others_stay_as_they_are(hub, model, report):
+    """By hand: other tasks, other data, a verified number of ours, two that differ in notes alone, unknown fields.
+
+    Planted faults: entries of one task made one; unknown fields dropped by the client's own reader.
+    """
+    source = {"url": f"{hub.endpoint}/datasets/user/nooch", "name": "oochub"}
+    of_task = {"dataset": {"id": "user/nooch", "task_id": "ce_car_auc"}, "value": 0.1}
+    others = [
+        {"dataset": {"id": "cais/hle", "task_id": "ce_car_auc"}, "value": 3, "notes": "tools"},
+        {"dataset": {"id": "cais/hle", "task_id": "ce_car_auc"}, "value": 4, "notes": "no tools"},
+        {**of_task, "evaluation_framework": "hle", "source": source},
+        {**of_task, "verifyToken": "ey.signed", "source": source},
+        {**of_task, "source": {"url": "https://example.org/theirs"}},
+    ]
+    ours = {"dataset": {"id": "user/nooch", "task_id": "ce_car_auc", "revision": "b" * 40}, "value": 0.2}
+    text = yaml.safe_dump([*others[:3], {**ours, "source": source, "notes": "old"}, *others[3:]])
+    files = {FILE: text.encode(), ".eval_results/hle.yaml": b"- value: 1 # theirs\n"}
+    for path, content in files.items():
+        HfApi().upload_file(path_or_fileobj=content, path_in_repo=path, repo_id=MODEL)
+    push(report)
+    entries = there(hub)
+    assert [entries[k] for k in (0, 1, 2, 4, 5)] == others
+    assert entries[3]["value"] == nooch_report()["slices"][0]["metrics"]["auc"]["value"]
+    assert "revision" not in entries[3]["dataset"]
+    assert {entry["dataset"]["task_id"] for entry in entries[6:]} == RANKED - {"ce_car_auc"}
+    assert hub.content(MODEL, ".eval_results/hle.yaml") == files[".eval_results/hle.yaml"]
+    assert not push(report).is_change
+
+
+def test_a_folder_of_reports_of_tasks_and_benchmarks(hub, model, tmp_path):
+    """One commit, a file for each benchmark. Planted fault: the last report of a benchmark alone."""
+    boat = nooch_report()
+    boat["benchmark"]["config"] = "gist_boat"
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for name, content in {"ce_car": nooch_report(), "gist_boat": boat, "sp": spawrious_report()}.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    pushed = push(folder, evidence="https://example.org/predictions")
+    assert set(pushed.added) == {FILE, ".eval_results/spawrious.yaml"}
+    tasks = [entry["dataset"]["task_id"] for entry in there(hub)]
+    assert sorted(tasks) == sorted(RANKED | {task.replace("ce_car", "gist_boat") for task in RANKED})
+    assert {entry["source"]["url"] for entry in there(hub)} == {"https://example.org/predictions"}
+
+
+def test_a_model_of_somebody_else_gets_a_pull_request(hub, model, report, monkeypatch):
+    """Planted fault: `pull_request` not handed on."""
+    monkeypatch.setenv("HF_TOKEN", hub.stranger_token)
+    with pytest.raises(OochubError, match="403"):
+        push(report)
+    pushed = push(report, pull_request=True)
+    assert pushed.pull_request and FILE not in hub.files(MODEL)
+    assert {entry["dataset"]["task_id"] for entry in there(hub, revision="refs/pr/1")} == RANKED
+
+
+def test_a_rehearsal_needs_no_token_and_says_the_yaml(hub, model, report, monkeypatch):
+    """Planted fault: the merge made only where something is written."""
+    monkeypatch.delenv("HF_TOKEN")
+    planned = push(report, dry_run=True)
+    assert planned.commit is None and FILE not in hub.files(MODEL)
+    assert {entry["dataset"]["task_id"] for entry in yaml.safe_load(planned.texts[FILE])} == RANKED
+    assert all(seen.method == "GET" for seen in hub.requests)
+
+
+def test_what_is_left_out_is_said(hub, model, report):
+    with pytest.warns(OochubWarning, match=r"ce_car_error_rate, ce_car_nll, ce_car_ece \(lower is better") as said:
+        push_results(report, MODEL, dataset="user/nooch")
+    assert said[0].filename == __file__
+
+
+def test_no_token_is_said_before_anything_is_read(hub, tmp_path, monkeypatch):
+    """Planted fault: the report loaded first, which would speak of a missing file."""
+    monkeypatch.delenv("HF_TOKEN")
+    with pytest.raises(OochubError, match="No token"):
+        push(tmp_path / "nope.json")
+    assert not hub.requests
+
+
+def test_a_wrong_token_is_refused_in_one_line(hub, model, report, monkeypatch, capfd):
+    monkeypatch.setenv("HF_TOKEN", "hf_wrongofloopback")
+    with pytest.raises(OochubError, match="refused the token") as error:
+        push(report)
+    assert "\n" not in str(error.value) and "hf_wrong" not in str(error.value) + "".join(capfd.readouterr())
+
+
+def _of_nothing(content):
+    for part in content["slices"]:
+        part["metrics"] = {name: part["metrics"][name] for name in ("nll", "ece")}
+
+
+WRONG = {
+    "no report": (lambda content: None, {"report": "nope.json"}, "No report at"),
+    "no data set": (lambda content: None, {"dataset": None}, r"does not say which data set.* Give dataset= user/name"),
+    "a name that is none": (lambda content: None, {"dataset": "nooch"}, "named user/name, got 'nooch'"),
+    "no model": (lambda content: None, {"to": "user/none"}, "no model user/none that you may read"),
+    "nothing that ranks": (_of_nothing, {}, r"Nothing in .* can stand on the Hub: ce_car_nll, ce_car_ece \(lower"),
+    "an empty folder": (lambda content: None, {"report": "."}, "holds no report"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_pushed_is_said_in_words(case, hub, model, report, tmp_path):
+    change, options, words = WRONG[case]
+    content = nooch_report()
+    change(content)
+    report.write_text(json.dumps(content))
+    (tmp_path / "empty").mkdir()
+    source = {"nope.json": tmp_path / "nope.json", ".": tmp_path / "empty"}.get(options.get("report"), report)
+    with pytest.raises(OochubError, match=words):
+        push(source, **{name: value for name, value in options.items() if name != "report"})
+    assert not [seen for seen in hub.requests if seen.method == "POST"]
+
+
+@pytest.mark.parametrize("text", [b"- [", b"a: 1", b"- 1", b"\xff", b"- date: 2025-13-45", b"[" * 9999])
+def test_a_file_that_is_no_list_of_results_is_not_replaced(hub, model, report, text):
+    """Planted fault: what cannot be read taken for nothing."""
+    HfApi().upload_file(path_or_fileobj=text, path_in_repo=FILE, repo_id=MODEL)
+    with pytest.raises(OochubError, match=r"nooch.yaml of user/net.*(Correct|remove) it"):
+        push(report)
+    assert hub.content(MODEL, FILE) == text
+
+
+def test_numbers_of_other_weights_are_refused(hub, model, report):
+    """Its weights are the digest that the report names, or it bears the model's name; else it is of another model.
+
+    Planted fault: the digest compared with the commit.
+    """
+    weights = b"w" * 100
+    HfApi().upload_file(path_or_fileobj=weights, path_in_repo="model.safetensors", repo_id=MODEL)
+    content = nooch_report()
+
+    def push_of(name, revision):
+        content["model"] |= {"id": name, "revision": revision}
+        report.write_text(json.dumps(content))
+        return push(report, dry_run=True)
+
+    with pytest.raises(OochubError, match=r"of the model runs/x with weights 0000.*, and user/net holds others"):
+        push_of("runs/x", "0" * 40)
+    for name, revision in [("runs/x", hashlib.sha256(weights).hexdigest()[:40]), (MODEL, "0" * 40), ("runs/x", None)]:
+        assert push_of(name, revision).added
