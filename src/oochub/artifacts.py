@@ -69,6 +69,13 @@ def _is_repository(folder: Path) -> bool:
     return _holds("*/*.parquet", "data/*.parquet", "README.md")(folder)
 
 
+def _is_site(folder: Path) -> bool:
+    """Whether it holds a site and nothing else: all of it is replaced."""
+    known = {"index.html", "boards", "entries", "leaderboard.csv", "leaderboard.json", "README.md"}
+    names = {entry.name for entry in folder.iterdir()}
+    return names <= known and "leaderboard.json" in names
+
+
 PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)
 """Of `Predictions.save`."""
 REPORT = FileKind("a report", (".json",), _is_report)
@@ -103,3 +110,7 @@ EXAMPLE = FileKind("an example", (), _holds("pictures"), is_folder=True)
 """Of `oochub example`: pictures, and a model trained on them."""
 AUDIT = FileKind("an audit", (), _holds("predictions.parquet"), is_folder=True)
 """Of `oochub audit`: predictions, report and page."""
+SITE = FileKind("a leaderboard's site", (), _is_site, is_folder=True)
+"""Of `oochub leaderboard`: pages beside their data."""
+ENTRY = FileKind("an entry of a leaderboard", (), _holds("entry.json"), is_folder=True)
+"""A report beside its predictions."""

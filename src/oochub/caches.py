@@ -16,6 +16,7 @@ _WHAT = {
     "features": "what encoders saw of training splits, for linear probes",
     "pixels": "decoded pictures of trainings",
     "embeddings": "captions as vectors",
+    "checks": "what entries of leaderboards gave when they were computed again",
     "builds": "benchmarks as `datasets` built them",
 }
 _PATTERNS = {
@@ -23,6 +24,7 @@ _PATTERNS = {
     "features": ("*.safetensors",),
     "pixels": ("*-*.npy",),
     "embeddings": ("*/*.npy",),
+    "checks": ("*.json",),
 }
 _DAY = 24 * 60 * 60
 
@@ -47,7 +49,7 @@ class Cache:
     """A cache and what is in it.
 
     Attributes:
-        kind: "predictions", "features", "pixels", "embeddings" or "builds".
+        kind: "predictions", "features", "pixels", "embeddings", "checks" or "builds".
         what: It holds, in words.
         folder: Where it is, present or not.
         entries: What of it is ours, oldest first.
@@ -68,7 +70,7 @@ def cache_folder(kind: str) -> Path:
     """Where a cache of the hub lies: in $OOCHUB_CACHE, else in `oochub` in the cache folder of `datasets`.
 
     Args:
-        kind: "predictions", "features", "pixels" or "embeddings".
+        kind: "predictions", "features", "pixels", "embeddings" or "checks".
 
     >>> cache_folder("pixels").name
     'pixels'
@@ -87,7 +89,7 @@ def caches(kind: str | None = None) -> list[Cache]:
         OochubError: An unknown kind.
 
     >>> [cache.kind for cache in caches()]
-    ['predictions', 'features', 'pixels', 'embeddings', 'builds']
+    ['predictions', 'features', 'pixels', 'embeddings', 'checks', 'builds']
     """
     if kind is not None and kind not in _WHAT:
         raise unknown_name("cache", kind, _WHAT)

@@ -1,4 +1,4 @@
-"""Every page as one HTML file: no script, no request, a policy that allows nothing else."""
+"""Every page as one HTML file: no request, no script but one of ours, a policy that allows nothing else."""
 
 import base64
 import functools
@@ -16,28 +16,44 @@ _TEXT_LIMIT = 300_000  # bytes of a page without its pictures
 _PAGE_LIMIT = 600_000  # bytes of the whole file
 
 
-def self_contained_page(template: str, *, pictures: int = 0, advice: str, **shown: Any) -> str:
+def self_contained_page(
+    template: str, *, pictures: int = 0, advice: str, own: str = "", most: int = _TEXT_LIMIT, **shown: Any
+) -> str:
     """Renders a template into one file; the same content gives the same bytes.
 
     Every text is escaped, control and bidi characters become U+FFFD. The page may load nothing: its policy names the
-    hash of its one style block and allows `data:` pictures only.
+    hash of its one style block, and of its script where it has one, and allows `data:` pictures only.
 
     Args:
         template: The name of its file.
         pictures: Bytes of the pictures in it.
         advice: What to do where the page would be too large.
+        own: The stem of a style of its own, `<own>.css`, and a script, `<own>.js`, which the template gets as `script`.
+        most: Bytes of the page without its pictures.
         **shown: What the template prints.
 
     Raises:
-        OochubError: The page would exceed 300 kB without pictures or 600 kB with them.
+        OochubError: The page would exceed `most` (300 kB) without pictures or 600 kB with them.
     """
-    style = _style()  # our own CSS and palette, no text of the data
-    page = environment().get_template(template).render(style=Markup(style), policy=_policy(style), **shown)  # noqa: S704
-    size = len(page.encode())
-    if size - pictures > _TEXT_LIMIT or size > _PAGE_LIMIT:
+    style = (
+        theme.css_variables() + _file("page.css") + (_file(f"{own}.css") if own else "")
+    )  # ours, no text of the data
+    script = _file(f"{own}.js") if own else ""
+    page = (
+        environment()
+        .get_template(template)
+        .render(
+            style=Markup(style),  # noqa: S704
+            script=Markup(script),  # noqa: S704
+            policy=_policy(style, script),
+            **shown,
+        )
+    )
+    size, whole = len(page.encode()), max(most, _PAGE_LIMIT)
+    if size - pictures > most or size > whole:
         raise OochubError(
             f"The page would be {size / 1000:.0f} kB, {pictures / 1000:.0f} of them pictures; at most "
-            f"{_TEXT_LIMIT / 1000:.0f} kB without and {_PAGE_LIMIT / 1000:.0f} kB with pictures are allowed. {advice}"
+            f"{most / 1000:.0f} kB without and {whole / 1000:.0f} kB with pictures are allowed. {advice}"
         )
     return page
 
@@ -63,11 +79,14 @@ def _finalize(value: Any) -> Any:
 
 
 @functools.cache
-def _style() -> str:
-    css = resources.files("oochub").joinpath("report/templates/page.css").read_text(encoding="utf-8")
-    return theme.css_variables() + css
+def _file(name: str) -> str:
+    return resources.files("oochub").joinpath(f"report/templates/{name}").read_text(encoding="utf-8")
 
 
-def _policy(style: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+def _policy(style: str, script: str) -> str:
+    scripts = f" script-src {_hash(script)};" if script else ""
+    return f"default-src 'none'; style-src {_hash(style)};{scripts} img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

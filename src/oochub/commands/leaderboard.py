@@ -1,0 +1,47 @@
+"""The command `oochub leaderboard`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.artifacts import SITE
+from oochub.commands._options import AsJson, done, out_console, writes
+
+_SHOWN = 10
+
+
+def leaderboard(
+    results: Annotated[
+        str, typer.Argument(metavar="RESULTS", help="A folder with one folder an entry, or a data set on the Hub.")
+    ],
+    out: Annotated[Path, typer.Option(callback=writes(SITE), help="The folder of the site.")] = Path("site"),
+    as_json: AsJson = False,
+) -> None:
+    """Computes each entry's numbers again from its predictions, and writes a static site of boards and entries.
+
+    What was checked before is not computed again; `oochub cache` lists it. `oochub push SITE --to user/board` puts the
+    site up as a static Space.
+    """
+    from oochub.leaderboard.site import Site
+
+    if Path(results).expanduser().is_dir():
+        site = Site.write(results, out)
+    else:
+        from oochub.hub.results_snapshot import results_snapshot
+
+        snapshot = results_snapshot(results)
+        site = Site.write(snapshot.folder, out, source=snapshot.title, link=snapshot.address)
+    rows = [row for board in site.boards for row in board.rows]
+    failed = {row.name: row.reason for row in rows if row.reason} | {each.name: each.reason for each in site.unread}
+    verified = sum(not row.reason for row in rows)
+    if as_json:
+        counts = {"boards": len(site.boards), "entries": len(rows), "verified": verified, "not_verified": failed}
+        done({"site": str(out), **counts}, as_json)
+        return
+    out_console.print(f"{len(rows)} entries on {len(site.boards)} boards, {verified} verified.", markup=False)
+    for name, reason in list(failed.items())[:_SHOWN]:
+        out_console.print(f"Not verified: {name}: {reason}", markup=False)
+    if len(failed) > _SHOWN:
+        out_console.print(f"And {len(failed) - _SHOWN} more; the site says why of each.", markup=False)
+    done({"index": str(out / "index.html")}, as_json)

@@ -1,0 +1,1 @@
+"""Results that anybody sends, computed again from their predictions, on one static site."""

@@ -1,0 +1,141 @@
+"""The page of a board: its entries in tables that sort and filter in the page, by a script of ours without requests."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from oochub.leaderboard.board import Board, BoardRow
+from oochub.leaderboard.entry import RULES, SUPERVISIONS, TRACKS
+from oochub.leaderboard.page_stem import page_stem
+from oochub.report import numbers, svg, wording
+from oochub.report.comparing.line_chart import line_chart
+from oochub.report.dumbbell import dumbbell
+from oochub.report.self_contained_page import self_contained_page
+from oochub.report.tables import notes
+from oochub.stats.estimate import Estimate
+
+_LIMIT = 4_000_000  # bytes
+_POINTS = 200  # of a chart
+_FEW = 4  # ticks
+_FAR = 1e12  # beyond it no number is drawn
+
+
+def board_page(board: Board, *, source: str) -> str:
+    """Renders a board as one HTML file; the same board gives the same bytes.
+
+    Args:
+        board: With at least one entry.
+        source: What the entries were read from, in words.
+
+    Raises:
+        OochubError: The page would exceed 4 MB: more than about 2,000 entries.
+    """
+    benchmark, rows = board.benchmark, board.rows
+    described = board.described
+    verified = [row for row in rows if not row.reason]
+    scale = _scale(verified or rows, is_share=described.unit == "fraction")
+    lines = {track: line for track, line in board.lines.items() if 2 <= len(line.points) <= _POINTS}
+    return self_contained_page(
+        "leaderboard.html.jinja",
+        own="leaderboard",
+        most=_LIMIT,
+        advice=f"It has {len(rows):,} entries: keep the newest in the folder.",
+        place=wording.name(f"{benchmark.name}/{benchmark.config}"),
+        lead=(
+            f"{_count(len(rows), 'entry', 'entries')}, {numbers.count(len(verified))} recomputed from predictions when "
+            "this page was made. Sorted by the result out of context."
+        ),
+        notes=[wording.name(note, 300) for note in notes(verified[0].report)] if verified else [],
+        metric=f"{wording.name(described.title, 60)} {numbers.unit_of(benchmark.primary_metric, described.unit)}",
+        unit=described.unit,
+        arrow=numbers.arrow(benchmark.metric_direction),
+        first=1 if benchmark.metric_direction == "lower" else -1,
+        sides=(wording.side_title(benchmark, "in"), wording.side_title(benchmark, "out")),
+        axis=svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(described.unit, 1) * tick:.4g}"),
+        rules=RULES,
+        supervisions=SUPERVISIONS,
+        tracks=[
+            {
+                "name": track,
+                "title": f"{wording.sentence_case(track)} track",
+                "rule": f"{wording.sentence_case(TRACKS[track])}: {_count(len(some), 'entry', 'entries')}.",
+                "rows": [_row(row, scale, benchmark.metric_direction) for row in some],
+            }
+            for track, some in board.tracks.items()
+        ],
+        charts=[
+            {
+                "title": f"{wording.sentence_case(track)} track",
+                "sentence": line.sentence,
+                "drawing": line_chart(line, number=number),
+            }
+            for number, (track, line) in enumerate(lines.items())
+        ],
+        source=source,
+    )
+
+
+def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
+    report, entry = row.report, row.entry
+    inside, outside = report.headline("in"), report.headline("out")
+    off = None if numbers.is_undefined(row.off_the_line) else row.off_the_line
+    worst, unit = row.worst_group, report.unit if report.benchmark.primary_metric in (report.worst_group or {}) else ""
+    about = [report.model.objective or "", entry.who, f"{row.entries} entries" if row.entries > 1 else ""]
+    return {
+        "page": page_stem(row.name),
+        "model": wording.name(entry.model, 80),
+        "about": " · ".join(wording.name(words, 60) for words in about if words),
+        "rule": entry.selection,
+        "supervision": entry.supervision,
+        "rank": _rank(row.rank),
+        "chart": dumbbell(inside, outside, scale),
+        "inside": inside,
+        "outside": outside,
+        "gap": report.gap.estimate,
+        "off": off,
+        "worst": numbers.ABSENT if worst is None else numbers.quantity(worst, unit or "fraction"),
+        "reason": wording.name(row.reason, 160),
+        "data": _data(i=inside, o=outside, g=report.gap.estimate, f=off, w=worst) + _ends(row, outside, direction),
+    }
+
+
+def _data(**values: float | None) -> Markup:
+    """The numbers by which the script sorts, those that there are."""
+    known = [(key, value) for key, value in values.items() if value is not None and not numbers.is_undefined(value)]
+    return Markup("").join(Markup(' data-{}="{:.7g}"').format(key, float(value)) for key, value in known)
+
+
+def _ends(row: BoardRow, outside: Estimate | None, direction: str) -> Markup:
+    """The interval by which the script ranks, higher is better."""
+    if row.rank is None or outside is None:
+        return Markup("")
+    low, high = (-outside.high, -outside.low) if direction == "lower" else (outside.low, outside.high)
+    return Markup(' data-lo="{:.9g}" data-hi="{:.9g}"').format(low, high)
+
+
+def _rank(rank: tuple[int, int] | None) -> str:
+    if rank is None:
+        return numbers.ABSENT
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}\u2013{rank[1]}"
+
+
+def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.Scale:
+    """From the lowest to the highest number of the board, to full ticks; of shares never beyond 0 and 1."""
+    known = [e for row in rows for side in ("in", "out") if (e := row.report.headline(side)) is not None]  # type: ignore[arg-type]
+    ends = [end for e in known for end in (e.value, e.low, e.high) if not numbers.is_undefined(end)]
+    edge = 1.0 if is_share else _FAR
+    low, high = (
+        min(max(end, -edge if not is_share else 0.0), edge) for end in (min(ends, default=0.0), max(ends, default=1.0))
+    )
+    if high - low < 1e-6 * max(1.0, abs(high)):
+        low, high = low - 0.05, high + 0.05
+    places = svg.ticks(low, high, most=_FEW)
+    step = places[1] - places[0] if len(places) > 1 else high - low
+    low = places[0] - (step if places[0] > low else 0)
+    high = places[-1] + (step if places[-1] < high else 0)
+    return svg.Scale(low=max(low, 0.0), high=min(high, 1.0)) if is_share else svg.Scale(low=low, high=high)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{numbers.count(number)} {one if number == 1 else many}"

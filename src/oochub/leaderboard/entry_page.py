@@ -1,0 +1,63 @@
+"""The page of one entry: its report, below what its sender says and whether its numbers are verified."""
+
+from oochub.leaderboard.board import Board, BoardRow
+from oochub.leaderboard.entry import RULES, SUPERVISIONS
+from oochub.leaderboard.page_stem import page_stem
+from oochub.report import wording
+from oochub.report.page_sections import sections
+from oochub.report.self_contained_page import self_contained_page
+
+
+def entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
+    """Renders an entry as one HTML file: of a verified one with its recomputed numbers, else as it was sent.
+
+    Pictures are shown of verified entries alone.
+
+    Args:
+        row: Of the board.
+        board: That it stands on.
+        link: Where its files lie on the Hub; None for a folder here.
+
+    Raises:
+        OochubError: A report that would exceed the limits of its page, or with a picture that is not a JPEG.
+    """
+    report, entry = row.report, row.entry
+    shown = sections(report, images=not row.reason)
+    pictures = sum(len(card["picture"] or "") for card in (shown["mistakes"] or {"shown": []})["shown"])
+    facts = [
+        ("Model", wording.name(entry.model, 400)),
+        ("Track", entry.track),
+        ("Chosen on", RULES[entry.selection]),
+        ("Supervision", SUPERVISIONS[entry.supervision]),
+        ("External data", wording.name(entry.external_data, 400)),
+        ("Sent by", wording.name(entry.who)),
+        ("Sent", entry.date),
+        ("Rank", _rank(row)),
+        ("Entries of the model", str(row.entries)),
+        ("Files", link or ""),
+    ]
+    return self_contained_page(
+        "entry.html.jinja",
+        pictures=pictures,
+        advice="Evaluate fewer splits at once.",
+        report=report,
+        entry={
+            "reason": row.reason.rstrip("."),
+            "check": row.check,
+            "facts": [(title, text) for title, text in facts if text],
+            "board": page_stem(board.benchmark.name, board.benchmark.config),
+            "place": wording.name(f"{board.benchmark.name}/{board.benchmark.config}"),
+        },
+        **shown,
+    )
+
+
+def _rank(row: BoardRow) -> str:
+    if row.rank is None:
+        return "none: not verified" if row.reason else "none: chosen on test groups, or without an interval"
+    first, last = row.rank
+    return (
+        f"{first} of the {row.entry.track} track"
+        if first == last
+        else f"{first} to {last} of the {row.entry.track} track"
+    )

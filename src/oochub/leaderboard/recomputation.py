@@ -1,0 +1,151 @@
+"""The numbers of a report computed again from its predictions, and compared with those that were sent."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.evaluation.evaluate import evaluate
+from oochub.prediction.predictions import Predictions
+from oochub.report.report import Report
+from oochub.schema import to_json
+
+ROUNDING = 1e-9
+"""How far a number may lie from the one that was sent, of 1 or of its own size: other versions of numpy round so."""
+_MOST_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recomputation:
+    """What came of it.
+
+    Attributes:
+        report: With the numbers that the predictions give; None where they give none.
+        reason: Why the sent numbers are not verified, in words; "" where they are.
+        difference: The largest difference between a number that was sent and the same computed again.
+        numbers: How many were compared.
+    """
+
+    report: Report | None = None
+    reason: str = ""
+    difference: float = 0.0
+    numbers: int = 0
+
+
+def recomputation(sent: Report, predictions: Sequence[Path]) -> Recomputation:
+    """Scores the predictions with the metrics, seed and resamples of the report, and compares every number.
+
+    Args:
+        sent: The report as it was sent.
+        predictions: The files that it was made of, in its order.
+
+    Returns:
+        The outcome. Whatever is wrong with report or predictions is its `reason`, never an error.
+    """
+    try:
+        _check_report(sent)
+        opened = [Predictions.load(path) for path in predictions]
+        found = _again(sent, opened)
+    except OochubError as error:
+        return Recomputation(reason=_without_folders(str(error), predictions))
+    other = next(
+        (f"its report says {what} {was or 'none'}, its predictions {now or 'none'}"
+         for what, was, now in _origins(sent, found) if was != now),
+        "",
+    )  # fmt: skip
+    if other:
+        return Recomputation(report=found, reason=other)
+    return _compared(sent, found)
+
+
+def _check_report(sent: Report) -> None:
+    if sent.detection or sent.probes:
+        raise OochubError("it has numbers of detectors, which need predictions of other sets")
+    if not 100 <= sent.provenance.resamples <= _MOST_RESAMPLES:
+        raise OochubError(
+            f"its intervals are of {sent.provenance.resamples:,} resamples; 100 to {_MOST_RESAMPLES:,} are recomputed"
+        )
+    if not 0 <= sent.provenance.seed < 2**32:
+        raise OochubError(f"its seed is {sent.provenance.seed}, not one of 0 to 4,294,967,295")
+
+
+def _again(sent: Report, opened: Sequence[Predictions]) -> Report:
+    """The report of the predictions; what made it, and when, is that of the sent one."""
+    metrics = dict.fromkeys(name.partition(".")[0] for name in sent.metrics)
+    found = evaluate(
+        opened,
+        metrics=list(metrics) or None,
+        match=sent.matched_gap.column if sent.matched_gap else None,
+        classes="present" if "--classes present" in sent.provenance.command else "all",
+        resamples=sent.provenance.resamples,
+        seed=sent.provenance.seed,
+    )
+    made = found.provenance
+    source = replace(made.predictions, file=sent.provenance.predictions.file)
+    origin = replace(sent.provenance, predictions=source, training=made.training, prediction=made.prediction)
+    return replace(found, provenance=origin)
+
+
+def _origins(sent: Report, found: Report) -> Iterator[tuple[str, Any, Any]]:
+    """What report and predictions must say alike: what it is, as sent, as found."""
+    for what in ("name", "config", "version", "primary_metric"):
+        yield f"benchmark {what}".replace("_", " "), getattr(sent.benchmark, what), getattr(found.benchmark, what)
+    for what in ("id", "revision", "objective", "seeds"):
+        yield f"model {what}", getattr(sent.model, what), getattr(found.model, what)
+    for what in ("rows", "fingerprint", "sha256"):
+        was, now = (getattr(report.provenance.predictions, what) for report in (sent, found))
+        yield f"{what} of the data" if what != "sha256" else what, was, now
+
+
+def _compared(sent: Report, found: Report) -> Recomputation:
+    here, there = dict(_numbers(sent)), dict(_numbers(found))
+    wrong: list[str] = []
+    largest = 0.0
+    for place, was in here.items():
+        now = there.get(place, math.nan)
+        off = 0.0 if math.isnan(was) and math.isnan(now) and place in there else abs(was - now)
+        if off <= ROUNDING * max(1.0, abs(now)):
+            largest = max(largest, off)
+        else:
+            said = "it cannot be computed" if math.isnan(now) else f"its predictions give {now:.6g}"
+            wrong.append(f"{place} was sent as {was:.6g}, {said}")
+    if not wrong:
+        return Recomputation(report=found, difference=largest, numbers=len(here))
+    more = f" (and {len(wrong) - 1:,} more of {len(here):,} numbers)" if len(wrong) > 1 else ""
+    return Recomputation(report=found, reason=wrong[0] + more, numbers=len(here))
+
+
+def _numbers(report: Report) -> Iterator[tuple[str, float]]:
+    """Every number that was measured, by where it stands; null is nan."""
+    parts: Mapping[str, Any] = {
+        "gap": report.gap,
+        "slices": {part.name: part for part in report.slices},
+        "matched_gap": report.matched_gap,
+        "worst_group": report.worst_group,
+        "groups": {f"{row.split}/{row.group}/{row.role}": row for row in report.group_rows},
+        "calibration": report.calibration,
+        "mistakes": {f"{mistake.split}/{mistake.example_id}": mistake for mistake in report.mistakes},
+    }
+    yield from _flat(to_json(parts), "")
+
+
+def _flat(value: Any, place: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _flat(item, f"{place}/{key}" if place else key)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _flat(item, f"{place}/{number}")
+    elif isinstance(value, int | float):
+        yield place, float(value)
+    elif value is None and place.endswith(("/value", "/low", "/high")):
+        yield place, math.nan
+
+
+def _without_folders(words: str, predictions: Sequence[Path]) -> str:
+    """The words without the folders of this machine, on one line."""
+    for path in predictions:
+        words = words.replace(f"{path.parent}/", "")
+    return " ".join(words.split())

@@ -1,0 +1,109 @@
+"""Puts an entry of a leaderboard together: a folder with a report, its predictions, and what its sender says."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from oochub.artifacts import ENTRY
+from oochub.errors import OochubError, either
+from oochub.files import folder_written_whole
+from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.entry import Entry
+from oochub.parameters import check_parameters
+from oochub.report.report import Report
+
+_SAID = ("track", "selection", "supervision")
+
+
+def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence[str | Path] = (), **said: Any) -> Path:
+    """Writes the folder of an entry into a folder of results, after a check that its numbers can be verified.
+
+    The folder is called by benchmark, config, model and content: the same entry twice is one folder.
+
+    Args:
+        report: The path of a report.json.
+        folder: The results, a folder with one folder an entry; made where it is not there.
+        predictions: The files that the report was made of, in its order; none takes those that it names, beside it.
+        **said: The fields of `Entry`: track, selection and supervision are asked for, model, external_data, who and
+            date may be given.
+
+    Returns:
+        The folder of the entry.
+
+    Raises:
+        OochubError: A report or predictions that cannot be read or do not belong together, a field that is missing or
+            wrong, or the folder cannot be written.
+    """
+    path = Path(report).expanduser()
+    loaded = Report.load(path)
+    files = [Path(file).expanduser() for file in predictions] or _beside(path, loaded)
+    for file in files:
+        if not file.exists():
+            raise OochubError(f"There are no predictions at {file}. {_hint()}")
+    entry = _entry(loaded, files, said)
+    name = _name(loaded, entry)
+    target = Path(folder).expanduser() / name
+    with folder_written_whole(target, kind=ENTRY) as draft:
+        shutil.copyfile(path, draft / "report.json")
+        for file, stored in zip(files, entry.predictions, strict=True):
+            (shutil.copytree if file.is_dir() else shutil.copyfile)(file, draft / stored)
+        entry.save(draft)
+        checked = CheckedEntry.of(draft)
+        if checked.reason:
+            raise OochubError(
+                f"The entry would not be verified: {checked.reason.rstrip('.')}. Evaluate these predictions again, and "
+                "send that report."
+            )
+    return target
+
+
+def _beside(path: Path, report: Report) -> list[Path]:
+    names = report.provenance.predictions.file
+    if names == "in memory" or "/" in names:
+        raise OochubError(f"{path} was made of predictions in memory. {_hint()}")
+    whole = path.parent / names
+    return [whole] if whole.exists() else [path.parent / name for name in names.split()]
+
+
+def _hint() -> str:
+    return f"Name the files that the report was made of: {either('predictions=[...]', '--predictions FILE')}."
+
+
+def _entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> Entry:
+    missing = [name for name in _SAID if name not in said]
+    if missing:
+        given = either(f"{missing[0]}=...", f"--entry {missing[0]}=...")
+        raise OochubError(f"An entry says its {' and '.join(missing)}, which is not known yet. Give {given}; allowed: "
+                          f"{_allowed(missing[0])}.")  # fmt: skip
+    own: dict[str, Any] = {
+        "model": report.model.id or report.model.objective or "",
+        "date": datetime.now(UTC).date().isoformat(),
+        **{name: str(value) for name, value in said.items()},
+    }
+    stored = tuple(_plain(file.name, number) for number, file in enumerate(files))
+    check_parameters(Entry, own, kind="field of an entry")
+    return Entry(**{**own, "predictions": stored})
+
+
+def _allowed(name: str) -> str:
+    from oochub.leaderboard.entry import RULES, SUPERVISIONS, TRACKS
+
+    choices: dict[str, Any] = {"track": TRACKS, "selection": RULES, "supervision": SUPERVISIONS}
+    return ", ".join(choices[name])
+
+
+def _plain(name: str, number: int) -> str:
+    """A file's name in an entry: plain, and never that of another file of it."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(name).stem).strip("-.")[:80] or "predictions"
+    return f"{number}-{stem}.parquet" if number else f"{stem}.parquet"
+
+
+def _name(report: Report, entry: Entry) -> str:
+    digest = hashlib.sha256(repr((entry, report.provenance.predictions.sha256, report.gap)).encode()).hexdigest()
+    words = f"{report.benchmark.name}-{report.benchmark.config}-{entry.model}"
+    plain = re.sub(r"[^A-Za-z0-9._]+", "-", words).strip("-.")[:80]
+    return f"{plain}-{digest[:8]}"

@@ -1,0 +1,104 @@
+"use strict";
+(() => {
+  const form = document.getElementById("filters");
+  const status = document.getElementById("status");
+  const bodies = [...document.querySelectorAll("table.board tbody")];
+  const rows = [...document.querySelectorAll("tr.row")];
+  const buttons = [...document.querySelectorAll("table.board thead button")];
+  const choices = [...form.querySelectorAll("select:not([name=sort])")];
+  const keys = new Set(buttons.map((button) => button.dataset.k));
+  const text = new Map(rows.map((row) => [row, row.querySelector("th").textContent.toLowerCase()]));
+  const ends = new Map(rows.map((row) => [row, [parseFloat(row.dataset.lo), parseFloat(row.dataset.hi)]]));
+  const first = [form.dataset.key, Number(form.dataset.dir)];
+  let [key, dir] = first;
+
+  const compare = (a, b) => {
+    if (key === "m") return text.get(a).localeCompare(text.get(b)) * dir;
+    const [x, y] = [parseFloat(a.dataset[key]), parseFloat(b.dataset[key])];
+    if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y); // what is unknown comes last, either way
+    return (x - y) * dir;
+  };
+  const rank = (shown) => {
+    const ranked = shown.filter((row) => !isNaN(ends.get(row)[0])).map((row) => ends.get(row));
+    for (const row of shown) {
+      const [low, high] = ends.get(row);
+      if (isNaN(low)) continue;
+      let [best, worst] = [1, ranked.length];
+      for (const [l, h] of ranked) {
+        if (l > high) best += 1;
+        if (h < low) worst -= 1;
+      }
+      row.cells[0].textContent = best === worst ? String(best) : `${best}\u2013${worst}`;
+    }
+  };
+  const hash = () => {
+    const parts = choices.filter((each) => each.value).map((each) => `${each.name}=${encodeURIComponent(each.value)}`);
+    if (form.ver?.checked) parts.push("verified");
+    if (form.q.value.trim()) parts.push(`q=${encodeURIComponent(form.q.value.trim())}`);
+    if (key !== first[0] || dir !== first[1]) parts.push(`sort=${key}${dir < 0 ? "-" : ""}`);
+    try {
+      history.replaceState(null, "", `#${parts.join("&")}`);
+    } catch {} // a page in a frame may not
+  };
+  const apply = () => {
+    const wanted = form.q.value.trim().toLowerCase();
+    let count = 0;
+    for (const body of bodies) {
+      const own = [...body.rows];
+      const shown = own.filter(
+        (row) =>
+          choices.every((each) => !each.value || row.dataset[each.name] === each.value) &&
+          (!form.ver?.checked || row.dataset.ver === "1") &&
+          text.get(row).includes(wanted),
+      );
+      const kept = new Set(shown);
+      for (const row of own) row.hidden = !kept.has(row);
+      if (form.dataset.ranks) rank(shown);
+      body.append(...own.sort(compare));
+      count += shown.length;
+    }
+    for (const button of buttons) {
+      const head = button.closest("th");
+      if (button.dataset.k === key) head.setAttribute("aria-sort", dir < 0 ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    }
+    const none = count ? "" : ". Nothing matches: clear the search, or choose another selection rule or supervision.";
+    status.textContent = `${count} of ${rows.length} ${form.dataset.what}${none}`;
+  };
+  const sortBy = (word) => {
+    const name = word.replace(/-$/, "");
+    if (keys.has(name)) [key, dir] = [name, word.endsWith("-") ? -1 : 1];
+  };
+
+  for (const part of location.hash.slice(1).split("&")) {
+    const [name, given] = [part.split("=", 1)[0], part.slice(part.indexOf("=") + 1)];
+    let value = "";
+    try {
+      value = decodeURIComponent(given);
+    } catch {
+      continue; // %ZZ
+    }
+    const choice = choices.find((each) => each.name === name);
+    if (choice && [...choice.options].some((option) => option.value === value)) choice.value = value;
+    if (name === "verified" && form.ver) form.ver.checked = true;
+    if (name === "q") form.q.value = value;
+    if (name === "sort") sortBy(value);
+  }
+  form.hidden = false;
+  form.addEventListener("input", (event) => {
+    if (event.target.name === "sort") sortBy(event.target.value);
+    apply();
+    hash();
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      const chosen = button.dataset.k;
+      dir = chosen === key ? -dir : Number(button.dataset.d);
+      key = chosen;
+      apply();
+      hash();
+    });
+  }
+  apply();
+})();
