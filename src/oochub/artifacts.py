@@ -70,10 +70,10 @@ def _is_repository(folder: Path) -> bool:
 
 
 def _is_site(folder: Path) -> bool:
-    """Whether it holds a site and nothing else: all of it is replaced."""
+    """Whether it holds a site and nothing else, all of which is replaced, or what a killed process left."""
     known = {"index.html", "boards", "entries", "leaderboard.csv", "leaderboard.json", "README.md"}
-    names = {entry.name for entry in folder.iterdir()}
-    return names <= known and "leaderboard.json" in names
+    names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".draft")}
+    return names <= known and (not names or "leaderboard.json" in names)
 
 
 PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)

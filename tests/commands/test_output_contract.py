@@ -27,6 +27,7 @@ KINDS = {  # of what each option writes
     ("evaluate", "--out"): artifacts.REPORT,
     ("gallery", "--export"): artifacts.CSV,
     ("gallery", "--out"): artifacts.FIGURE,
+    ("leaderboard", "--out"): artifacts.SITE,
     ("predict", "--out"): artifacts.PREDICTIONS,
     ("report", "--html"): artifacts.PAGE,
     ("report", "--latex"): artifacts.LATEX,

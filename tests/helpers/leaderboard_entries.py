@@ -1,4 +1,4 @@
-"""Entries of a leaderboard for tests: predictions of a toy benchmark from arrays, their report, and both in a folder."""
+"""Entries of a leaderboard for tests: predictions of a toy benchmark from arrays, and their report, in a folder."""
 
 from pathlib import Path
 

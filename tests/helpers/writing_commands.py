@@ -85,6 +85,16 @@ def _recipe(inputs: Inputs, path: Path) -> Words:
     return []
 
 
+def _results(inputs: Inputs, path: Path) -> Words:
+    from oochub.leaderboard.write_entry import write_entry
+
+    said = {"track": "open", "selection": "in_domain", "supervision": "labels", "date": "2026-11-22"}
+    inputs("preds.parquet")
+    for model in ("one", "two"):
+        write_entry(inputs("report.json"), path, model=model, **said)
+    return []
+
+
 def _train(task: str, raw: str) -> Callable[[Inputs, Path], Words]:
     return lambda inputs, path: [
         *("train", task, "--data-dir", inputs(raw), "--out", str(path), "--num-train-epochs", "1"),
@@ -113,6 +123,7 @@ _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "all.parquet": _predict("all_run", "nooch/all", "raw/nooch"),
     "known.parquet": _predict("imagenet_model", "imagenet_ood/imagenet_1k", "raw/imagenet_ood", "--features"),
     "ood.parquet": _predict("imagenet_model", "imagenet_ood/imagenet_ood", "raw/imagenet_ood", "--features"),
+    "results": _results,
     "report.json": lambda inputs, path: ["evaluate", inputs("preds.parquet"), "--out", str(path)],
 }
 
@@ -169,6 +180,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "compare pair": lambda i, o: [
         *("compare", i("preds.parquet"), i("preds.parquet"), "--html", f"{o}/pair.html", "--csv", f"{o}/pair.csv")
     ],
+    "leaderboard": lambda i, o: ["leaderboard", i("results"), "--out", f"{o}/site"],
     "sweep": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep")],
     "sweep features": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--features"],
     "suite": lambda i, o: ["suite", i("all.parquet"), "--size", "2", "--minimum", "1", "--out", f"{o}/suite.csv"],

@@ -8,7 +8,7 @@ from typing import Any
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.leaderboard.checked_entry import CheckedEntry
-from oochub.leaderboard.entry import TRACKS, Entry, Track
+from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
 from oochub.leaderboard.rank_ranges import rank_ranges
 from oochub.report import numbers
 from oochub.report.comparing.model_line import ModelLine, model_lines
@@ -34,7 +34,7 @@ class BoardRow:
     """
 
     name: str
-    entry: Entry
+    entry: LeaderboardEntry
     report: Report
     reason: str
     check: str = ""

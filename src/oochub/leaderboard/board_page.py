@@ -6,7 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from oochub.leaderboard.board import Board, BoardRow
-from oochub.leaderboard.entry import RULES, SUPERVISIONS, TRACKS
+from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS
 from oochub.leaderboard.page_stem import page_stem
 from oochub.report import numbers, svg, wording
 from oochub.report.comparing.line_chart import line_chart

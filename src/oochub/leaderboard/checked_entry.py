@@ -11,7 +11,7 @@ from pathlib import Path
 from oochub.caches import cache_folder
 from oochub.errors import OochubError, OochubWarning
 from oochub.files import written_whole
-from oochub.leaderboard.entry import Entry
+from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.leaderboard.recomputation import Recomputation, recomputation
 from oochub.reading import read_json
 from oochub.report.report import Report
@@ -34,7 +34,7 @@ class CheckedEntry:
     """
 
     name: str
-    entry: Entry | None
+    entry: LeaderboardEntry | None
     report: Report | None
     reason: str
     difference: float = 0.0
@@ -48,7 +48,7 @@ class CheckedEntry:
         oochub.
         """
         try:
-            entry = Entry.load(folder)
+            entry = LeaderboardEntry.load(folder)
             sent = Report.load(folder / "report.json")
         except OochubError as error:
             return cls(name=folder.name, entry=None, report=None, reason=str(error).replace(f"{folder}/", ""))

@@ -1,7 +1,7 @@
 """The page of one entry: its report, below what its sender says and whether its numbers are verified."""
 
 from oochub.leaderboard.board import Board, BoardRow
-from oochub.leaderboard.entry import RULES, SUPERVISIONS
+from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS
 from oochub.leaderboard.page_stem import page_stem
 from oochub.report import wording
 from oochub.report.page_sections import sections

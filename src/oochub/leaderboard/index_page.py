@@ -5,7 +5,7 @@ from typing import Any
 
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.checked_entry import CheckedEntry
-from oochub.leaderboard.entry import TRACKS, Track
+from oochub.leaderboard.leaderboard_entry import TRACKS, Track
 from oochub.leaderboard.page_stem import page_stem
 from oochub.report import numbers, wording
 from oochub.report.self_contained_page import self_contained_page

@@ -1,6 +1,7 @@
 """Puts an entry of a leaderboard together: a folder with a report, its predictions, and what its sender says."""
 
 import hashlib
+import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -12,9 +13,10 @@ from oochub.artifacts import ENTRY
 from oochub.errors import OochubError, either
 from oochub.files import folder_written_whole
 from oochub.leaderboard.checked_entry import CheckedEntry
-from oochub.leaderboard.entry import Entry
+from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.parameters import check_parameters
 from oochub.report.report import Report
+from oochub.schema import to_json
 
 _SAID = ("track", "selection", "supervision")
 
@@ -28,8 +30,8 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
         report: The path of a report.json.
         folder: The results, a folder with one folder an entry; made where it is not there.
         predictions: The files that the report was made of, in its order; none takes those that it names, beside it.
-        **said: The fields of `Entry`: track, selection and supervision are asked for, model, external_data, who and
-            date may be given.
+        **said: The fields of `LeaderboardEntry`: track, selection and supervision are asked for; model, external_data,
+            who and date may be given.
 
     Returns:
         The folder of the entry.
@@ -73,7 +75,7 @@ def _hint() -> str:
     return f"Name the files that the report was made of: {either('predictions=[...]', '--predictions FILE')}."
 
 
-def _entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> Entry:
+def _entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> LeaderboardEntry:
     missing = [name for name in _SAID if name not in said]
     if missing:
         given = either(f"{missing[0]}=...", f"--entry {missing[0]}=...")
@@ -85,12 +87,12 @@ def _entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> Entry
         **{name: str(value) for name, value in said.items()},
     }
     stored = tuple(_plain(file.name, number) for number, file in enumerate(files))
-    check_parameters(Entry, own, kind="field of an entry")
-    return Entry(**{**own, "predictions": stored})
+    check_parameters(LeaderboardEntry, own, kind="field of an entry")
+    return LeaderboardEntry(**{**own, "predictions": stored})
 
 
 def _allowed(name: str) -> str:
-    from oochub.leaderboard.entry import RULES, SUPERVISIONS, TRACKS
+    from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS
 
     choices: dict[str, Any] = {"track": TRACKS, "selection": RULES, "supervision": SUPERVISIONS}
     return ", ".join(choices[name])
@@ -102,8 +104,9 @@ def _plain(name: str, number: int) -> str:
     return f"{number}-{stem}.parquet" if number else f"{stem}.parquet"
 
 
-def _name(report: Report, entry: Entry) -> str:
-    digest = hashlib.sha256(repr((entry, report.provenance.predictions.sha256, report.gap)).encode()).hexdigest()
+def _name(report: Report, entry: LeaderboardEntry) -> str:
+    content = json.dumps([to_json(entry), report.provenance.predictions.sha256])
+    digest = hashlib.sha256(content.encode()).hexdigest()
     words = f"{report.benchmark.name}-{report.benchmark.config}-{entry.model}"
     plain = re.sub(r"[^A-Za-z0-9._]+", "-", words).strip("-.")[:80]
     return f"{plain}-{digest[:8]}"

@@ -44,7 +44,7 @@ SUPERVISIONS: Mapping[Supervision, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class LeaderboardEntry:
     """What the sender says of a result; all else is read from its report and computed from its predictions.
 
     Attributes:
@@ -62,7 +62,7 @@ class Entry:
         OochubError: A model or predictions without a name, a text of more than 2,000 characters, another date, a file
             outside the folder, external data in the standard track.
 
-    >>> Entry(model="resnet-50", track="standard", selection="hard", supervision="labels", date="2026-11-22",
+    >>> LeaderboardEntry(model="resnet-50", track="standard", selection="hard", supervision="labels", date="2026-11-22",
     ...       predictions=("preds.parquet",)).external_data
     ''
     """
@@ -99,7 +99,7 @@ class Entry:
             )
 
     @classmethod
-    def load(cls, folder: Path) -> "Entry":
+    def load(cls, folder: Path) -> "LeaderboardEntry":
         """Reads the `entry.json` of a folder.
 
         Raises:

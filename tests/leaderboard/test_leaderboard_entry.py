@@ -1,0 +1,44 @@
+"""What an entry says: what is refused, in words, and that what is written is read again."""
+
+import json
+
+import pytest
+
+from oochub.errors import OochubError
+from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
+
+SAID = {
+    "model": "m", "track": "standard", "selection": "hard", "supervision": "labels", "date": "2026-11-22",
+    "predictions": ["preds.parquet"],
+}  # fmt: skip
+
+
+def test_it_is_read_as_it_was_written(tmp_path):
+    entry = LeaderboardEntry(**SAID | {"predictions": ("preds.parquet", "1-b.parquet"), "who": "שלום <b>"})
+    entry.save(tmp_path)
+    assert LeaderboardEntry.load(tmp_path) == entry
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"track": "closed"}, "one of standard, open"),
+        ({"selection": None}, "selection must be one of none, in_domain, hard, oracle"),
+        ({"external_data": "LAION"}, "The standard track takes no external data"),
+        ({"model": " "}, "must have a name"),
+        ({"who": "x" * 3000}, "at most 2,000 characters"),
+        ({"date": "22.11.2026"}, "a day such as 2026-11-22"),
+        ({"date": "20261122"}, "a day such as 2026-11-22"),
+        ({"predictions": []}, "names such as preds.parquet"),
+        ({"predictions": ["../../etc/passwd.parquet"]}, "beside its entry.json"),
+        ({"predictions": ["a/b.parquet"]}, "beside its entry.json"),
+        ({"predictions": ["a.parquet", "a.parquet"]}, "each once"),
+        ({"schema_version": 2}, "made by a newer oochub"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_file(tmp_path, changed, words):
+    """Planted faults seen: `fullmatch` as `match`, the date as any that Python reads, external data not looked at."""
+    (tmp_path / "entry.json").write_text(json.dumps({"schema_version": 1, **SAID} | changed))
+    with pytest.raises(OochubError, match=words) as raised:
+        LeaderboardEntry.load(tmp_path)
+    assert "entry.json" in str(raised.value)

@@ -1,0 +1,144 @@
+"""The site as files: what is on it, that it is the same each time, and that no entry stops it."""
+
+import csv
+import json
+import re
+import shutil
+
+import pytest
+from leaderboard_entries import sent_entry
+from parsed_page import ParsedPage
+
+from oochub.errors import OochubError
+from oochub.leaderboard.site import Site
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("board") / "results"
+    for number, skill in enumerate((0.9, 1.3, 1.7, 2.1)):
+        sent_entry(folder, skill, model=f"model {number}", who=HOSTILE)
+    sent_entry(folder, 1.5, model=HOSTILE, track="standard")
+    sent_entry(folder, 1.9, model="long" * 400, selection="oracle", supervision="groups")
+    return folder
+
+
+def _text(page):
+    return "".join(ParsedPage(page.read_text("utf-8")).text)
+
+
+def _copy(results, tmp_path):
+    return shutil.copytree(results, tmp_path / "results")
+
+
+def test_the_site_is_the_same_each_time(results, tmp_path):
+    """Also where a check of before is taken, and over a site of before."""
+    copy, out = _copy(results, tmp_path), tmp_path / "site"
+    Site.write(copy, out)
+    first = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    Site.write(copy, out)
+    assert {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()} == first
+    assert len(first) == 4 + 1 + 6
+
+
+def test_every_link_leads_to_a_file_of_the_site(results, tmp_path):
+    out = Site.write(results, tmp_path / "site").folder
+    pages = list(out.rglob("*.html"))
+    assert len(pages) == 8
+    for page in pages:
+        parsed = ParsedPage(page.read_text("utf-8"))
+        assert not parsed.unbalanced and parsed.headings.count(1) == 1
+        ids = parsed.attributes("id")
+        assert len(ids) == len(set(ids))
+        for link in parsed.attributes("href"):
+            if link.startswith("#"):
+                assert link[1:] in ids
+            elif not link.startswith("https:"):
+                assert (page.parent / link).resolve().is_file(), (page, link)
+        assert not re.search(r"<[^>]+\s(style|on[a-z]+)=", page.read_text("utf-8"))
+
+
+def test_names_are_text(results, tmp_path):
+    """Planted fault seen: `| safe` behind the model's name."""
+    out = Site.write(results, tmp_path / "site").folder
+    for page in out.rglob("*.html"):
+        text = page.read_text("utf-8")
+        assert "<img src=x" not in text and "long" * 100 not in text
+    assert HOSTILE in _text(out / "boards" / "board_toy-one.html")
+
+
+def test_the_tables_hold_what_the_pages_show(results, tmp_path):
+    site = Site.write(results, tmp_path / "site")
+    content = json.loads((site.folder / "leaderboard.json").read_text("utf-8"))
+    lines = list(csv.DictReader((site.folder / "leaderboard.csv").read_text("utf-8").splitlines()))
+    assert len(lines) == len(content["entries"]) == 6 and content["unread"] == {}
+    for line, entry in zip(lines, content["entries"], strict=True):
+        assert line["verified"] == str(entry["verified"]) == "True" and line["entry"] == entry["entry"]
+        assert float(line["outside_value"]) == entry["outside"]["value"]
+        assert (entry["rank_from"] is None) == (entry["selection"] == "oracle")
+        assert (site.folder / entry["page"]).is_file()
+
+
+def test_an_entry_with_edited_numbers_is_shown_as_not_verified(results, tmp_path):
+    """On its board without a rank, and on its page with the numbers that its predictions give."""
+    copy = _copy(results, tmp_path)
+    file = next(copy.glob("*model-3*/report.json"))
+    content = json.loads(file.read_text())
+    part = next(part for part in content["slices"] if part["name"] == "out_of_context")
+    was = part["metrics"]["auc"]["value"]
+    part["metrics"]["auc"]["value"] = was + 0.001
+    file.write_text(json.dumps(content))
+    site = Site.write(copy, tmp_path / "site")
+    (row,) = [row for row in site.boards[0].rows if row.reason]
+    assert row.name == file.parent.name and row.rank is None
+    assert float(row.report.headline("out")) == pytest.approx(was, abs=1e-12)
+    page = _text(site.folder / "entries" / f"{row.name}.html")
+    assert "Not verified: slices/out_of_context/metrics/auc/value was sent as" in page
+    board = _text(site.folder / "boards" / "board_toy-one.html")
+    assert board.count("recomputed") >= 5 and "not verified" in board
+
+
+def test_no_entry_stops_the_site(results, tmp_path):
+    """Broken files, folders of something else, and a report that makes no page. Planted fault seen: that one alone."""
+    copy = _copy(results, tmp_path)
+    names = sorted(path.name for path in copy.iterdir())
+    (copy / names[0] / "entry.json").write_text("null")
+    (copy / names[1] / "report.json").write_bytes(b"\xff\xfe")
+    (copy / names[2] / "preds.parquet").unlink()
+    large = json.loads((copy / names[3] / "report.json").read_text())
+    large["provenance"]["command"] = "x" * 400_000  # shown as it was sent
+    (copy / names[3] / "report.json").write_text(json.dumps(large))
+    (copy / "notes").mkdir()
+    (copy / ".git").mkdir()
+    (copy / "README.md").write_text("---\n---\n")
+    site = Site.write(copy, tmp_path / "site")
+    assert {each.name for each in site.unread} == {names[0], names[1], names[3]}
+    rows = {row.name: row for row in site.boards[0].rows}
+    assert set(rows) == set(names[2:]) - {names[3]} and "is missing" in rows[names[2]].reason
+    index = _text(site.folder / "index.html")
+    assert all(name in index for name in (names[0], names[1], names[3])) and "makes no page" in index
+
+
+def test_nothing_sent_is_a_site_too(tmp_path):
+    (tmp_path / "results").mkdir()
+    site = Site.write(tmp_path / "results", tmp_path / "site")
+    assert "There is no entry yet" in (site.folder / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("results", "out", "words"), [("absent", "site", "no such folder"), (".", "site", "cannot lie")]
+)
+def test_what_cannot_be_made_is_said(tmp_path, results, out, words):
+    with pytest.raises(OochubError, match=words):
+        Site.write(tmp_path / results, tmp_path / out)
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_folder_of_something_else_is_not_replaced(results, tmp_path):
+    """Not even a site with a file of somebody's own in it."""
+    site = Site.write(results, tmp_path / "site")
+    (site.folder / "CNAME").write_text("example.org")
+    with pytest.raises(OochubError, match="what stands there is not a leaderboard's site"):
+        Site.write(results, tmp_path / "site")
