@@ -54,7 +54,8 @@ from datasets import load_dataset
 data = load_dataset("{benchmark.name}"{config}, data_dir="<raw folder>")
 ```
 {_class_columns(benchmark)}
-A built repository loads without oochub: `load_dataset("<folder or repository>"{config})`.
+A built repository loads without oochub: `load_dataset("<folder or repository>"{config})`. The last column of its rows,
+`build`, says which build they are of; `build.json` holds what that found in the raw files.
 
 ## Raw files
 

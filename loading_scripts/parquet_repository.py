@@ -29,10 +29,11 @@ def parquet_repository(
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
 ) -> Path:
-    """Writes `out/<config>/<split>-<hash>.parquet` and `out/README.md`; configs that are there already stay.
+    """Writes `out/<config>/<split>-<hash>.parquet`, README.md and build.json; configs that are there already stay.
 
     The files' names carry a hash of their content: `datasets` caches by name, so a rebuilt config is never read from
-    an old cache. The folder loads with `load_dataset(out, config)` without oochub, and can be uploaded as it is.
+    an old cache. The folder loads with `load_dataset(out, config)` without oochub, and can be uploaded as it is. The
+    last column of each row, `build`, says which build it is of; see `BuildRecord.text`.
 
     Args:
         name: "nooch/ce_car".
@@ -60,6 +61,7 @@ def parquet_repository(
     if target.name == benchmark and (target / f"{benchmark}.py").exists():
         raise OochubError(f"{target} holds {benchmark}.py; `datasets` refuses such a folder. Choose another one.")
     builder = datasets.load_dataset_builder(benchmark, config, data_dir=data_dir, **(options or {}))
+    builder.stores_record = True
     folder = target / builder.config.name
     with sole_writer(folder), folder_written_whole(folder) as draft:
         built = draft / "built"
@@ -95,9 +97,9 @@ def _write_card(target: Path, builder: Any, files: Mapping[str, list[str]]) -> N
     MetadataConfigs({config: {"data_files": paths}}).to_dataset_card_data(data)
     builder.info.download_size = None  # nothing was downloaded; the reader would check it
     datasets.info.DatasetInfosDict({config: builder.info}).to_dataset_card_data(data)
-    record = BuildRecord.of(builder.info.description)
+    record = BuildRecord.of(builder.info)
     if record is not None:
-        store_record(data, config, record)
+        store_record(target, config, record)
     notes = [f"- `{config}`: {note}" for note in (record.notes if record else ())]
     kept = [] if not readme.is_file() else _notes_of_others(readme.read_text("utf-8"), config)
     text = card(benchmark).text

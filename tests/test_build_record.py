@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from datasets import DatasetInfo
 
 import oochub
 from oochub.build_record import BuildFacts, BuildRecord
@@ -22,18 +23,18 @@ _SPAWRIOUS = (
 
 
 def test_a_record_of_before_opens():
-    record = BuildRecord.of(_NOOCH)
+    record = BuildRecord.of(DatasetInfo(_NOOCH))
     assert (record.facts.object, record.facts.contexts, record.facts.beta) == ("car", ("road", "pavement"), 0.1)
     assert record.facts.rows == {"test": 20, "train": 90, "validation": 10}
     assert record.facts.other == {"contexts_from": "computed"} and record.facts.trained_groups is None
-    assert BuildRecord.of(_SPAWRIOUS).facts.trained_groups == ("bulldog/beach",)
+    assert BuildRecord.of(DatasetInfo(_SPAWRIOUS)).facts.trained_groups == ("bulldog/beach",)
 
 
 @pytest.mark.parametrize("text", [_NOOCH, _SPAWRIOUS])
 def test_it_is_written_as_it_was(text):
     """Planted fault seen: facts nested below `other`."""
     summary = text.partition("\n")[0]
-    assert BuildRecord.of(text).describe(summary) == text
+    assert BuildRecord.of(DatasetInfo(text)).describe(summary) == text
 
 
 @pytest.mark.parametrize(
@@ -52,4 +53,4 @@ def test_a_fact_of_the_wrong_type_is_named(facts, words):
 def test_a_record_without_a_field_names_it():
     line = json.dumps({"config": "ce_car", "version": "1", "notes": [], "facts": {}})
     with pytest.raises(oochub.OochubError, match="the field benchmark is missing"):
-        BuildRecord.of(f"Somebody's.\nBuild record: {line}")
+        BuildRecord.of(DatasetInfo(f"Somebody's.\nBuild record: {line}"))

@@ -65,7 +65,7 @@ def recipe(
         selection: How the kept weights were chosen, and their numbers on the validation split.
     """
     train = next(iter(splits.values()))
-    build = BuildRecord.of(train.info.description)
+    build = BuildRecord.of(train.info)
     base = getattr(model.config, "_name_or_path", "") or None  # an empty name: built from a config, not loaded
     return {
         "schema": 1,

@@ -1,16 +1,23 @@
 """What a build found in the raw data: it travels with the data set, its predictions and their report."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oochub.errors import OochubError
 from oochub.schema import from_json, optional, remainder, to_json
 
 OWN = "custom"
 """What a record, predictions and a report call the benchmark of a user's own data."""
 
+COLUMN = "build"
+"""The last column of a built repository: which build each row is of. See `BuildRecord.text`."""
+
 _MARKER = "Build record: "
+_LOST = "the facts of its build are not known: they stand in build.json of the built repository"
+_TEXT = {"benchmark", "config", "version", "notes", "facts"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +67,8 @@ class BuildFacts:
 class BuildRecord:
     """What a build found in the raw data; it travels in the `description` of the dataset's info.
 
+    A built repository holds it as the column `build`, which survives whatever reads it, and in `build.json`.
+
     Attributes:
         benchmark: Name of the benchmark.
         config: Name of the configuration.
@@ -79,20 +88,100 @@ class BuildRecord:
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
         return "\n".join([summary, *notes, _MARKER + json.dumps(to_json(self), sort_keys=True)])
 
+    @property
+    def text(self) -> str:
+        """What the column `build` holds in each row: JSON of all but the facts, and a digest of these."""
+        content = to_json(self)
+        facts = json.dumps(content["facts"], sort_keys=True)
+        return json.dumps(content | {"facts": hashlib.sha256(facts.encode()).hexdigest()[:16]}, sort_keys=True)
+
+    @property
+    def feature(self) -> Any:
+        """The `datasets.Value` of the column `build`: its `id` is the whole record as JSON.
+
+        Readers of Parquet and of a card's YAML keep the `id`, and map, filter, save_to_disk and streaming do; of a
+        description they keep nothing.
+        """
+        import datasets
+
+        return datasets.Value("string", id=json.dumps(to_json(self), sort_keys=True))
+
     @classmethod
-    def of(cls, description: str | None) -> "BuildRecord | None":
-        """The record in a description made by `describe`; None where there is none.
+    def of(cls, info: Any) -> "BuildRecord | None":
+        """The record in a `DatasetInfo`: in its description, else in the feature of the column `build`.
 
         Raises:
             OochubError: A field that is missing or of another type; it is named.
 
+        >>> import datasets
         >>> record = BuildRecord(benchmark="nooch", config="ce_car", version="1.0.0", notes=("partial",))
-        >>> BuildRecord.of(record.describe("Objects out of context.")) == record
+        >>> BuildRecord.of(datasets.DatasetInfo(record.describe("Objects out of context."))) == record
         True
-        >>> BuildRecord.of("someone else's dataset") is None
+        >>> BuildRecord.of(datasets.DatasetInfo(features=datasets.Features({"build": record.feature}))) == record
+        True
+        >>> BuildRecord.of(datasets.DatasetInfo("someone else's data set")) is None
         True
         """
-        line = (description or "").rpartition("\n")[2]
-        if not line.startswith(_MARKER):
-            return None
-        return from_json(cls, json.loads(line.removeprefix(_MARKER)), what="the build record of this data set")
+        line = (info.description or "").rpartition("\n")[2]
+        if line.startswith(_MARKER):
+            return from_json(cls, json.loads(line.removeprefix(_MARKER)), what="the build record of this data set")
+        feature = (info.features or {}).get(COLUMN)
+        content = _content(getattr(feature, "id", None))
+        return None if content is None else from_json(cls, content, what=f"the build record in the column {COLUMN}")
+
+
+def without_build_column(data: Any) -> Any:
+    """A data set without the column `build`; its description says what that said. Another data set is given back.
+
+    Args:
+        data: A Dataset or IterableDataset, or a DatasetDict of them.
+
+    Raises:
+        OochubError: Rows of several builds, or a record that is not that of the rows.
+
+    >>> import datasets
+    >>> record = BuildRecord(benchmark="nooch", config="ce_car", version="1.0.0", notes=("partial",))
+    >>> features = datasets.Features({"label": datasets.Value("int64"), "build": record.feature})
+    >>> data = datasets.Dataset.from_dict({"label": [1], "build": [record.text]}, features=features)
+    >>> bare = without_build_column(data)
+    >>> bare.column_names, BuildRecord.of(bare.info) == record
+    (['label'], True)
+    """
+    if isinstance(data, Mapping):
+        parts = {name: without_build_column(part) for name, part in data.items()}
+        return type(data)(parts)  # type: ignore[call-arg]
+    if COLUMN not in (getattr(data, "column_names", None) or ()):
+        return data
+    record, texts = BuildRecord.of(data.info), []
+    if hasattr(data, "select_columns") and hasattr(data, "num_rows"):  # streams are not read before they are used
+        texts = data.select_columns(COLUMN).with_format("arrow")[:].column(COLUMN).unique().to_pylist()
+    if record is None and len(texts) == 1:
+        record = _of_text(texts[0])
+    elif record is not None and (others := [text for text in texts if text != record.text]):
+        raise OochubError(
+            f"These rows are not of the build that their features name: the column {COLUMN!r} holds {others[0]!r}, not "
+            f"{record.text!r}. Use the rows of one build at a time, as they were built."
+        )
+    if record is None:
+        return data
+    bare = data.remove_columns(COLUMN)
+    bare.info.description = record.describe((data.info.description or "").partition("\n")[0])
+    return bare
+
+
+def _content(text: Any) -> dict[str, Any] | None:
+    """The JSON of a record, or of a row's column; None for what is somebody else's."""
+    try:
+        content = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and {"benchmark", "config", "version"} <= set(content) else None
+
+
+def _of_text(text: Any) -> BuildRecord | None:
+    """What a row's column alone tells, where the features lost the facts."""
+    content = _content(text)
+    if content is None or set(content) != _TEXT:
+        return None
+    content["notes"] = [*content["notes"], _LOST]
+    return from_json(BuildRecord, content | {"facts": {}}, what=f"the column {COLUMN}")

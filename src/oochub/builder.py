@@ -16,7 +16,7 @@ from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
 
 from oochub.benchmark import Benchmark, data_folder
-from oochub.build_record import BuildFacts, BuildRecord
+from oochub.build_record import COLUMN, BuildFacts, BuildRecord
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import scratch_folder
 from oochub.picture_file import check_inside, read_picture
@@ -48,6 +48,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     Attributes:
         declaration: What the benchmark declares for this config.
+        stores_record: Whether rows get the column `build`, as those of a built repository have it; set before
+            `download_and_prepare`.
 
     Raises:
         OochubError: No configuration where one is needed, an unknown one, or raw data that are missing or broken.
@@ -56,6 +58,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     BENCHMARK: ClassVar[Benchmark]
     BUILDER_CONFIG_CLASS = BenchmarkConfig
+    stores_record = False
+    _row_text = ""  # of the column `build`
 
     def __init__(
         self,
@@ -165,7 +169,9 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         else:
             listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
             records = [self._columns(root, row) for row in listed]
-            columns = {name: [record[name] for record in records] for name in self.info.features}
+            columns = {name: [record[name] for record in records] for name in self.info.features if name != COLUMN}
+        if self._row_text:
+            columns[COLUMN] = [self._row_text] * len(rows)
         return {name: _numbered(feature, columns[name]) for name, feature in self.info.features.items()}
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
@@ -193,6 +199,9 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             facts=facts,
         )
         self.info.description = record.describe(self.declaration.summary)
+        if self.stores_record:
+            self._row_text = record.text
+            self.info.features = datasets.Features({**self.info.features, COLUMN: record.feature})
         return record
 
     def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:

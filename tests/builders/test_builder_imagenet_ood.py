@@ -38,7 +38,7 @@ def _rows(split):
 
 
 def _record(data):
-    return BuildRecord.of(data["test"].info.description)
+    return BuildRecord.of(data["test"].info)
 
 
 def _jpeg(color=(9, 99, 199), codec="JPEG", size=(8, 6)) -> bytes:

@@ -89,7 +89,7 @@ def test_planted_areas_give_the_challenge_worked_by_hand(tmp_path):
         "car/no_context_pixels",
     ]
     assert data["test"]["example_id"] == [f"{i:012d}" for i in _ids("test")[:7]]
-    assert BuildRecord.of(data["train"].info.description).facts.contexts == ("road",)
+    assert BuildRecord.of(data["train"].info).facts.contexts == ("road",)
 
 
 def test_environments_are_by_the_context_of_highest_alpha(tmp_path):
@@ -103,7 +103,7 @@ def test_environments_are_by_the_context_of_highest_alpha(tmp_path):
     images |= {_ids("validation")[0]: {"car": 0.05}}
     folder = _write(tmp_path / "raw", images)
     data = load_dataset("nooch", "ce_car", data_dir=folder)
-    assert BuildRecord.of(data["test"].info.description).facts.contexts == ("road", "tree")
+    assert BuildRecord.of(data["test"].info).facts.contexts == ("road", "tree")
     assert _names(data["test"], "environment") == [
         "car/context_pixels",
         "car/no_context_pixels",
@@ -160,7 +160,7 @@ def test_official_split_file_is_used_and_its_order_kept(tmp_path):
     np.savez(folder / "cocostuff_split_image_ids.npz", train_ids=train, valid_ids=valid, test_ids=test)
     data = load_dataset("nooch", "ce_car", data_dir=folder, contexts=["road"])
     assert data["test"]["example_id"] == [f"{i:012d}" for i in test]
-    notes = BuildRecord.of(data["train"].info.description).notes
+    notes = BuildRecord.of(data["train"].info).notes
     assert notes == (f"partial: {len(ids)} of 123,287 images",)
     np.savez(folder / "doubled.npz", train_ids=train, valid_ids=valid, test_ids=train)
     with pytest.raises(oochub.OochubError, match="names an image id twice"):

@@ -141,7 +141,7 @@ def test_shares_of_the_release():
 
 def test_partial_is_noted_and_strict_refuses(hundred):
     data = load_dataset("spawrious", "o2o_hard", data_dir=hundred)
-    assert BuildRecord.of(data["test"].info.description).notes == ("partial: 100 of 3,168 images in each folder",)
+    assert BuildRecord.of(data["test"].info).notes == ("partial: 100 of 3,168 images in each folder",)
     with pytest.raises(oochub.OochubError, match="strict=True"):
         load_dataset("spawrious", "o2o_hard", data_dir=hundred, strict=True)
     with pytest.raises(oochub.OochubError, match="'paper' or 'released'"):

@@ -5,6 +5,7 @@ edited here. Each failure says which rule is broken and what to do.
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,8 @@ from datasets import ClassLabel, Image, List, Value, get_dataset_config_names, l
 
 import oochub
 from oochub import catalog
-from oochub.build_record import BuildRecord
+from oochub.build_record import BuildRecord, without_build_column
+from oochub.schema import from_json
 from oochub.sides import GroupsOfRows
 
 _BENCHMARKS = oochub.names("benchmark")
@@ -153,7 +155,7 @@ def test_the_sides_are_there(tried, data):
 
 def test_the_record_says_what_was_built(tried, data, folder):
     """Planted faults seen: a split that is not counted; a builder that does not call `_record`."""
-    record = BuildRecord.of(data[list(data)[-1]].info.description)
+    record = BuildRecord.of(data[list(data)[-1]].info)
     assert record, f"{'/'.join(tried)}: no build record; `_split_generators` must call self._record(notes, facts)"
     counts = {split: len(part) for split, part in data.items()}
     assert record.facts.rows == counts, f"{'/'.join(tried)}: facts.rows must count {counts}, got {record.facts.rows}"
@@ -293,7 +295,33 @@ def test_parquet_repository_loads_without_oochub(tried, data, folder, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     sizes = {split: len(part) for split, part in data.items()}
-    assert done.stdout.split("\n")[0] == f"{sizes} {list(data[last].features)} False"
-    again = load_dataset(str(built), tried[1])
+    assert done.stdout.split("\n")[0] == f"{sizes} {[*data[last].features, 'build']} False"
+    again = load_dataset(str(built), tried[1]).remove_columns("build")
     for split, part in data.items():
         assert again[split].features == part.features and _digest(again[split]) == _digest(part)
+
+
+def test_a_built_repository_says_what_it_is(tried, data, folder, tmp_path):
+    """Wherever it lies and whatever reads it: each row, the features, build.json, the metadata of the Parquet files.
+
+    Planted faults seen: the feature without its id; a column that stays after `without_build_column`.
+    """
+    from oochub.loading_scripts.parquet_repository import parquet_repository
+
+    built = parquet_repository("/".join(tried), tmp_path / "built", data_dir=str(folder)).rename(tmp_path / "renamed")
+    record = BuildRecord.of(next(iter(data.values())).info)
+    plain = load_dataset(str(built), tried[1])
+    streamed = load_dataset(str(built), tried[1], streaming=True)
+    (built / "README.md").rename(tmp_path / "README.md")
+    files = {split: [str(file) for file in built.glob(f"*/{split}-*.parquet")] for split in data}
+    without_card = load_dataset("parquet", data_files=files)
+    for split, part in plain.items():
+        assert list(part.features)[-1] == "build" and set(part["build"]) == {record.text}
+        for read in (part, streamed[split], without_card[split], part.filter(lambda row: True, input_columns="build")):
+            assert BuildRecord.of(read.info) == record
+            bare = without_build_column(read)
+            assert list(bare.features) == list(data[split].features) and BuildRecord.of(bare.info) == record
+    said = json.loads(record.text)
+    assert (said["benchmark"], said["config"], said["version"]) == (*tried, record.version)
+    assert tuple(said["notes"]) == record.notes
+    assert from_json(BuildRecord, json.loads((built / "build.json").read_text())[tried[1]], what="") == record

@@ -37,7 +37,7 @@ def test_a_task_of_all_is_the_task_built_alone(every, coco, encoder, config):
         for name in kept:
             assert joined[split][name] == part[name], (split, name)
         assert joined[split][0]["image"] == part[0]["image"]
-    ours, theirs = (BuildRecord.of(part["test"].info.description) for part in (joined, alone))
+    ours, theirs = (BuildRecord.of(part["test"].info) for part in (joined, alone))
     assert ours.config == config
     assert ours.facts.contexts == theirs.facts.contexts and ours.notes == theirs.notes
     report = oochub.evaluate(_predictions(joined["test"], config))
@@ -92,7 +92,7 @@ def _predictions(part, config):
             rows[name] = [part.features[name].int2str(value) for value in rows[name]]
     logits = rng.normal(size=(len(part), 2)).astype(np.float32)
     table = pa.table({**rows, "split": ["test"] * len(part), "logits": list(logits)})
-    record = BuildRecord.of(part.info.description)
+    record = BuildRecord.of(part.info)
     return Predictions(
         table,
         {

@@ -13,6 +13,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, List, Va
 from numpy.typing import ArrayLike
 from PIL import Image as Pictures
 
+import oochub
 from oochub import catalog
 from oochub.cli import main
 from oochub.data.challenge import KINDS, challenge
@@ -360,7 +361,7 @@ def test_other_sources(run, birds, spawrious, tmp_path):
     code, _, err = run(tmp_path / "repo", *words, "--out", tmp_path / "e")
     assert code == 2 and "Config name is missing" in err
     source = datasets.load_dataset("spawrious", "o2o_hard", data_dir=str(spawrious))
-    for result in (datasets.load_dataset(str(tmp_path / name)) for name in ("c", "d")):
+    for result in (oochub.load(tmp_path / name) for name in ("c", "d")):
         for split, part in result.items():
             names = part.features["background"].int2str(part["background"][:])
             assert kinds(part) == ["easy" if item in ("beach", "jungle") else "hard" for item in names]
@@ -454,7 +455,7 @@ def test_the_same_command_replaces_its_own_repository_and_nothing_else(run, tmp_
         code, _, err = run(*words, at)
         assert code == 0, err
         counts = datasets.load_dataset(str(out))["train"].to_pandas()["challenge"].ne(0).sum()
-        assert counts == hard and sorted(path.name for path in out.iterdir()) == ["README.md", "data"]
+        assert counts == hard and sorted(path.name for path in out.iterdir()) == ["README.md", "build.json", "data"]
     (out / "data" / "notes.txt").write_text("mine")
     card = (out / "README.md").read_text()
     for file, text in ((out / "data" / "notes.txt", "mine"), (out / "README.md", "# Another data set\n")):

@@ -27,7 +27,7 @@ def names(part, column):
 
 
 def record(data):
-    return BuildRecord.of(next(iter(data.values())).info.description)
+    return BuildRecord.of(next(iter(data.values())).info)
 
 
 def stored(folder):

@@ -17,7 +17,7 @@ COLUMNS = Columns(label="species", context="place")
 
 
 def record(data):
-    return BuildRecord.of(next(iter(data.values())).info.description)
+    return BuildRecord.of(next(iter(data.values())).info)
 
 
 def test_it_loads_as_the_source_does(tmp_path):

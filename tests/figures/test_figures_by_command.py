@@ -49,7 +49,7 @@ def files(tmp_path_factory, coco):
         reports.read(report).save(folder / f"{objective}.json")
     encoder = tiny_encoder(tmp_path_factory.mktemp("encoder"))
     data = load_dataset("nooch", "all", data_dir=coco, encoder=encoder, split="test")
-    record, names = BuildRecord.of(data.info.description), data.features["labels"].feature.names
+    record, names = BuildRecord.of(data.info), data.features["labels"].feature.names
     logits = np.random.default_rng(0).normal(size=(len(data), len(names))).astype(np.float32)
     columns = data.select_columns(["example_id", "labels", "areas", "gist_similarity"]).to_dict()
     columns |= {"split": ["test"] * len(data), "label": [-1] * len(data), "logits": list(logits)}

@@ -45,7 +45,7 @@ def _use(folder: Path, out: Path) -> Used:
         ]
         for name, part in data.items()
     }
-    return Used(numbers=numbers, notes=tuple(BuildRecord.of(data["train"].info.description).notes))
+    return Used(numbers=numbers, notes=tuple(BuildRecord.of(data["train"].info).notes))
 
 
 SPAWRIOUS = Format(name="Spawrious", make=_make, use=_use)

@@ -207,7 +207,7 @@ def cars(coco):
 
 def predicted(data, *, model="runs/erm", seed=0, splits=("validation", "test")):
     """Predictions as `oochub predict` makes them, with random logits."""
-    tables, record = [], BuildRecord.of(data["test"].info.description)
+    tables, record = [], BuildRecord.of(data["test"].info)
     for split in splits:
         part = data[split].remove_columns(["image"])
         columns = part.to_dict()
@@ -423,7 +423,7 @@ def test_the_command_takes_a_task_of_all(run, coco, tmp_path):
     logits = np.random.default_rng(0).normal(size=(len(part), 171)).astype(np.float32)
     table = pa.table(part.to_dict() | {"split": ["test"] * len(part), "label": [-1] * len(part)})
     table = table.append_column("logits", pa.array(list(logits)))
-    record = BuildRecord.of(data.info.description)
+    record = BuildRecord.of(data.info)
     metadata = {"benchmark": "nooch", "config": "all", "version": "1.0.0", "facts": record.facts}
     metadata |= {"class_names": part.features["labels"].feature.names, "model": {"id": "heads"}}
     Predictions(table, metadata | {"rows": {"test": len(part)}}).save(tmp_path / "all.parquet")

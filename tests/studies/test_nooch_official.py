@@ -133,7 +133,7 @@ def test_the_96_published_sets_come_out(real_data, tmp_path):
         for criterion, wanted in sets.items():
             config = f"{criterion}_{name}"
             data = load_dataset("nooch", config, data_dir=folder, official_ids=str(ids), contexts="published")
-            assert BuildRecord.of(data["test"].info.description).facts.other["membership"] == "published ids"
+            assert BuildRecord.of(data["test"].info).facts.other["membership"] == "published ids"
             assert set(data["train"]["challenge"]) == ({0} if criterion == "ce" else {None})
             for split in _SPLITS:
                 part = data[split].select_columns(["example_id", "challenge", "label"]).to_dict()

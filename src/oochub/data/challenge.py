@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from oochub.build_record import without_build_column
 from oochub.data.criterion_arguments import MADE, Arguments, check_arguments, check_columns, listed
 from oochub.errors import OochubError, unknown_name
 from oochub.stats.criterion_arrays import is_binary, positives
@@ -76,7 +77,7 @@ def challenge(
     {'train': {'easy': 1, 'hard_positive': 1, 'hard_negative': 1, 'hard': 0}}
     """
     criterion_arguments = check_arguments(criterion, arguments)
-    parts = _parts(dataset)
+    parts = _parts(without_build_column(dataset))
     for name, part in parts.items():
         check_columns(criterion_arguments, part.features, replace=replace, split=name)
     if restrict_train and "train" not in parts:

@@ -100,14 +100,14 @@ def _opened(
     if not columns.named and not columns.usual:
         return (load_benchmark if is_benchmark(source) else open_source)(source, check=check, **options)
     own = load_columns(source, columns, **options)
-    made = BuildRecord.of(next(iter(own.values())).info.description)
+    made = BuildRecord.of(next(iter(own.values())).info)
     is_made = made is not None and made.facts.usual_contexts is not None
     return own.remove_columns("challenge") if is_made and "challenge" in own[next(iter(own))].features else own
 
 
 def _record(source: str, info: datasets.DatasetInfo) -> BuildRecord:
     """The record of the source as one of own data: its sides are now easy and hard rows."""
-    before = BuildRecord.of(info.description)
+    before = BuildRecord.of(info)
     name = source_name(source).replace("/", "-")
     if before is None:
         return BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
@@ -123,7 +123,7 @@ def _text(source: str, criterion: str, arguments: Arguments, challenge_set: Chal
     counts = [
         f"| {split} | {' | '.join(f'{n[kind]:,}' for kind in KINDS)} |" for split, n in challenge_set.counts.items()
     ]
-    record = BuildRecord.of(first.info.description)
+    record = BuildRecord.of(first.info)
     notes = [f"- {note}" for note in (record.notes if record else ())]
     if challenge_set.dropped:
         notes.append(

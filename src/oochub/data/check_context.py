@@ -24,7 +24,7 @@ def check_context(dataset: Any) -> None:
     """
     part = next(iter(dataset.values())) if isinstance(dataset, Mapping) else dataset
     columns = list(part.column_names or ())
-    record = BuildRecord.of(part.info.description)
+    record = BuildRecord.of(part.info)
     known = (record.benchmark if record else part.info.dataset_name) in catalog.names("benchmark")
     if known or any(column in _ANY for column in columns):
         return

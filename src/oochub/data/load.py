@@ -107,7 +107,7 @@ def load_columns(
             check=lambda features: columns.check({**features, **datasets.Features(features).flatten()}),
         )
         info = next(iter(opened.values())).info
-        record = BuildRecord.of(info.description)
+        record = BuildRecord.of(info)
         known = (record.benchmark if record else info.dataset_name) in catalog.names("benchmark")
         if known and not columns.named and not columns.usual:
             return opened
@@ -193,7 +193,7 @@ def declaration_for(data: Mapping[str, Any]) -> Benchmark | None:
     Args:
         data: The splits, as `load` gives them.
     """
-    record = BuildRecord.of(next(iter(data.values())).info.description)
+    record = BuildRecord.of(next(iter(data.values())).info)
     return declaration_of(f"{record.benchmark}/{record.config}") if record and is_benchmark(record.benchmark) else None
 
 

@@ -10,7 +10,7 @@ from datasets.exceptions import DatasetGenerationError
 from yaml import YAMLError
 
 from oochub import catalog
-from oochub.build_record import BuildRecord
+from oochub.build_record import BuildRecord, without_build_column
 from oochub.data.stored_record import stored_record
 from oochub.errors import OochubError, either
 from oochub.hub.check_source import check_source
@@ -72,8 +72,9 @@ def open_source(
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
         raise OochubError(f"{source} holds no row. {hint}")
+    loaded = without_build_column(loaded)
     info = next(iter(loaded.values())).info
-    record = None if BuildRecord.of(info.description) else stored_record(place, info.config_name or "default")
+    record = None if BuildRecord.of(info) else stored_record(place, info.config_name or "default")
     if record is not None:
         for part in loaded.values():
             part.info.description = record.describe(info.description or source_name(source))

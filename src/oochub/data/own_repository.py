@@ -55,7 +55,7 @@ def own_repository(
         data = load_columns(
             source, columns or Columns(), config=config, data_dir=data_dir, options=options, num_proc=num_proc
         )
-        record = BuildRecord.of(next(iter(data.values())).info.description)
+        record = BuildRecord.of(next(iter(data.values())).info)
         if record is None:
             raise OochubError(f"{source} is a repository already: copy it, or name its columns to make another of it.")
         write_repository(target, data, record, _text(data, record), tag="own-data")

@@ -58,7 +58,7 @@ def own_rows(
     >>> own.features["challenge"].int2str(own["challenge"][:])
     ['easy', 'hard_positive', 'easy']
     """
-    before = BuildRecord.of(next(iter(data.values())).info.description)
+    before = BuildRecord.of(next(iter(data.values())).info)
     is_own = before is None or before.benchmark == OWN
     data = with_pictures(data, columns.image, folder=folder)
     data = datasets.DatasetDict({split: _flat(part) for split, part in data.items()})

@@ -64,7 +64,7 @@ class Scenes:
             columns = {name: chosen.column(name) for name in _scene_columns(chosen.column_names)}
             return cls._made(columns, data.metadata.facts, data.class_names, np.asarray(chosen.logits))
         part = data[split] if isinstance(data, Mapping) else data
-        record = BuildRecord.of(part.info.description)
+        record = BuildRecord.of(part.info)
         own = _scene_columns(part.column_names)
         table = part.select_columns(own).with_format("arrow")[:]  # numpy's format would round to float32
         columns = {name: table.column(name).to_numpy() for name in table.column_names}

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from oochub import catalog
-from oochub.build_record import BuildFacts, BuildRecord
+from oochub.build_record import BuildFacts, BuildRecord, without_build_column
 from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import OochubError, either
 from oochub.output_columns import vector_array, vectors
@@ -51,11 +51,11 @@ def task(data: Any, name: str, *, text_columns: bool | str | Sequence[str] = Fal
         )
     if not isinstance(data, datasets.Dataset):
         raise OochubError(f"task takes a Dataset, a DatasetDict or Predictions, got {type(data).__name__}.")
-    return with_text_columns(_of_dataset(data, name), text_columns)
+    return with_text_columns(_of_dataset(without_build_column(data), name), text_columns)
 
 
 def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
-    record = BuildRecord.of(data.info.description)
+    record = BuildRecord.of(data.info)
     if record is None:
         raise OochubError(
             "This data set has no build record, so its contexts are unknown. Load it with "

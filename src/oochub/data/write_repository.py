@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import datasets
+import pyarrow as pa
 from datasets.arrow_writer import ParquetWriter
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCardData
 from tqdm import tqdm
 
-from oochub.build_record import BuildRecord
-from oochub.data.stored_record import store_record
+from oochub.build_record import COLUMN, BuildRecord
+from oochub.data.stored_record import RECORDS, store_record
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole
 from oochub.parquet_file import seal
@@ -23,14 +24,14 @@ _FILE = 500_000_000  # bytes after which a new file begins, as `datasets` does
 
 
 def write_repository(target: Path, dataset: datasets.DatasetDict, record: BuildRecord, text: str, *, tag: str) -> None:
-    """Writes `target/data/<split>-<number>-<hash>.parquet` and `target/README.md`.
+    """Writes `target/data/<split>-<number>-<hash>.parquet`, `target/README.md` and `target/build.json`.
 
     Pictures keep their bytes; those that the data only point to are copied into the files.
 
     Args:
         target: A folder that `check_replaceable` passed.
         dataset: The splits.
-        record: Of the data; it stands in the card.
+        record: Of the data; it stands in build.json, and in the column `build` of each row.
         text: The card below its metadata.
         tag: What the Hub finds it by, besides "out-of-context".
 
@@ -39,13 +40,13 @@ def write_repository(target: Path, dataset: datasets.DatasetDict, record: BuildR
     """
     with folder_written_whole(target) as draft:
         (draft / "data").mkdir()
-        files = {name: _write(part, draft / "data", name) for name, part in dataset.items()}
+        files = {name: _write(part, draft / "data", name, record) for name, part in dataset.items()}
         data = DatasetCardData(tags=["out-of-context", tag])
         paths = [{"split": split, "path": [f"data/{name}" for name in names]} for split, names in files.items()]
         MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
-        info = datasets.DatasetInfo(features=next(iter(dataset.values())).features)
+        info = datasets.DatasetInfo(features=_features(next(iter(dataset.values())), record))
         datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
-        store_record(data, "default", record)
+        store_record(draft, "default", record)
         (draft / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", "utf-8")
 
 
@@ -73,13 +74,17 @@ def _is_replaceable(folder: Path, title: str) -> bool:
     """Whether a folder is empty or holds a repository of ours and no file of anyone else."""
     names = {path.name for path in folder.iterdir()}
     return not names or (
-        names == {"README.md", "data"}
+        names - {RECORDS} == {"README.md", "data"}
         and title in read_text(folder / "README.md")
         and all(_DATA_FILE.fullmatch(path.name) for path in (folder / "data").iterdir())
     )
 
 
-def _write(part: datasets.Dataset, folder: Path, split: str) -> Sequence[str]:
+def _features(part: datasets.Dataset, record: BuildRecord) -> datasets.Features:
+    return datasets.Features({**part.features, COLUMN: record.feature})
+
+
+def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord) -> Sequence[str]:
     """Writes one split and returns its files, named by content: `datasets` caches by name."""
     names: list[str] = []
     rows = part.with_format("arrow")
@@ -87,10 +92,11 @@ def _write(part: datasets.Dataset, folder: Path, split: str) -> Sequence[str]:
     start = 0
     while start < len(part) or not names:
         draft = folder / "draft"
-        writer = ParquetWriter(path=str(draft), features=part.features, embed_local_files=True)
+        writer = ParquetWriter(path=str(draft), features=_features(part, record), embed_local_files=True)
         while start < len(part) and draft.stat().st_size < _FILE:
             end = min(start + writer.writer_batch_size, len(part))  # 100 rows with pictures, else 1,000
-            writer.write_table(rows[start:end])
+            text = pa.repeat(pa.scalar(record.text), end - start)
+            writer.write_table(rows[start:end].append_column(COLUMN, text))
             bar.update(end - start)
             start = end
         writer.finalize()

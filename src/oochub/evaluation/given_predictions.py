@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.build_record import BuildRecord
+from oochub.build_record import BuildRecord, without_build_column
 from oochub.errors import OochubError, either
 from oochub.evaluation.answers_file import AnswersFile
 from oochub.given_columns import GivenColumns
@@ -49,6 +49,7 @@ def given_predictions(
     Raises:
         OochubError: What is wrong with the file, all of it in one message.
     """
+    data = without_build_column(data)
     some = next(iter(data.values()))
     kind = _kind(some)
     names = tuple(kind.class_names(some) or _numbered(some, kind))
@@ -234,7 +235,7 @@ def _first(texts: Any) -> str:
 
 
 def _unfit(file: AnswersFile, part: datasets.Dataset, problems: Sequence[str]) -> OochubError:
-    record = BuildRecord.of(part.info.description)
+    record = BuildRecord.of(part.info)
     data = "the data" if record is None else f"{record.benchmark}/{record.config}"
     things = "this is" if len(problems) == 1 else f"these {len(problems)} things are"
     lines = "".join(f"\n- {problem}" for problem in problems)

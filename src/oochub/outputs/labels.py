@@ -54,7 +54,7 @@ class Labels(Output):
         names, feature = super().class_names(dataset), dataset.features[self.label_column]
         if names is not None or not str(feature.feature.dtype).startswith("float"):
             return names
-        record = BuildRecord.of(dataset.info.description)
+        record = BuildRecord.of(dataset.info)
         if record is not None and record.facts.label_names is not None:
             return list(record.facts.label_names)
         first = next(iter(dataset.select_columns([self.label_column])))[self.label_column]

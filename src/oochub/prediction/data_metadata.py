@@ -38,7 +38,7 @@ def data_metadata(
         notes: What else is to be known than the notes of the build.
         more: Other fields of `Metadata`.
     """
-    record = BuildRecord.of(info.description)
+    record = BuildRecord.of(info)
     return Metadata(
         benchmark=record.benchmark if record else _benchmark_name(info),
         config=record.config if record else info.config_name or "default",

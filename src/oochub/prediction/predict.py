@@ -8,6 +8,7 @@ import datasets
 import torch
 
 from oochub.artifacts import PREDICTIONS
+from oochub.build_record import without_build_column
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import STREAMS, check_writable
 from oochub.models.cache_key import cache_key
@@ -143,6 +144,7 @@ def predict(
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
+    dataset = without_build_column(dataset)
     parts = chosen_splits(dataset, splits)
     sample = Sample(parts, ()) if limit is None else sampled(parts, limit)
     some = next(iter(sample.parts.values()))

@@ -180,7 +180,7 @@ def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions
     splits = [split for split in prepared.data if split != "train"]
     logits = np.concatenate([head.logits(prepared.features[split]).numpy() for split in splits])
     table = prepared.rows.append_column("logits", vector_array(logits))
-    record = BuildRecord.of(prepared.data["train"].info.description)
+    record = BuildRecord.of(prepared.data["train"].info)
     widths = [len(bias) for _, bias in head.layers[:-1]]
     kind = f"an MLP head ({widths[0]} hidden)" if widths else "a linear head"
     return Predictions(

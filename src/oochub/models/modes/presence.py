@@ -67,7 +67,7 @@ class PresenceMode(Mode):
         self.kind = output_of(output_of_features(features) or "classes")
         names = self.kind.class_names(data.part) if self.kind.label_column in features else None
         self.class_names = tuple(names or ())
-        record = BuildRecord.of(data.part.info.description)
+        record = BuildRecord.of(data.part.info)
         thing = None if self.kind.name == "labels" else _thing(self.class_names, record)
         config = source.config
         own = [str(config.id2label[number]) for number in range(config.num_labels)]

@@ -69,7 +69,7 @@ class ZeroShotMode(Mode):
         tokenizer: Any = None,
     ) -> None:
         auto = auto_model(source, self.auto_models, mode="zero_shot")
-        record = BuildRecord.of(data.part.info.description)
+        record = BuildRecord.of(data.part.info)
         used = _templates(record) if templates is None else read_templates(templates, what="templates")
         absent = read_templates(negatives, what="negatives")
         given = None if prompts is None else read_prompts(prompts)
