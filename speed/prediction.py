@@ -34,7 +34,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 import oochub
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 
-ROUNDS, BATCH = 3, 32
+ROUNDS, BATCH = 3, 16
 SCALE = float(os.environ.get("OOCHUB_BENCHMARK_SCALE", "1"))
 CORES = len(os.sched_getaffinity(0))
 PROCESSOR = transformers.BitImageProcessorPil(size={"shortest_edge": 256}, crop_size={"height": 224, "width": 224})

@@ -1,6 +1,7 @@
 """Predictions in parts: complete parts outlive a run that is stopped, and large predictions are a folder of them."""
 
 import json
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -263,3 +264,26 @@ def test_a_part_knows_its_rows_in_few_numbers(tmp_path, rows):
     (again,) = parts.Parts(tmp_path / "some.parquet", {"key": "one"}).made()
     assert list(again.rows) == rows
     assert isinstance(again.rows, range) == (rows[-1] - rows[0] + 1 == len(rows))
+
+
+def test_rows_are_held_once(model, data, tmp_path, small_parts, monkeypatch):
+    """When the finished file is opened, neither its parts nor what they were joined to are there any more.
+
+    Planted faults: parts that keep their rows; the joined rows kept until the end.
+    """
+    joined, load, seen = parts.Parts.joined, Predictions.load, {}
+
+    def watched(self):
+        alone = [weakref.ref(each.predictions.rows) for each in self.made()]
+        made, rows, summary = joined(self)
+        seen.update(parts=[each() for each in alone], rows=weakref.ref(rows))
+        return made, rows, summary
+
+    def loaded(path):
+        seen["at the end"] = seen["rows"]() if "rows" in seen else "a part"
+        return load(path)
+
+    monkeypatch.setattr(parts.Parts, "joined", watched)
+    monkeypatch.setattr(Predictions, "load", loaded)
+    predicted(model, data, out=tmp_path / "p.parquet")
+    assert seen["parts"] == [None] * 5 and seen["at the end"] is None

@@ -51,7 +51,7 @@ def audit(
     usual: Usual = None,
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default all but train.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
+        int | None, typer.Option(help="Rows a forward pass; default 16, on a GPU 128.", min=1)
     ] = None,
     preprocessing: Preprocessing = "auto",
     image_processor: ImageProcessor = None,

@@ -44,7 +44,7 @@ def predict(
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default validation and test.")] = None,
     features: Annotated[bool, typer.Option(help="Store the features before the head, and the head.")] = False,
     batch_size: Annotated[
-        int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
+        int | None, typer.Option(help="Rows a forward pass; default 16, on a GPU 128.", min=1)
     ] = None,
     images: Annotated[bool, typer.Option(help="Keep small pictures of the worst mistakes.")] = True,
     preprocessing: Preprocessing = "auto",

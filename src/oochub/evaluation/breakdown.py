@@ -81,7 +81,8 @@ def calibration(evaluated: Evaluated, mask: NDArray[np.bool_], ece: Estimate | N
     probability = evaluated.columns["probability"][slice(None) if mask.all() else mask]  # of all nothing is copied
     confidence, correct = probability.confidence, probability.prediction == probability.label
     sampling = Sampling(cluster=evaluated.cluster(mask), **evaluated.sampling)
-    number = np.ceil(confidence * _BINS).astype(np.int8).clip(1, _BINS) - 1
+    number = confidence * _BINS
+    number = np.ceil(number, out=number).astype(np.int8).clip(1, _BINS) - 1
     bins = []
     for k in np.unique(number):
         inside = number == k

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -54,10 +53,18 @@ class ExampleDigest:
             lines = self._lines(np.arange(len(self._label)))
             return _sorted(lines)
         by_id = _sorted(self._ids)
-        labels = sorted(pd.unique(self._label).tolist(), key=lambda label: f"{label} ")
-        rank = np.zeros(max(labels, default=0) + 2, np.min_scalar_type(len(labels)))  # the last is that of -1
-        rank[labels] = np.arange(len(labels))
-        order: NDArray[np.uint32] = by_id[np.argsort(rank[self._label][by_id], kind="stable")]
+        order, blocks, size = np.empty_like(by_id), [*row_blocks(len(by_id), _TOGETHER)], int(self._label.max()) + 2
+        counts = np.zeros(size, np.int64)  # of the labels -1, 0, 1, ...
+        for part in blocks:
+            counts += np.bincount(self._label[part] + 1, minlength=size)
+        by_name = np.array(sorted(range(size), key=lambda place: f"{place - 1} "))
+        first = np.empty(size, np.int64)  # where the next row of a label goes: a stable sort in little memory
+        first[by_name] = np.cumsum(counts[by_name]) - counts[by_name]
+        for part in blocks:
+            rows = by_id[part][np.argsort(self._label[by_id[part]], kind="stable")]
+            label = self._label[rows] + 1
+            order[first[label] + np.arange(len(rows)) - np.searchsorted(label, label)] = rows
+            first += np.bincount(label, minlength=size)
         return order
 
 

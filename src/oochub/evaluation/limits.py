@@ -4,6 +4,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
+from oochub.prediction.metadata import row_counts
 from oochub.sides import WorstOfGroups
 
 MOST_SPLITS = 200
@@ -18,16 +19,20 @@ def check_limits(evaluated: Evaluated) -> None:
         OochubError: More than `MOST_SPLITS` or `MOST_GROUPS`; the column is named.
     """
     split = evaluated.columns["split"]
-    splits = np.unique(np.asarray(split.unique(), str))
+    splits = sorted(row_counts(evaluated.predictions.rows.light.column("split")))
     if len(splits) > MOST_SPLITS:
         raise _too_many("split", len(splits), MOST_SPLITS, "Name a split for all rows that belong together")
     column = evaluated.benchmark.group_column
     if column not in evaluated.columns:
         return
-    for name in splits.tolist():
-        groups = WorstOfGroups(split=name, column=column).rows_of_groups(evaluated.columns)
-        if len(groups) > MOST_GROUPS:
-            raise _too_many(column, len(groups), MOST_GROUPS, f"Give coarser groups, or evaluate without {column}")
+    group = evaluated.columns[column]
+    for name in splits:
+        if hasattr(group, "codes"):
+            count = len(np.unique(group.codes[split == name]))
+        else:
+            count = len(WorstOfGroups(split=name, column=column).rows_of_groups(evaluated.columns))
+        if count > MOST_GROUPS:
+            raise _too_many(column, count, MOST_GROUPS, f"Give coarser groups, or evaluate without {column}")
 
 
 def _too_many(column: str, found: int, most: int, advice: str) -> OochubError:

@@ -31,8 +31,7 @@ def mistakes(evaluated: Evaluated, out: NDArray[np.bool_], shown: NDArray[np.boo
     is_wrong, keys = output.wrong(columns), output.mistake_keys(columns)
     rows: list[int] = []
     for mask in (out, shown & ~out):
-        wrong = np.flatnonzero(mask & is_wrong)
-        worst = wrong[worst_of_each(loss[wrong], keys[wrong], most=PER_KIND)]
+        worst = worst_of_each(loss, keys, most=PER_KIND, rows=np.flatnonzero(mask & is_wrong))
         rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
     return tuple(mistake_of(row, evaluated, is_out=bool(out[row])) for row in rows[:_SHOWN])
 

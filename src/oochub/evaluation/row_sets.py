@@ -10,6 +10,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.group_sides import group_side, worst_group_rows
+from oochub.prediction.metadata import row_counts
 from oochub.report.records import Role, Slice
 from oochub.sides import GroupsOfRows, Rows, WorstOfGroups
 from oochub.stats.estimate import Estimate
@@ -36,7 +37,7 @@ def row_sets(evaluated: Evaluated) -> list[RowSet]:
     """
     benchmark, columns, known = evaluated.benchmark, evaluated.columns, evaluated.known
     split = columns["split"]
-    present = split.unique().tolist()  # in order of appearance
+    present = list(row_counts(evaluated.predictions.rows.light.column("split")))  # in order of appearance
     main = benchmark.evaluation_split if benchmark.evaluation_split in present else present[-1]
     sets = [RowSet("all", "all", f"All of {main}", main, known & (split == main))]
     sides: tuple[tuple[Role, str, Any], ...] = (
@@ -73,9 +74,8 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
         metrics: By name.
         evaluated: What they are rows of.
     """
-    label = evaluated.columns["label"][rows.mask]
     estimates: dict[str, Estimate] = {}
-    n = int(rows.mask.sum())
+    n = own = int(rows.mask.sum())
     if isinstance(_side(rows, evaluated), GroupsOfRows):
         statistic = side_estimate(rows, primary_metric(evaluated), evaluated)
         estimates[evaluated.benchmark.primary_metric], n = statistic, statistic.n
@@ -93,7 +93,7 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
         title=rows.title,
         split=rows.split,
         n=n,
-        n_positive=int((label == 1).sum()) if binary and n == len(label) else None,
+        n_positive=int((rows.mask & (evaluated.columns["label"] == 1)).sum()) if binary and n == own else None,
         metrics=estimates,
         examples=evaluated.examples.of(rows.mask),
     )

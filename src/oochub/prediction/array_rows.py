@@ -49,7 +49,7 @@ def rows_of_arrays(
         config=config or "default",
         model=PredictedBy(id=model),
         class_names=class_names if isinstance(class_names, str) else tuple(class_names),  # type: ignore[arg-type]
-        rows=row_counts(table.column("split").to_pylist()),
+        rows=row_counts(table.column("split")),
     )
     return table, metadata
 

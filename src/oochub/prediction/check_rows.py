@@ -36,7 +36,7 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
         if not (pa.types.is_string(found) or pa.types.is_large_string(found)):
             raise OochubError(f"{name} must hold text, got {kind}. Write it as text.")
     _check_each_once(table.select(_ROW))
-    counts = row_counts(table.column("split").to_pandas())
+    counts = row_counts(table.column("split"))
     if counts != dict(metadata.rows):
         shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
         raise OochubError(f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's.")

@@ -35,7 +35,7 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions:
         return first
     rows = StoredRows.joined([part.rows for part in parts])
     digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
-    counts = row_counts(rows.light.column("split").to_pandas())
+    counts = row_counts(rows.light.column("split"))
     metadata = replace(first.metadata, fingerprint=digest, rows=counts)
     joined = Predictions(rows, metadata, common_integrity(parts), first.stored_head)
     if any(set(part.column_names) != set(first.column_names) for part in parts):

@@ -51,7 +51,7 @@ def data_metadata(
         ),
         model=model,
         class_names=tuple(class_names),
-        rows=row_counts(rows.light.column("split").to_pandas()),
+        rows=row_counts(rows.light.column("split")),
         **more,
     )
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
@@ -150,7 +151,8 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     return _distinct([f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)])
 
 
-def row_counts(split: Iterable[str]) -> dict[str, int]:
+def row_counts(split: Iterable[str] | pa.ChunkedArray) -> dict[str, int]:
     """How many rows each split has, in order of appearance."""
-    names = split if isinstance(split, pd.Series) else pd.Series(list(split))
-    return {str(name): int(count) for name, count in names.value_counts(sort=False).items() if count}
+    names = split if isinstance(split, pa.ChunkedArray) else pa.array(split, pa.string())
+    counts = pc.value_counts(names).to_pylist()
+    return {str(each["values"]): each["counts"] for each in counts if each["values"] is not None}

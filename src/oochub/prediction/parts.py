@@ -52,7 +52,7 @@ class MadePart:
 
     Attributes:
         split: Of its rows.
-        predictions: Its rows; None where none could be read.
+        predictions: Its rows; None where none could be read, or once they are joined to those of the others.
         rows: Their numbers in the split.
         broken: The rows that were left out.
     """
@@ -153,12 +153,12 @@ class Parts:
         return [self._made[number] for number in sorted(self._made)]
 
     def joined(self) -> tuple[list[MadePart], StoredRows, SoftmaxSummary | None]:
-        """All parts in order, and their rows together."""
-        made = self.made()
-        filled = [each.predictions for each in made if each.predictions is not None]
+        """All parts in order, and their rows together, which the parts then hold no more."""
+        filled = [each.predictions for each in self.made() if each.predictions is not None]
+        self._made = {number: replace(each, predictions=None) for number, each in self._made.items()}
         summaries = [each.summary for each in filled if each.output.one_answer]
         summary = SoftmaxSummary(*map(np.concatenate, zip(*summaries, strict=True))) if summaries else None
-        return made, StoredRows.joined([each.rows for each in filled]), summary
+        return self.made(), StoredRows.joined([each.rows for each in filled]), summary
 
     def become(self, predictions: Predictions, pictures: pa.Array | None) -> None:
         """Makes the folder itself the predictions, in the place of the target.
@@ -170,10 +170,9 @@ class Parts:
         assert self.folder is not None and self._target is not None  # noqa: S101
         listed = []
         for number in sorted(self._made):
-            each = self._made[number].predictions
-            if each is not None:
+            if count := len(self._made[number].rows):
                 file = self._file(number)
-                listed.append(ListedPart(file=file.name, rows=len(each), seal=str(seal_of(file))))
+                listed.append(ListedPart(file=file.name, rows=count, seal=str(seal_of(file))))
         if pictures is not None:
             save_thumbnails(self.folder, pictures)
         manifest = Manifest(parts=tuple(listed), metadata=to_json(predictions.metadata), digest=predictions.digest)

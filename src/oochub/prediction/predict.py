@@ -71,7 +71,7 @@ def predict(
             its architecture is made for.
         features: Keep what the head sees (`features`), and the head itself (`Predictions.head`, in a file
             `<out>.head.safetensors`).
-        batch_size: StoredRows a forward pass; None takes 32 on the CPU, 128 on a GPU.
+        batch_size: Rows a forward pass; None takes 16 on the CPU, 128 on a GPU.
         out: Parquet file to write, whole or not at all; of more than 2^28 numbers a folder of Parquet files with a
             manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
             on from there; a stream and a model object begin anew.

@@ -201,7 +201,7 @@ def _finished(
     predictions = Predictions(rows, said(rows, unread), stored_head=stored).remember(summary=summary)
     pictures = None
     if asked.images:
-        numbers = {name: [row for each in made if each.split == name for row in each.rows] for name in splits}
+        numbers = {name: [each.rows for each in made if each.split == name] for name in splits}
         pictures = thumbnails(predictions, splits, numbers, inputs)
     if parts.folder is not None and target is not None and not is_one_file(rows):
         parts.become(predictions, pictures)
@@ -216,6 +216,7 @@ def _finished(
             predictions.save(target)
     if parts.folder is None or target is None:
         return predictions
+    del predictions, rows, summary  # before the file is opened, which holds the same
     parts.end()
     return replace(Predictions.load(target), integrity=None)
 

@@ -280,7 +280,7 @@ class Predictions(WithStoredRows):
     def take(self, numbers: NDArray[np.int64]) -> "Predictions":
         """The rows of these numbers, in their order; each once, and at least one."""
         rows = self.rows.take(numbers)
-        counts = row_counts(rows.light.column("split").to_pandas())
+        counts = row_counts(rows.light.column("split"))
         some = replace(self, rows=rows, metadata=replace(self.metadata, rows=counts))
         if "summary" in vars(self):
             some.remember(summary=SoftmaxSummary(*(np.asarray(each)[numbers] for each in self.summary)))
@@ -288,7 +288,7 @@ class Predictions(WithStoredRows):
 
     def with_table(self, table: pa.Table) -> "Predictions":
         """The same predictions with other rows or columns."""
-        rows = row_counts(table.column("split").to_pylist())
+        rows = row_counts(table.column("split"))
         return replace(self, rows=table, metadata=replace(self.metadata, rows=rows))
 
     def remember(self, **known: Any) -> "Predictions":

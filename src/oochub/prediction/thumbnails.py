@@ -13,14 +13,14 @@ from oochub.stats.worst_rows import kept_rows
 
 
 def thumbnails(
-    predictions: Predictions, parts: Mapping[str, Any], rows: Mapping[str, Sequence[int]], inputs: Input
+    predictions: Predictions, parts: Mapping[str, Any], rows: Mapping[str, Sequence[Sequence[int]]], inputs: Input
 ) -> pa.Array:
     """A small JPEG for the worst mistakes of each split and group, null elsewhere.
 
     Args:
         predictions: Of the splits, in their order.
         parts: The splits by name; those of a stream get none.
-        rows: Of each split, the numbers of the rows that were predicted.
+        rows: Of each split, the numbers of the rows that were predicted, part by part.
         inputs: Makes the small pictures.
     """
     kind, label, split = predictions.output, predictions.label, predictions.split
@@ -35,7 +35,8 @@ def thumbnails(
         for name, part in parts.items():
             if isinstance(part, datasets.Dataset):
                 own, first = worst[split[worst] == name], int(np.argmax(split == name))
-                shown = inputs.thumbnails(part, [rows[name][place - first] for place in own])
+                numbers = np.concatenate([np.asarray(several, np.int64) for several in rows[name]])
+                shown = inputs.thumbnails(part, numbers[own - first].tolist())
                 for place, picture in zip(own, shown, strict=True):
                     pictures[place] = picture
     return pa.array(pictures, pa.binary())

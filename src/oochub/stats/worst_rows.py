@@ -14,19 +14,27 @@ KEPT_PER_GROUP = 12
 PER_KIND = 6
 """Of one kind of mistake, so that it never hides another; what a report shows of some groups is then kept in each."""
 
-_TOGETHER = 1 << 14  # rows looked at together, beside the worst of those before
+_TOGETHER = 1 << 13  # rows looked at together, beside the worst of those before
 
 
-def worst_of_each(loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_GROUP) -> NDArray[np.int64]:
+def worst_of_each(
+    loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_GROUP, rows: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """Row numbers of the `most` highest losses within each combination of `keys`, in order of the rows.
+
+    Args:
+        loss: Of each row (n,).
+        keys: Of each row (n,).
+        most: How many of a combination.
+        rows: Which rows to look at, in order; None takes all.
 
     >>> import numpy as np
     >>> worst_of_each(np.array([0.1, 2.0, 3.0]), np.array(["a", "a", "b"]), most=1).tolist()
     [1, 2]
     """
     kept = np.empty(0, np.int64)
-    for part in row_blocks(len(loss), _TOGETHER):
-        some = np.concatenate([kept, np.arange(part.start, part.stop)])
+    for part in row_blocks(len(loss) if rows is None else len(rows), _TOGETHER):
+        some = np.concatenate([kept, np.arange(part.start, part.stop) if rows is None else rows[part]])
         kept = some[_worst(loss[some], [column[some] for column in keys], most)]
     return kept
 
