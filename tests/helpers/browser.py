@@ -73,7 +73,9 @@ class Browser:
             assert time.monotonic() < deadline, "the page did not load in 20 s"
 
     def evaluate(self, expression):
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"]["value"]
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
 
     def screenshot(self):
         data = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]

@@ -28,7 +28,8 @@
         if (l > high) best += 1;
         if (h < low) worst -= 1;
       }
-      row.cells[0].textContent = best === worst ? String(best) : `${best}\u2013${worst}`;
+      const range = best === worst ? String(best) : `${best}\u2013${worst}`;
+      if (row.cells[0].textContent !== range) row.cells[0].textContent = range;
     }
   };
   const hash = () => {
@@ -52,9 +53,10 @@
           text.get(row).includes(wanted),
       );
       const kept = new Set(shown);
-      for (const row of own) row.hidden = !kept.has(row);
+      for (const row of own) if (row.hidden === kept.has(row)) row.hidden = !row.hidden;
       if (form.dataset.ranks) rank(shown);
-      body.append(...own.sort(compare));
+      const sorted = [...own].sort(compare);
+      if (sorted.some((row, place) => row !== own[place])) body.append(...sorted);
       count += shown.length;
     }
     for (const button of buttons) {
