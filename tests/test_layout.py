@@ -41,7 +41,7 @@ ORDER = (
     "training auditing report.drawing report.figure_sources",
     "sweep leaderboard",
     "dataset_cards",
-    "hub.push_metric",
+    "hub.push_metric hub.push_entry hub.push_site",
     "loading_scripts",
     "commands",
     "app",

@@ -26,16 +26,25 @@ def report(tmp_path):
     return oochub.evaluate(tmp_path / "made" / "preds.parquet", resamples=100).save(tmp_path / "made" / "report.json")
 
 
-def _merge(hub):
+@pytest.fixture
+def results(hub):
+    """The data set of results, made by its owner."""
+    from huggingface_hub import HfApi
+
+    HfApi().create_repo("user/results", repo_type="dataset")
+    return "user/results"
+
+
+def _merge():
     """What the owner of the results does with the one pull request."""
     from huggingface_hub import HfApi
 
     HfApi().merge_pull_request("user/results", 1, repo_type="dataset")
 
 
-def test_an_entry_is_a_pull_request(hub, report):
-    """main stays as it is, and the entry is all there. Planted fault seen: `pull_request` left out."""
-    pushed = push_entry(report, "user/results", **SAID)
+def test_an_entry_is_a_pull_request(hub, results, report):
+    """The branch stays as it is, and the entry is all there. Planted fault seen: `pull_request` left out."""
+    pushed = push_entry(report, results, **SAID)
     assert pushed.pull_request is not None and pushed.pull_request.startswith(hub.endpoint)
     (name,) = {path.partition("/")[0] for path in pushed.added}
     assert {path.partition("/")[2] for path in pushed.added} == {"entry.json", "report.json", "preds.parquet"}
@@ -94,10 +103,10 @@ def test_predictions_of_several_files_are_sent_in_order(tmp_path):
     assert [row.reason for board in site.boards for row in board.rows] == [""]
 
 
-def test_from_a_pull_request_to_a_space(hub, report, tmp_path, monkeypatch, capsys):
+def test_from_a_pull_request_to_a_space(hub, results, report, tmp_path, monkeypatch, capsys):
     """As its users type it: the site of `user/results`, with links to the files of each entry on the Hub."""
-    push_entry(report, "user/results", **SAID)
-    _merge(hub)
+    push_entry(report, results, **SAID)
+    _merge()
     monkeypatch.setattr(sys, "argv", ["oochub", "leaderboard", "user/results", "--out", str(tmp_path / "site")])
     try:
         main()

@@ -40,7 +40,9 @@ def push_entry(
     if not _ON_HUB.fullmatch(results) or Path(results).is_dir():
         folder = write_entry(report, results, predictions=predictions, **said)
         files = (path for path in folder.rglob("*") if path.is_file())
-        return Pushed(url=str(folder), added={path.relative_to(folder).as_posix(): path.stat().st_size for path in files})
+        return Pushed(
+            url=str(folder), added={path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+        )
     writing_client(results, dry_run=dry_run)
     with scratch_folder() as draft:
         entry = write_entry(report, draft, predictions=predictions, **said)

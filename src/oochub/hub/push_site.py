@@ -22,11 +22,13 @@ def push_site(folder: str | Path, to: str, **options: Any) -> Pushed:
 
     >>> push_site("nowhere", "user/board")
     Traceback (most recent call last):
-    oochub.errors.OochubError: nowhere holds no site of a leaderboard. `oochub leaderboard RESULTS --out nowhere` makes one.
+    oochub.errors.OochubError: nowhere holds no site of a leaderboard. `oochub leaderboard RESULTS --out nowhere`...
     """
     site = Path(folder).expanduser()
     if not site.is_dir() or not any(site.iterdir()) or not SITE.recognizes(site):
-        raise OochubError(f"{site} holds no site of a leaderboard. `oochub leaderboard RESULTS --out {site}` makes one.")
+        raise OochubError(
+            f"{site} holds no site of a leaderboard. `oochub leaderboard RESULTS --out {site}` makes one."
+        )
     return upload(
         site,
         to,

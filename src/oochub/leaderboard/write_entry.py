@@ -105,7 +105,7 @@ def _plain(name: str, number: int) -> str:
 
 
 def _name(report: Report, entry: LeaderboardEntry) -> str:
-    content = json.dumps([to_json(entry), report.provenance.predictions.sha256])
+    content = json.dumps([to_json(entry) | {"date": ""}, report.provenance.predictions.sha256])
     digest = hashlib.sha256(content.encode()).hexdigest()
     words = f"{report.benchmark.name}-{report.benchmark.config}-{entry.model}"
     plain = re.sub(r"[^A-Za-z0-9._]+", "-", words).strip("-.")[:80]
