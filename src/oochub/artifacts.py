@@ -66,7 +66,7 @@ def _is_repository(folder: Path) -> bool:
     readme = folder / "README.md"
     if readme.is_file() and not _head(readme).startswith(b"---"):
         return False
-    return _holds("*/*.parquet", "data/*.parquet", "README.md")(folder)
+    return _holds("*/*.parquet", "*/*.tar", "README.md")(folder)
 
 
 def _is_site(folder: Path) -> bool:

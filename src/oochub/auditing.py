@@ -7,7 +7,8 @@ from typing import Any
 
 from oochub.artifacts import AUDIT
 from oochub.data.check_context import check_context
-from oochub.data.load import declaration_for, load
+from oochub.data.columns import Columns
+from oochub.data.load import declaration_for, load_columns
 from oochub.errors import OochubError, either
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import check_writable, sole_writer
@@ -77,7 +78,8 @@ def audit(
         check_source(model, kind="model", hint="`oochub train` makes one.")
     columns: dict[str, Any] = {"label": label, "context": context, "group": group, "image": image, "usual": usual}
     if isinstance(source, str | Path):
-        data = load(source, config=config, data_dir=data_dir, options=options, **columns)
+        named = Columns(**columns)
+        data = load_columns(str(source), named, config=config, data_dir=data_dir, options=options, in_place=True)
     else:
         given = {**columns, "config": config, "data_dir": data_dir, "options": options}
         unread = next((name for name, value in given.items() if value is not None), None)

@@ -93,7 +93,7 @@ def train(
     if model != TINY:
         check_source(model, kind="model", hint=f"Check the name, or take {TINY!r}, an untrained one.", also=[TINY])
     columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
-    data = load_columns(source, columns, config=config, data_dir=data_dir, options=options)
+    data = load_columns(source, columns, config=config, data_dir=data_dir, options=options, in_place=True)
     declared = declared or declaration_for(data)
     column = environments or (declared.environments if declared else "group")
     validation = declared.validation_split if declared else "validation"

@@ -1,7 +1,9 @@
 """The command `oochub build`."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -28,9 +30,7 @@ from oochub.ranks import Ranks
 
 def build(
     source: Source,
-    out: Annotated[
-        Path | None, typer.Option(callback=writes(REPOSITORY), help="The folder of the Parquet repository.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(callback=writes(REPOSITORY), help="The folder of the repository.")] = None,
     image_column: ImageColumn = None,
     label_column: LabelColumn = None,
     context_column: ContextColumn = None,
@@ -46,6 +46,12 @@ def build(
     ] = False,
     option: Options = None,
     num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
+    format: Annotated[
+        Literal["parquet", "webdataset"], typer.Option(help="Of the files: Parquet, or shards of a WebDataset.")
+    ] = "parquet",
+    shard_size: Annotated[
+        float, typer.Option(help="Megabytes a shard of a WebDataset; of each split there are 8 or more.")
+    ] = 500.0,
     audit: Annotated[
         Path | None,
         typer.Option(
@@ -60,20 +66,24 @@ def build(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Builds a benchmark, or own data, into a Parquet repository with a card; plain `datasets` loads it.
+    """Builds a benchmark, or own data, into a repository with a card; plain `datasets` loads it.
 
     Under torchrun each process builds its share of the configurations, whole or not at all, and adds it to the card.
     """
     from oochub.data.columns import Columns
     from oochub.data.load import builder_class, is_benchmark, split_name
     from oochub.data.own_repository import own_repository
+    from oochub.data.write_webdataset import SHARD_SIZE
     from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.loading_scripts.webdataset_repository import webdataset_repository
     from oochub.parameters import parse_options
 
     if out is None and audit is None:
-        raise OochubError("Nothing to build: give --out FOLDER for the Parquet repository, or --audit FILE.csv.")
+        raise OochubError("Nothing to build: give --out FOLDER for the repository, or --audit FILE.csv.")
     if audit is None and (order, candidates, wordnet) != ("3.2", "winter21", None):
         raise OochubError("--order, --candidates and --wordnet are of the audit: add --audit FILE.csv.")
+    if format == "parquet" and shard_size != SHARD_SIZE:
+        raise OochubError("--shard-size is of shards: add --format webdataset.")
     written: dict[str, Any] = {}
     here = Ranks.here()
     if audit is not None and here.is_first:
@@ -89,15 +99,25 @@ def build(
             names = list(dict.fromkeys(f"{source}/{each}" for each in config or ())) or [source]
             for benchmark, each in map(split_name, names):
                 builder_class(benchmark).checked_config(each or None)
+            repository: Callable[..., Path] = parquet_repository
+            if format == "webdataset":
+                repository = partial(webdataset_repository, shard_size=shard_size)
             for name in names[here.number :: here.count]:
-                path = parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
+                path = repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
                 written["repository"] = str(path)
         elif config and len(config) > 1:
             raise OochubError(f"Own data are built one configuration at a time, got {', '.join(config)}.")
         elif here.is_first:
             only = config[0] if config else None
             path = own_repository(
-                source, out, columns=columns, config=only, data_dir=data_dir, options=options, num_proc=num_proc
+                source,
+                out,
+                columns=columns,
+                config=only,
+                data_dir=data_dir,
+                options=options,
+                num_proc=num_proc,
+                shard_size=shard_size if format == "webdataset" else None,
             )
             written["repository"] = str(path)
     if written:

@@ -106,7 +106,9 @@ def predict(
     columns = columns_of(
         image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
     )
-    data = load_columns(source, columns, config=config, data_dir=data_dir, options=parse_options(option or []))
+    data = load_columns(
+        source, columns, config=config, data_dir=data_dir, options=parse_options(option or []), in_place=True
+    )
     predictions = run(
         model,
         data,

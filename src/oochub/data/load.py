@@ -91,8 +91,18 @@ def load_columns(
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
+    in_place: bool = False,
 ) -> datasets.DatasetDict:
     """What `load` gives, all splits, with the columns as one record.
+
+    Args:
+        source: See `load`; so are the others.
+        columns: Which columns are what.
+        config: The configuration.
+        data_dir: The raw folder.
+        options: Of the builder.
+        num_proc: Processes to build with.
+        in_place: Leave pictures in the shards of a built WebDataset, for what reads them by `picture_bytes` alone.
 
     Raises:
         OochubError: See `load`.
@@ -105,6 +115,7 @@ def load_columns(
             options=options,
             num_proc=num_proc,
             check=lambda features: columns.check({**features, **datasets.Features(features).flatten()}),
+            in_place=in_place,
         )
         info = next(iter(opened.values())).info
         record = BuildRecord.of(info)

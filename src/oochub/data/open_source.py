@@ -11,10 +11,13 @@ from yaml import YAMLError
 
 from oochub import catalog
 from oochub.build_record import BuildRecord, without_build_column
+from oochub.data.shard_index import shard_folder
+from oochub.data.shard_rows import ShardRows
 from oochub.data.stored_record import stored_record
 from oochub.errors import OochubError, either
 from oochub.hub.check_source import check_source
 from oochub.parquet_file import check_seal
+from oochub.unpacked_samples import unpacked_samples
 
 
 def open_source(
@@ -25,6 +28,7 @@ def open_source(
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
     check: Callable[[Mapping[str, Any]], None] | None = None,
+    in_place: bool = False,
 ) -> datasets.DatasetDict:
     """The splits of data that are no benchmark, with the columns that they have.
 
@@ -35,6 +39,7 @@ def open_source(
         options: What else `load_dataset` takes.
         num_proc: Processes to read with.
         check: Is given the features where they are known before the data are read.
+        in_place: Leave the pictures in the shards of a built WebDataset: what reads them goes by `picture_bytes`.
 
     Raises:
         OochubError: Nothing is there, or it cannot be read; what `check` raises.
@@ -57,12 +62,18 @@ def open_source(
         if any((place / name).is_file() for name in ("dataset_dict.json", "state.json")):
             loaded = datasets.load_from_disk(path)
         else:
-            builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
+            shards = None if options or data_dir else shard_folder(place, config)
+            if shards is None:
+                builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
+            else:
+                builder = ShardRows(shards, in_place=in_place)
             loaded = built_splits(builder, num_proc=num_proc, check=check)
     except OochubError:
         raise
     except (ValueError, TypeError, KeyError, OSError, TarError, DatasetGenerationError, YAMLError) as error:
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
+        if isinstance(cause, OochubError):
+            raise cause from None
         passes = either("options= passes", "--option passes")
         raise OochubError(
             f"Could not load {source}: {str(cause).strip().rstrip('.')}. It is read as datasets.load_dataset reads it, "
@@ -72,7 +83,7 @@ def open_source(
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
         raise OochubError(f"{source} holds no row. {hint}")
-    loaded = without_build_column(loaded)
+    loaded = without_build_column(unpacked_samples(loaded))
     info = next(iter(loaded.values())).info
     record = None if BuildRecord.of(info) else stored_record(place, info.config_name or "default")
     if record is not None:

@@ -11,6 +11,7 @@ from oochub.data.challenge import KINDS
 from oochub.data.columns import Columns
 from oochub.data.load import load_columns
 from oochub.data.write_repository import check_replaceable, write_repository
+from oochub.data.write_webdataset import check_shard_size
 from oochub.errors import OochubError
 from oochub.files import sole_writer
 
@@ -26,6 +27,7 @@ def own_repository(
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
+    shard_size: float | None = None,
 ) -> Path:
     r"""Writes what `oochub.load` makes of own data; loaded again, its columns, notes and usual contexts are there.
 
@@ -37,6 +39,7 @@ def own_repository(
         data_dir: As `load_dataset` takes it.
         options: What else `load_dataset` takes.
         num_proc: Processes to read with.
+        shard_size: Write shards of a WebDataset of so many megabytes, see `write_webdataset`; None writes Parquet.
 
     Returns:
         The folder.
@@ -50,6 +53,8 @@ def own_repository(
     >>> datasets.load_dataset(str(own_repository(str(folder / "birds.csv"), folder / "out")))["train"][1]
     {'example_id': '1', 'label': 1, 'context': 0, 'group': 1, 'challenge': 0}
     """
+    if shard_size is not None:
+        check_shard_size(shard_size)
     target = check_replaceable(out, title=_TITLE, what="a repository of own data")
     with sole_writer(target):
         data = load_columns(
@@ -58,7 +63,7 @@ def own_repository(
         record = BuildRecord.of(next(iter(data.values())).info)
         if record is None:
             raise OochubError(f"{source} is a repository already: copy it, or name its columns to make another of it.")
-        write_repository(target, data, record, _text(data, record), tag="own-data")
+        write_repository(target, data, record, _text(data, record), tag="own-data", shard_size=shard_size)
     return target
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from oochub.data.class_column import ClassColumn, column_array
 from oochub.errors import OochubError, either
+from oochub.tar_member import TarMember
 
 _STORED = {"bytes", "path"}
 
@@ -119,7 +120,7 @@ def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
     for chunk in part.select_columns([column]).with_format("arrow")[:].column(column).chunks:
         inside = chunk.field("bytes").is_valid().to_pylist()
         for row, (has_bytes, path) in enumerate(zip(inside, chunk.field("path").to_pylist(), strict=True), start):
-            if not has_bytes and not (path and ("://" in path or Path(path).is_file())):
+            if not has_bytes and not (path and ("://" in path or TarMember.of(path) or Path(path).is_file())):
                 where = f"no file at {path}" if path else "neither bytes nor a path"
                 raise OochubError(
                     f"The picture {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "

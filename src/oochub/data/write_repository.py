@@ -2,28 +2,40 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import datasets
 import pyarrow as pa
 from datasets.arrow_writer import ParquetWriter
+from datasets.table import embed_table_storage
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCardData
 from tqdm import tqdm
 
 from oochub.build_record import COLUMN, BuildRecord
 from oochub.data.stored_record import RECORDS, store_record
+from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, write_webdataset
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole
 from oochub.parquet_file import seal
 from oochub.reading import read_text
 
-_DATA_FILE = re.compile(r".+-\d{5}-[0-9a-f]{12}\.parquet")
+_DATA_FILE = re.compile(r".+-\d{5}-[0-9a-f]{12}\.(parquet|tar)|index\.json")
+_ROWS = 100  # of a table for shards
 _FILE = 500_000_000  # bytes after which a new file begins, as `datasets` does
 
 
-def write_repository(target: Path, dataset: datasets.DatasetDict, record: BuildRecord, text: str, *, tag: str) -> None:
+def write_repository(
+    target: Path,
+    dataset: datasets.DatasetDict,
+    record: BuildRecord,
+    text: str,
+    *,
+    tag: str,
+    shard_size: float | None = None,
+) -> None:
     """Writes `target/data/<split>-<number>-<hash>.parquet`, `target/README.md` and `target/build.json`.
 
     Pictures keep their bytes; those that the data only point to are copied into the files.
@@ -34,17 +46,26 @@ def write_repository(target: Path, dataset: datasets.DatasetDict, record: BuildR
         record: Of the data; it stands in build.json, and in the column `build` of each row.
         text: The card below its metadata.
         tag: What the Hub finds it by, besides "out-of-context".
+        shard_size: Write shards of a WebDataset of so many megabytes, not Parquet.
 
     Raises:
         OochubError: It cannot be written.
     """
     with folder_written_whole(target) as draft:
         (draft / "data").mkdir()
-        files = {name: _write(part, draft / "data", name, record) for name, part in dataset.items()}
+        features = _features(next(iter(dataset.values())), record)
+        if shard_size is None:
+            files = {name: _write(part, draft / "data", name, record) for name, part in dataset.items()}
+        else:
+            splits = {name: SplitRows(len(part), partial(_tables, part, record)) for name, part in dataset.items()}
+            files, features = write_webdataset(
+                splits, draft / "data", name="default", features=features, shard_size=shard_size
+            )
+            text += ABOUT_SHARDS
         data = DatasetCardData(tags=["out-of-context", tag])
         paths = [{"split": split, "path": [f"data/{name}" for name in names]} for split, names in files.items()]
         MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
-        info = datasets.DatasetInfo(features=_features(next(iter(dataset.values())), record))
+        info = datasets.DatasetInfo(features=features)
         datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
         store_record(draft, "default", record)
         (draft / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", "utf-8")
@@ -84,7 +105,13 @@ def _features(part: datasets.Dataset, record: BuildRecord) -> datasets.Features:
     return datasets.Features({**part.features, COLUMN: record.feature})
 
 
-def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord) -> Sequence[str]:
+def _tables(part: datasets.Dataset, record: BuildRecord) -> Iterator[pa.Table]:
+    for start in range(0, len(part), _ROWS):
+        rows = embed_table_storage(part.with_format("arrow")[start : start + _ROWS])
+        yield rows.append_column(COLUMN, pa.repeat(pa.scalar(record.text), len(rows)))
+
+
+def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord) -> list[str]:
     """Writes one split and returns its files, named by content: `datasets` caches by name."""
     names: list[str] = []
     rows = part.with_format("arrow")

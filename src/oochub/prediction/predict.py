@@ -28,6 +28,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.sampled import Sample, sampled
 from oochub.ranks import Ranks
+from oochub.unpacked_samples import unpacked_samples
 
 _ENGINES = ("local", "ray")
 
@@ -144,7 +145,7 @@ def predict(
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
-    dataset = without_build_column(dataset)
+    dataset = without_build_column(unpacked_samples(dataset))
     parts = chosen_splits(dataset, splits)
     sample = Sample(parts, ()) if limit is None else sampled(parts, limit)
     some = next(iter(sample.parts.values()))

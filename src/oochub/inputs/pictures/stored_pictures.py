@@ -5,10 +5,11 @@ from typing import Any
 
 from oochub.errors import OochubError
 from oochub.reading import read_bytes
+from oochub.tar_member import TarMember
 
 
 def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
-    """The file of a picture that is not decoded: its bytes, or what stands at its path.
+    """The file of a picture that is not decoded: its bytes, or what stands at its path, also in a tar archive.
 
     Args:
         picture: Its `bytes` and `path`; None for a row without one.
@@ -24,8 +25,9 @@ def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
         raise OochubError(f"{where}: there is no picture. Drop the row or build the data again.")
     if picture["bytes"] is not None:
         return bytes(picture["bytes"])
+    member = TarMember.of(picture["path"])
     try:
-        return read_bytes(picture["path"])
+        return read_bytes(picture["path"]) if member is None else member.read()
     except OochubError as error:
         raise OochubError(f"{where}: {error}") from error
 

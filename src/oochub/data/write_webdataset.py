@@ -1,0 +1,149 @@
+"""Writes splits as a WebDataset: shards, tar archives of pictures and JSON, named by their content, and an index."""
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+import pyarrow as pa
+
+from oochub.data.shard_index import Shard, ShardIndex, SplitShards, picture_column
+from oochub.errors import OochubError, either
+from oochub.picture_file import open_picture
+
+SHARD_SIZE = 500.0
+"""Megabytes after which a new shard begins."""
+ABOUT_SHARDS = """
+## Shards
+
+A sample holds its picture and, in `json`, all columns. `oochub.load` gives them as columns; so does plain `datasets`:
+
+```python
+rows = datasets.load_dataset(folder, config, split="test").flatten().remove_columns("json.image")
+rows = rows.rename_columns({name: name.removeprefix("json.") if "json." in name else "image" for name in rows.features})
+```
+"""
+"""What a card says of them."""
+_LEAST = 8  # shards of a split that has as many rows: readers share out whole shards
+_SUFFIXES = {"JPEG": "jpg", "TIFF": "tif"}
+
+
+class SplitRows(NamedTuple):
+    """The rows of a split that are to be written: how many, and tables of them in order, pictures as their bytes."""
+
+    number: int
+    tables: Callable[[], Iterable[pa.Table]]
+
+
+class WrittenSplits(NamedTuple):
+    """The files of each split, and the features that plain `datasets` reads from them."""
+
+    files: dict[str, list[str]]
+    features: datasets.Features
+
+
+def write_webdataset(
+    splits: Mapping[str, SplitRows],
+    folder: Path,
+    *,
+    name: str,
+    features: datasets.Features,
+    shard_size: float = SHARD_SIZE,
+) -> WrittenSplits:
+    """Writes `<split>-<number>-<hash>.tar` and `index.json`.
+
+    A sample is `<row>.<extension>`, its picture untouched, and `<row>.json` with every column; that of the pictures
+    holds the name that a picture's file had. The extension says what the first picture is, for all: who decodes goes
+    by the content.
+
+    Args:
+        splits: By name.
+        folder: An empty one, which nobody reads yet.
+        name: Of the configuration.
+        features: Of the rows.
+        shard_size: Megabytes after which a new shard begins; there are 8 or more where there are as many rows.
+
+    Raises:
+        OochubError: Columns that JSON does not hold exactly, a row without a picture, a size that is not above 0.
+    """
+    check_shard_size(shard_size)
+    picture = picture_column(features)
+    extension = None if picture is None else _extension(splits, picture)
+    listed = []
+    for split, rows in splits.items():
+        most = max(1, rows.number // _LEAST)
+        samples = _samples(rows, split, picture=picture, extension=extension)
+        listed.append(SplitShards(name=split, shardlist=_shards(samples, folder, split, most, shard_size * 1e6)))
+    ShardIndex(name=name, datasets=tuple(listed), columns=features.to_dict(), extension=extension).save(folder)
+    values = {name: datasets.Value("string") if name == picture else feature for name, feature in features.items()}
+    pictures = {} if picture is None else {str(extension): features[picture]}
+    files = {split.name: [shard.url for shard in split.shardlist] for split in listed}
+    return WrittenSplits(files, datasets.Features({**pictures, "json": values}))
+
+
+def check_shard_size(shard_size: float) -> None:
+    """Checks a size in megabytes.
+
+    Raises:
+        OochubError: It is not above 0.
+    """
+    if not shard_size > 0:
+        named = either("shard_size", "--shard-size")
+        raise OochubError(f"{named} is in megabytes, above 0, got {shard_size}. Usual is {SHARD_SIZE:g}.")
+
+
+def _extension(splits: Mapping[str, SplitRows], picture: str) -> str:
+    """Of all pictures, by the format of the first."""
+    for split, rows in splits.items():
+        for table in rows.tables():
+            for stored in table.column(picture).slice(0, 1).to_pylist():
+                content = _bytes(stored, f"row 0 of {split}", picture)
+                kind = str(open_picture(content, name=f"row 0 of {split}").format)
+                return _SUFFIXES.get(kind, kind.lower())
+    return "jpg"
+
+
+def _samples(rows: SplitRows, split: str, *, picture: str | None, extension: str | None) -> Iterator[dict[str, bytes]]:
+    """The members of each row by their names."""
+    number = 0
+    for table in rows.tables():
+        for record in table.to_pylist():
+            members = {}
+            if picture is not None:
+                stored = record[picture]
+                members[f"{number:09d}.{extension}"] = _bytes(stored, f"row {number} of {split}", picture)
+                record[picture] = stored["path"]
+            members[f"{number:09d}.json"] = json.dumps(record, separators=(",", ":")).encode()
+            yield members
+            number += 1
+
+
+def _bytes(stored: Mapping[str, Any] | None, where: str, picture: str) -> bytes:
+    if stored is None or stored["bytes"] is None:
+        raise OochubError(f"There is no picture in {picture} of {where}. Drop the row, or build Parquet.")
+    return bytes(stored["bytes"])
+
+
+def _shards(samples: Iterator[dict[str, bytes]], folder: Path, split: str, most: int, size: float) -> tuple[Shard, ...]:
+    """Writes the samples, at most so many and about so many bytes a shard; the same rows give the same bytes."""
+    written: list[Shard] = []
+    sample = next(samples, None)
+    while sample is not None or not written:
+        draft, count, filled = folder / "draft", 0, 0
+        with tarfile.open(draft, "w", format=tarfile.USTAR_FORMAT) as archive:
+            while sample is not None and count < most and filled < size:
+                for name, content in sample.items():
+                    entry = tarfile.TarInfo(name)
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+                    filled += len(content)
+                sample, count = next(samples, None), count + 1
+        with draft.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        path = draft.rename(folder / f"{split}-{len(written):05d}-{digest[:12]}.tar")
+        written.append(Shard(url=path.name, nsamples=count, filesize=path.stat().st_size, sha256=digest))
+    return tuple(written)
