@@ -43,6 +43,10 @@ def _flat(data: DatasetDict) -> DatasetDict:
     return data.rename_columns(names)
 
 
+def test_every_benchmark_is_covered():
+    assert {name for name, _ in _TRIED} == set(oochub.names("benchmark"))
+
+
 @pytest.mark.parametrize("tried", _TRIED, ids="/".join)
 def test_three_readers_give_the_rows_of_parquet(raw, tmp_path, tried):
     """To the last bit; planted: floats of seven digits, class names for numbers, a shard without its last sample."""

@@ -135,6 +135,9 @@ def _data(inputs: Inputs, raw: str, out: str) -> Words:
 COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "build": lambda i, o: ["build", _TASK, *_data(i, "spawrious", f"{o}/spawrious")],
     "build by two": lambda i, o: ["build", _TASK, *_data(i, "spawrious", f"{o}/spawrious"), "--num-proc", "2"],
+    "build webdataset": lambda i, o: [
+        *("build", _TASK, *_data(i, "spawrious", f"{o}/spawrious"), "--format", "webdataset")
+    ],
     "build gist": lambda i, o: [
         *("build", "nooch/gist_car", *_data(i, "nooch", f"{o}/nooch"), "--option", f"encoder={i('encoder')}")
     ],

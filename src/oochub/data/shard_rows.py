@@ -53,6 +53,7 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def __init__(self, folder: Path, *, in_place: bool = False) -> None:
         self._index, self._folder = ShardIndex.load(folder), folder
         self._features = self._index.features
+        self._schema = self._features.arrow_schema  # which takes as long as some tables, where there are many classes
         self._picture = picture_column(self._features)
         state = [self._index.digest()]
         for shard in (each for split in self._index.datasets for each in split.shardlist):
@@ -131,7 +132,7 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return row
 
     def _table(self, rows: list[dict[str, Any]]) -> pa.Table:
-        table = pa.Table.from_pylist(rows, schema=self._features.arrow_schema)
+        table = pa.Table.from_pylist(rows, schema=self._schema)
         read = table.drop_columns([] if self._picture is None else [self._picture]).to_pylist()
         for own, stored in zip(read, rows, strict=True):
             for name, value in own.items():  # Arrow makes 1 of 1.5 without a word
