@@ -39,7 +39,7 @@ def evaluate(hub):
 def test_evaluate_loads_every_metric_from_its_space(name, kind, hub, evaluate):
     """It gives the number of our function on random columns, and shows what the file says of itself.
 
-    Planted fault seen: the state of another metric in the flattened file.
+    Planted fault seen: 1 - AUC in the flattened file.
     """
     push_metric(name, f"user/{name}")
     module, metric = evaluate.load(f"user/{name}"), subject(name, kind)

@@ -121,7 +121,7 @@ def test_a_model_of_somebody_else_gets_a_pull_request(hub, model, report, monkey
 
 
 def test_a_rehearsal_needs_no_token_and_says_the_yaml(hub, model, report, monkeypatch):
-    """Planted fault: the merge made only where something is written."""
+    """Planted fault: the YAML said only of what is written."""
     monkeypatch.delenv("HF_TOKEN")
     planned = push(report, dry_run=True)
     assert planned.commit is None and FILE not in hub.files(MODEL)
