@@ -16,6 +16,7 @@ from oochub.data.shard_rows import ShardRows
 from oochub.data.stored_record import stored_record
 from oochub.errors import OochubError, either
 from oochub.hub.check_source import check_source
+from oochub.hub.hub_data_set import HubDataSet
 from oochub.parquet_file import check_seal
 from oochub.unpacked_samples import unpacked_samples
 
@@ -56,6 +57,7 @@ def open_source(
         given["name"] = config
     if place.is_file():
         path, given = str(place.parent), {"data_files": place.name} | given
+    origin: HubDataSet | None = None
     try:
         for file in _parquet_files(place):
             check_seal(file)
@@ -68,6 +70,7 @@ def open_source(
             else:
                 builder = ShardRows(shards, in_place=in_place)
             loaded = built_splits(builder, num_proc=num_proc, check=check)
+            origin = HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None
     except OochubError:
         raise
     except (ValueError, TypeError, KeyError, OSError, TarError, DatasetGenerationError, YAMLError) as error:
@@ -84,6 +87,9 @@ def open_source(
     if not sum(loaded.num_rows.values()):
         raise OochubError(f"{source} holds no row. {hint}")
     loaded = without_build_column(unpacked_samples(loaded))
+    if origin is not None:
+        for part in loaded.values():
+            origin.note(part.info)
     info = next(iter(loaded.values())).info
     record = None if BuildRecord.of(info) else stored_record(place, info.config_name or "default")
     if record is not None:

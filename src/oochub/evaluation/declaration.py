@@ -146,6 +146,7 @@ def evaluated_benchmark(predictions: Predictions, benchmark: Benchmark) -> Evalu
         in_context=_side(benchmark.in_context),
         out_of_context=_side(benchmark.out_of_context),
         words=benchmark.words,
+        data_set=predictions.metadata.data_set,
     )
 
 

@@ -122,6 +122,12 @@ def _check_model(report: Report, remote: RemoteRepository) -> None:
 
 def _data_set(report: Report, dataset: str | None) -> tuple[str, str | None]:
     """The data set's id on the Hub, and its commit where that is known."""
+    known = report.benchmark.data_set
+    if known is not None:
+        if dataset not in (None, known.id):
+            option = either("dataset=", "--dataset")
+            raise OochubError(f"The report is of {known.id}, not of {dataset}. Leave {option} out, or predict with it.")
+        return known.id, known.revision
     if dataset is None:
         raise OochubError(
             f"The report of {report.benchmark.name} does not say which data set of the Hub it is of, and each entry "

@@ -36,7 +36,9 @@ def concatenate(parts: Sequence[Predictions]) -> Predictions:
     rows = StoredRows.joined([part.rows for part in parts])
     digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
     counts = row_counts(rows.light.column("split"))
-    metadata = replace(first.metadata, fingerprint=digest, rows=counts)
+    shared = {part.metadata.data_set for part in parts}
+    data_set = first.metadata.data_set if len(shared) == 1 else None
+    metadata = replace(first.metadata, fingerprint=digest, rows=counts, data_set=data_set)
     joined = Predictions(rows, metadata, common_integrity(parts), first.stored_head)
     if any(set(part.column_names) != set(first.column_names) for part in parts):
         check_answers(rows, joined.metadata)  # vectors that some of them lack

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
+from oochub.hub.hub_data_set import HubDataSet
 from oochub.output import Output
 from oochub.prediction.metadata import Metadata, PredictedBy, row_counts
 from oochub.prediction.stored_rows import StoredRows
@@ -52,6 +53,7 @@ def data_metadata(
         model=model,
         class_names=tuple(class_names),
         rows=row_counts(rows.light.column("split")),
+        data_set=HubDataSet.of(info),
         **more,
     )
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
+from oochub.hub.hub_data_set import HubDataSet
 from oochub.reading import parse_json
 from oochub.schema import Count, check_version, from_json, optional
 
@@ -97,6 +98,7 @@ class Metadata:
         odin: Settings of `odin_logits`; None without them.
         zoom: Settings of `zoom_logits`; None without them.
         task_of: The config whose predictions this task was taken from; None for none.
+        data_set: Of the Hub, that the rows were loaded from; None for others.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -115,6 +117,7 @@ class Metadata:
     odin: OdinSettings | None = optional()
     zoom: ZoomSettings | None = optional()
     task_of: str | None = optional()
+    data_set: HubDataSet | None = optional()
 
 
 def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:

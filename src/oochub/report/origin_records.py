@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from oochub.hub.hub_data_set import HubDataSet
 from oochub.parquet_file import Integrity
 from oochub.prediction.metadata import Training
 from oochub.schema import Count, optional
@@ -60,6 +61,7 @@ class EvaluatedBenchmark:
         in_context: The rows on which context helps.
         out_of_context: The rows on which it misleads.
         words: What report, page and terminal call all this; neutral where a report does not say.
+        data_set: Of the Hub, that the predicted rows were loaded from; None for others, or where a report does not say.
     """
 
     name: str
@@ -80,6 +82,7 @@ class EvaluatedBenchmark:
     in_context: SideRows
     out_of_context: SideRows
     words: Vocabulary = optional(Vocabulary())
+    data_set: HubDataSet | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)
