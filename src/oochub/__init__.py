@@ -13,9 +13,11 @@ from oochub.registration import register
 
 if TYPE_CHECKING:
     from oochub.auditing import audit
+    from oochub.data.join_images import join_images
     from oochub.data.load import load
     from oochub.data.tasks import task
     from oochub.evaluation.evaluate import evaluate
+    from oochub.hub.push import push
     from oochub.prediction.predict import predict
     from oochub.prediction.predictions import Predictions
     from oochub.report.report import Report
@@ -34,9 +36,11 @@ __all__ = [
     "audit",
     "evaluate",
     "get",
+    "join_images",
     "load",
     "names",
     "predict",
+    "push",
     "task",
     "train",
 ]
@@ -48,8 +52,10 @@ _LAZY = {
     "RobustTrainingArguments": "oochub.trainers.arguments",
     "audit": "oochub.auditing",
     "evaluate": "oochub.evaluation.evaluate",
+    "join_images": "oochub.data.join_images",
     "load": "oochub.data.load",
     "predict": "oochub.prediction.predict",
+    "push": "oochub.hub.push",
     "task": "oochub.data.tasks",
     "train": "oochub.training",
 }

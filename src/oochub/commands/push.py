@@ -1,0 +1,91 @@
+"""The command `oochub push`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.artifacts import REPOSITORY
+from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
+from oochub.hub.pushed import Pushed
+
+
+def push(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="A benchmark, or BENCHMARK/CONFIG; the folder of build or challenge; the folder of a model.",
+        ),
+    ],
+    to: Annotated[str, typer.Option(metavar="USER/NAME", help="The repository; made where it is not there yet.")],
+    config: Annotated[
+        list[str] | None, typer.Option(help="Of a benchmark: a configuration; repeatable; all where none is given.")
+    ] = None,
+    data_dir: DataDir = None,
+    option: Options = None,
+    num_proc: Annotated[int | None, typer.Option(help="Of a benchmark: processes to build with.", min=1)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(callback=writes(REPOSITORY), help="Of a benchmark: build into this folder, and keep it."),
+    ] = None,
+    without_images: Annotated[
+        bool, typer.Option("--without-images", help="Leave the pictures out: ids, labels, contexts and digests alone.")
+    ] = False,
+    private: Annotated[bool, typer.Option("--private", help="Make a repository that others do not see.")] = False,
+    revision: Annotated[str | None, typer.Option(help="A branch, made where it is not there; default main.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files that somebody else put into the repository.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say which files would change; needs no token.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Pushes a benchmark, built data or a trained model to the Hugging Face Hub, in one commit.
+
+    A second push of the same changes nothing; one that was interrupted goes on. The token is that of `hf auth login`,
+    or HF_TOKEN.
+    """
+    from oochub.hub.push import push as run
+    from oochub.parameters import parse_options
+
+    pushed = run(
+        what,
+        to,
+        configs=config or (),
+        data_dir=data_dir,
+        options=parse_options(option or []),
+        num_proc=num_proc,
+        out=out,
+        without_images=without_images,
+        private=private,
+        revision=revision,
+        overwrite=overwrite,
+        dry_run=dry_run,
+    )
+    if not as_json:
+        _say(pushed, dry_run)
+    done(
+        {
+            "url": pushed.url,
+            **({"commit": pushed.commit} if as_json else {}),
+            "added": dict(pushed.added),
+            "changed": dict(pushed.changed),
+            "deleted": dict(pushed.deleted),
+        },
+        as_json,
+    )
+
+
+def _say(pushed: Pushed, dry_run: bool) -> None:
+    """Each file and its size before a push, how many after it."""
+    changes = {"add": pushed.added, "change": pushed.changed, "delete": pushed.deleted}
+    if not pushed.is_change:
+        out_console.print("Nothing to change: the repository holds this already.")
+    for verb, files in changes.items():
+        for path, size in sorted(files.items()) if dry_run else ():
+            out_console.print(f"{verb:<6} {size:>15,} bytes  {path}", markup=False)
+    if pushed.is_change:
+        counts = [f"{verb} {len(files):,} ({sum(files.values()):,} bytes)" for verb, files in changes.items() if files]
+        out_console.print(f"{'Would ' if dry_run else ''}{', '.join(counts)}.".capitalize())

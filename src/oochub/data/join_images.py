@@ -1,0 +1,164 @@
+"""Puts a user's own pictures into data that were pushed without them, each checked by its bytes."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from oochub.build_record import BuildRecord, without_build_column
+from oochub.data.without_pictures import DIGEST, NOTE
+from oochub.errors import OochubError
+from oochub.reading import read_bytes
+
+_SHOWN = 5  # ids in an error
+_Find = Callable[[str, str], tuple[bytes, str] | None]
+
+
+def join_images(data: Any, pictures: Any, *, column: str = "image") -> Any:
+    r"""Puts pictures of your own in the place of their digests, by example id.
+
+    A picture counts only with the bytes that the digest was made of. Rows, their order and the other columns stay.
+
+    Args:
+        data: A Dataset or a DatasetDict with the columns `example_id` and `image_sha256`, as `oochub push
+            --without-images` leaves them.
+        pictures: A folder: a picture is the file below it that is named like the example id (with or without the
+            folders of the id), else the file with the right bytes; or data with the columns `example_id` and
+            `image`, such as `oochub.load` makes of your raw folder.
+        column: The column of pictures.
+
+    Returns:
+        The data with the column of pictures where its digests stood.
+
+    Raises:
+        OochubError: No column of digests; a picture that is missing or another one: the first of them are named.
+
+    >>> import hashlib, tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "7.png").write_bytes(b"\x89PNG\r\n\x1a\n...")
+    >>> digest = hashlib.sha256(b"\x89PNG\r\n\x1a\n...").hexdigest()
+    >>> rows = datasets.Dataset.from_dict({"example_id": ["7"], "image_sha256": [digest], "label": [1]})
+    >>> join_images(rows, folder).features["image"]
+    Image(mode=None, decode=True)
+    """
+    if isinstance(data, Mapping):
+        found = _finder(pictures, column)
+        return datasets.DatasetDict({split: _joined(part, found, column) for split, part in data.items()})
+    return _joined(data, _finder(pictures, column), column)
+
+
+def _joined(given: Any, find: _Find, column: str) -> Any:
+    part = without_build_column(given)
+    digests = f"{column}{DIGEST}"
+    for name in ("example_id", digests):
+        if name not in part.column_names:
+            raise OochubError(
+                f"The data have no column {name!r}, only {', '.join(part.column_names)}. Join what `oochub push "
+                "--without-images` pushed, and name its column of pictures with column=."
+            )
+    _check(part, find, digests)
+    features = datasets.Features(
+        {column if name == digests else name: part.features[name] for name in part.column_names}
+        | {column: datasets.Image()}
+    )
+
+    def pictures_of(batch: dict[str, list[str]]) -> dict[str, list[Any]]:
+        return {column: [_stored(find, *row) for row in zip(batch["example_id"], batch[digests], strict=True)]}
+
+    joined = part.map(
+        pictures_of,
+        batched=True,
+        batch_size=64,
+        remove_columns=[digests],
+        features=datasets.Features({**{n: f for n, f in features.items() if n != column}, column: features[column]}),
+        desc="joining pictures",
+        load_from_cache_file=False,  # the files may be others now
+    ).select_columns(list(features))
+    record = BuildRecord.of(joined.info)
+    if record is not None:
+        record = dataclasses.replace(record, notes=tuple(note for note in record.notes if note != NOTE))
+        joined.info.description = record.describe((joined.info.description or "").partition("\n")[0])
+    return joined
+
+
+def _check(part: Any, find: _Find, digests: str) -> None:
+    """Looks at every picture before one is written."""
+    rows = part.select_columns(["example_id", digests])
+    wrong = [row["example_id"] for row in rows if row[digests] and find(row["example_id"], row[digests]) is None]
+    if wrong:
+        shown = ", ".join(wrong[:_SHOWN]) + (f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else "")
+        raise OochubError(
+            f"{len(wrong):,} of {len(part):,} pictures are missing, or are others than those that the rows were made "
+            f"of (their bytes have another SHA-256): {shown}. Give the untouched files."
+        )
+
+
+def _stored(find: _Find, example: str, digest: str | None) -> dict[str, Any] | None:
+    if digest is None:
+        return None
+    found = find(example, digest)
+    if found is None:
+        raise OochubError(f"The picture of {example} changed while it was joined. Join again.")
+    return {"bytes": found[0], "path": found[1]}
+
+
+def _finder(pictures: Any, column: str) -> _Find:
+    if isinstance(pictures, str | PathLike):
+        return _InFolder(Path(pictures).expanduser()).find
+    parts = list(pictures.values()) if isinstance(pictures, Mapping) else [pictures]
+    return _InData(parts, column).find
+
+
+class _InFolder:
+    """Finds pictures below a folder: by their names, else by their bytes."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise OochubError(f"No folder of pictures at {folder}. Give the one that holds yours.")
+        self._files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+        self._named: dict[str, list[Path]] = {}
+        self._by_digest: dict[str, Path] | None = None
+        for path in self._files:
+            for name in {path.stem, path.name, str(path.relative_to(folder).with_suffix(""))}:
+                self._named.setdefault(name, []).append(path)
+
+    def find(self, example: str, digest: str) -> tuple[bytes, str] | None:
+        for path in self._named.get(example, ()):
+            content = read_bytes(path)
+            if hashlib.sha256(content).hexdigest() == digest:
+                return content, path.name
+        if self._by_digest is None:
+            self._by_digest = {hashlib.sha256(read_bytes(path)).hexdigest(): path for path in self._files}
+        found = self._by_digest.get(digest)
+        return None if found is None else (read_bytes(found), found.name)
+
+
+class _InData:
+    """Finds pictures in the rows of data."""
+
+    def __init__(self, parts: list[Any], column: str) -> None:
+        for part in parts:
+            names = getattr(part, "column_names", None) or ()
+            if "example_id" not in names or column not in names:
+                raise OochubError(
+                    f"The pictures are a folder, or data with the columns example_id and {column}, got "
+                    f"{', '.join(names) or type(part).__name__}."
+                )
+        self._parts = [part.cast_column(column, datasets.Image(decode=False)) for part in parts]
+        self._column = column
+        self._rows: dict[str, list[tuple[int, int]]] = {}
+        for number, part in enumerate(parts):
+            for row, example in enumerate(part["example_id"][:]):
+                self._rows.setdefault(str(example), []).append((number, row))
+
+    def find(self, example: str, digest: str) -> tuple[bytes, str] | None:
+        for number, row in self._rows.get(example, ()):
+            stored = self._parts[number][row][self._column]
+            content = stored["bytes"] if stored["bytes"] is not None else read_bytes(Path(stored["path"]))
+            if hashlib.sha256(content).hexdigest() == digest:
+                return content, Path(stored["path"] or "").name
+        return None

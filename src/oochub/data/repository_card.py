@@ -1,0 +1,167 @@
+"""The card of a Parquet repository: which files its configurations have, and one card of two."""
+
+from collections.abc import Collection, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from datasets.info import DatasetInfosDict
+from datasets.utils.metadata import MetadataConfigs
+from huggingface_hub import DatasetCard
+from yaml import YAMLError
+
+from oochub.data.size_category import size_category
+from oochub.errors import OochubError
+
+_BUILD = "\n## This build\n"
+
+
+@dataclass(frozen=True)
+class RepositoryCard:
+    """The card of a Parquet repository.
+
+    Attributes:
+        card: As the Hub's client reads it.
+    """
+
+    card: DatasetCard
+
+    @classmethod
+    def read(cls, content: str, *, place: str) -> "RepositoryCard":
+        """Parses a README.md.
+
+        Args:
+            content: The whole file.
+            place: Where it is, for the error.
+
+        Raises:
+            OochubError: Its metadata are no YAML, or not those of a data set.
+
+        >>> RepositoryCard.read("# Words", place="README.md").files
+        {}
+        """
+        try:
+            read = cls(DatasetCard(content, ignore_metadata_errors=False))
+            read.files  # noqa: B018  what it says of files is parsed too
+        except (ValueError, TypeError, KeyError, AttributeError, YAMLError) as error:
+            why = str(error).partition("\n")[0]
+            raise OochubError(
+                f"{place} has metadata that are not a data set's: {why}. Correct or remove it."
+            ) from error
+        return read
+
+    @property
+    def files(self) -> dict[str, dict[str, list[str]]]:
+        """The paths of each split of each configuration."""
+        configs = MetadataConfigs.from_dataset_card_data(self.card.data)
+        return {
+            name: {each["split"]: _listed(each["path"]) for each in config["data_files"]}
+            for name, config in configs.items()
+            if "data_files" in config
+        }
+
+    @property
+    def folders(self) -> dict[str, set[str]]:
+        """Patterns of the data files of each configuration: its folders, with the suffixes that they have."""
+        return {
+            name: {
+                f"{PurePosixPath(path).parent}/*{PurePosixPath(path).suffix}"
+                for paths in splits.values()
+                for path in paths
+            }
+            for name, splits in self.files.items()
+        }
+
+    @property
+    def infos(self) -> Mapping[str, Any]:
+        """The `DatasetInfo` of each configuration: its features, its splits where they are counted."""
+        infos: Mapping[str, Any] = DatasetInfosDict.from_dataset_card_data(self.card.data)
+        return infos
+
+    def of(self, configs: Collection[str]) -> "RepositoryCard":
+        """The card with these configurations alone; with all where none is named."""
+        names = [name for name in self.files if not configs or name in configs]
+        text, _, notes = self.card.text.partition(_BUILD)
+        return self._with(
+            {name: config for name, config in self._configs.items() if name in names},
+            {name: info for name, info in self.infos.items() if name in names},
+            text,
+            [line for line in _notes(notes) if _config(line) in names],
+        )
+
+    def over(self, there: "RepositoryCard") -> "RepositoryCard":
+        """The card of a repository that holds this one's configurations, and those of another that it lacks.
+
+        Whatever the order in which two repositories are pushed, the card is the same.
+
+        Args:
+            there: The card that is there already.
+        """
+        kept = {name: config for name, config in there._configs.items() if name not in self._configs}
+        text, _, notes = self.card.text.partition(_BUILD)
+        others = _notes(there.card.text.partition(_BUILD)[2])
+        return self._with(
+            {**self._configs, **kept},
+            {**self.infos, **{name: info for name, info in there.infos.items() if name in kept}},
+            text,
+            [*_notes(notes), *(line for line in others if _config(line) in kept)],
+        )
+
+    def renamed(self, paths: Mapping[str, str], infos: Mapping[str, Any], *, note: str) -> "RepositoryCard":
+        """The card of the same configurations in other files, with other features.
+
+        Args:
+            paths: The new path of each old one.
+            infos: The `DatasetInfo` of each configuration.
+            note: What is said of each.
+        """
+        configs = {
+            name: {
+                **self._configs[name],
+                "data_files": [
+                    {"split": split, "path": new if len(new) > 1 else new[0]}
+                    for split, old in splits.items()
+                    for new in [[paths[path] for path in old]]
+                ],
+            }
+            for name, splits in self.files.items()
+        }
+        text, _, notes = self.card.text.partition(_BUILD)
+        return self._with(configs, infos, text, [*_notes(notes), *(f"- `{name}`: {note}" for name in configs)])
+
+    def __str__(self) -> str:
+        """The whole README.md."""
+        return f"---\n{self.card.data.to_yaml()}\n---\n{self.card.text}"
+
+    @property
+    def _configs(self) -> dict[str, Any]:
+        return dict(MetadataConfigs.from_dataset_card_data(self.card.data))
+
+    def _with(
+        self, configs: Mapping[str, Any], infos: Mapping[str, Any], text: str, notes: list[str]
+    ) -> "RepositoryCard":
+        card = DatasetCard(f"---\n{deepcopy(self.card.data).to_yaml()}\n---\n")
+        for key in ("configs", "dataset_info"):
+            card.data.pop(key)
+        MetadataConfigs(configs).to_dataset_card_data(card.data)
+        DatasetInfosDict(dict(sorted(infos.items()))).to_dataset_card_data(card.data)
+        counted = [info.splits for info in infos.values()]
+        if counted and all(counted):
+            rows = sum(split.num_examples for splits in counted for split in splits.values())
+            card.data["size_categories"] = [size_category(rows)]
+        listed = "\n".join(sorted(notes, key=lambda line: line.partition(":")[0]))
+        card.text = f"{text.rstrip()}\n{_BUILD}\n{listed}\n" if notes else text
+        return RepositoryCard(card)
+
+
+def _listed(path: str | list[str]) -> list[str]:
+    return [path] if isinstance(path, str) else list(path)
+
+
+def _notes(section: str) -> list[str]:
+    return [line for line in section.splitlines() if line.startswith("- `")]
+
+
+def _config(line: str) -> str:
+    return line.partition("`")[2].partition("`")[0]

@@ -1,0 +1,96 @@
+"""Pushes what the hub makes to the Hugging Face Hub: benchmarks, own data, models."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from oochub import catalog
+from oochub.errors import OochubError, either
+from oochub.hub.pushed import Pushed
+from oochub.hub.writing_client import writing_client
+
+
+def push(
+    what: str | PathLike[str],
+    to: str,
+    *,
+    configs: Sequence[str] = (),
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+    out: str | Path | None = None,
+    without_images: bool = False,
+    private: bool = False,
+    revision: str | None = None,
+    overwrite: bool = False,
+    dry_run: bool = False,
+) -> Pushed:
+    """Pushes a benchmark, a built repository or a trained model, in one commit: nothing half-pushed is ever seen.
+
+    A second push of the same changes nothing; one that was interrupted goes on where it was.
+
+    Args:
+        what: "nooch", "nooch/ce_car"; the folder of `oochub build` or `oochub challenge`; the folder of a model.
+        to: The repository, user/name; it is made where it is not there yet.
+        configs: Of a benchmark: some of its configurations; all where none is named.
+        data_dir: Of a benchmark: the raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        options: Of a benchmark: options of its builder.
+        num_proc: Of a benchmark: processes to build with.
+        out: Of a benchmark: build into this folder, which is kept; None builds in the cache.
+        without_images: Of data: leave the pictures out; `oochub.join_images` puts a user's own back.
+        private: Make the repository one that others do not see.
+        revision: A branch, made where it is not there; None is main.
+        overwrite: Replace files that somebody else put there.
+        dry_run: Only say what would change; needs no token.
+
+    Returns:
+        The address, the commit, and the files that were added, changed and deleted.
+
+    Raises:
+        OochubError: No token, a name that is none, an unknown source, a setting that is of another kind of source;
+            the Hub refuses or cannot be reached.
+    """
+    writing_client(to, dry_run=dry_run)
+    source = str(what)
+    build = {"configs": list(configs), "data_dir": data_dir, "options": options, "num_proc": num_proc, "out": out}
+    common: dict[str, Any] = {
+        "private": private,
+        "revision": revision,
+        "overwrite": overwrite,
+        "dry_run": dry_run,
+    }
+    kind = _kind(source)
+    if kind != "benchmark":
+        _refuse(build, f"{source} is no benchmark")
+    if kind == "model":
+        from oochub.hub.push_model import push_model
+
+        _refuse({"without_images": without_images}, f"{source} is a model")
+        return push_model(source, to, **common)
+    from oochub.hub.push_repository import push_repository
+
+    return push_repository(source, to, without_images=without_images, **build, **common)
+
+
+def _kind(source: str) -> str:
+    """What a source is: "benchmark", "model" or "repository"."""
+    if source.partition("/")[0] in catalog.names("benchmark"):
+        return "benchmark"
+    folder = Path(source).expanduser()
+    if (folder / "recipe.json").is_file() or (folder / "config.json").is_file() or (folder / "checkpoints").is_dir():
+        return "model"
+    if folder.is_dir():
+        return "repository"
+    known = ", ".join(catalog.names("benchmark"))
+    raise OochubError(
+        f"Nothing to push at {source!r}: it is no benchmark ({known}) and no folder. Give one of them, the folder of "
+        "`oochub build`, `oochub challenge` or `oochub train`."
+    )
+
+
+def _refuse(settings: Mapping[str, Any], why: str) -> None:
+    given = next((name for name, value in settings.items() if value), None)
+    if given is not None:
+        option = f"--{'config' if given == 'configs' else given.replace('_', '-')}"
+        raise OochubError(f"{why}: leave out {either(f'{given}=', option)}.")

@@ -1,0 +1,197 @@
+"""Pushes a benchmark, or a repository that was built before, to a data set repository of the Hub."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from oochub.caches import cache_folder
+from oochub.data.load import builder_class, check_options, is_benchmark, split_name
+from oochub.data.repository_card import RepositoryCard
+from oochub.data.stored_record import RECORDS
+from oochub.data.without_pictures import without_pictures
+from oochub.errors import OochubError, either
+from oochub.files import scratch_folder
+from oochub.hub.pushed import Pushed
+from oochub.hub.remote_repository import RemoteRepository
+from oochub.hub.upload import upload
+from oochub.hub.writing_client import writing_client
+from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.reading import read_json, read_text
+
+_CARD = "README.md"
+_BESIDE = ("LICENSE.md", "eval.yaml")  # what else of the top folder is pushed
+
+
+def push_repository(
+    source: str,
+    to: str,
+    *,
+    configs: Sequence[str] = (),
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+    out: str | Path | None = None,
+    without_images: bool = False,
+    private: bool = False,
+    revision: str | None = None,
+    overwrite: bool = False,
+    dry_run: bool = False,
+) -> Pushed:
+    """Builds a benchmark, or takes a built repository, and makes the Hub hold it, in one commit.
+
+    Files of a pushed config that are no longer part of it go in the same commit; other configs and other files of the
+    repository stay.
+
+    Args:
+        source: "nooch", "nooch/ce_car", or the folder of `oochub build` or `oochub challenge`.
+        to: user/name.
+        configs: Some of a benchmark's; all where none is named.
+        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        options: Options of the builder.
+        num_proc: Processes to build with.
+        out: Build into this folder, which is kept; None builds in the cache, where the next push finds it.
+        without_images: Leave the pictures out, see `oochub.join_images`.
+        private: Make the repository one that others do not see.
+        revision: A branch; None is main.
+        overwrite: Replace what somebody else put there.
+        dry_run: Only say what would change.
+
+    Raises:
+        OochubError: An unknown name, missing raw data, a folder that is no repository; what `upload` raises.
+    """
+    client = writing_client(to, dry_run=dry_run)
+    benchmark = is_benchmark(source)
+    names = _configs(source, configs) if benchmark else []
+    if benchmark:
+        check_options(split_name(source)[0], options or {})
+    else:
+        _check_repository(Path(source).expanduser())
+    RemoteRepository.read(client, to, repo_type="dataset", revision=revision)  # a wrong token is said before a build
+    folders = [Path(source).expanduser()]
+    if benchmark:
+        build = partial(
+            _built, split_name(source)[0], data_dir=data_dir, options=options or {}, num_proc=num_proc, out=out
+        )
+        folders = list(dict.fromkeys(build(name) for name in names))
+    with _staged(folders, names, without_images) as (staged, cards, records):
+        only = {name for card in cards for name in card.files}
+        return upload(
+            staged,
+            to,
+            repo_type="dataset",
+            message=f"Push {source if benchmark else ', '.join(sorted(only))} with oochub",
+            private=private,
+            revision=revision,
+            delete=sorted({pattern for card in cards for each in card.folders.values() for pattern in each}),
+            dry_run=dry_run,
+            fitted=partial(_fitted, cards, records),
+            known_by=RECORDS,
+            overwrite=overwrite,
+        )
+
+
+def _configs(source: str, configs: Sequence[str]) -> list[str]:
+    benchmark, named = split_name(source)
+    if named and configs and [named] != list(configs):
+        raise OochubError(
+            f"{source} names the config {named}, and {', '.join(configs)} is asked for. Give one of them."
+        )
+    kind = builder_class(benchmark)
+    allowed = list(kind.builder_configs) or [kind.checked_config(None)]
+    return [kind.checked_config(each) for each in dict.fromkeys(configs or ([named] if named else allowed))]
+
+
+def _check_repository(folder: Path) -> None:
+    if not (folder / _CARD).is_file() or not (folder / RECORDS).is_file():
+        built = either("`oochub build`", "oochub build SOURCE --out FOLDER")
+        raise OochubError(f"{folder} is no repository: it has no {_CARD} with {RECORDS}. {built} makes one.")
+
+
+def _built(
+    benchmark: str,
+    config: str,
+    *,
+    data_dir: str | None,
+    options: Mapping[str, Any],
+    num_proc: int | None,
+    out: str | Path | None,
+) -> Path:
+    """The folder that holds a config, built now, or by an earlier push of the same raw data with the same options."""
+    name = f"{benchmark}/{config}"
+    if out is not None:
+        return parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
+    builder = datasets.load_dataset_builder(benchmark, config, data_dir=data_dir, **options)
+    key = hashlib.sha256(json.dumps([builder.hash, options], sort_keys=True, default=str).encode()).hexdigest()[:16]
+    folder = cache_folder("pushes") / f"{benchmark}-{key}"
+    if not _is_whole(folder, config):
+        parquet_repository(name, folder, data_dir=data_dir, options=options, num_proc=num_proc)
+    return folder
+
+
+def _is_whole(folder: Path, config: str) -> bool:
+    if not (folder / _CARD).is_file() or not (folder / RECORDS).is_file():
+        return False
+    splits = RepositoryCard.read(read_text(folder / _CARD), place=str(folder / _CARD)).files.get(config, {})
+    paths = [folder / path for each in splits.values() for path in each]
+    return bool(paths) and all(path.is_file() for path in paths)
+
+
+@contextmanager
+def _staged(
+    folders: Sequence[Path], names: Sequence[str], without_images: bool
+) -> Iterator[tuple[Path, list[RepositoryCard], dict[str, Any]]]:
+    """A folder of links to the files that are pushed; the cards and the records of the pushed configs."""
+    cards, records = [], {}
+    with scratch_folder() as scratch:
+        staged = scratch / "staged"
+        staged.mkdir()
+        for number, given in enumerate(folders):
+            folder = without_pictures(given, scratch / f"bare-{number}", configs=names) if without_images else given
+            card = RepositoryCard.read(read_text(folder / _CARD), place=str(folder / _CARD)).of(names)
+            cards.append(card)
+            records |= {name: each for name, each in read_json(folder / RECORDS).items() if name in card.files}
+            for path in _paths(folder, card):
+                link = staged / path
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to((folder / path).resolve())
+        yield staged, cards, records
+
+
+def _paths(folder: Path, card: RepositoryCard) -> list[str]:
+    """What of a repository is pushed: the folders that its card names, and what stands beside the card."""
+    data = [path for splits in card.files.values() for paths in splits.values() for path in paths]
+    gone = [path for path in data if not re.search(r"[*?\[]", path) and not (folder / path).is_file()]
+    if gone:
+        raise OochubError(f"{folder} lacks {gone[0]}, which its card names. Build it again.")
+    inside = {str(Path(path).parent) for path in data}
+    beside = [name for name in _BESIDE if (folder / name).is_file()]
+    return beside + sorted(
+        f"{place}/{file.name}"
+        for place in inside
+        for file in (folder / place).iterdir()
+        if file.is_file() and not file.name.startswith(".")
+    )
+
+
+def _fitted(cards: Sequence[RepositoryCard], records: Mapping[str, Any], remote: RemoteRepository) -> dict[str, bytes]:
+    """The card and the records, with those of other configs that are there already."""
+    there = remote.text(RECORDS)
+    text = remote.text(_CARD) if there is not None else None
+    card = cards[0]
+    if text is not None:
+        card = card.over(RepositoryCard.read(text, place=f"{_CARD} of {remote.name}"))
+    for other in cards[1:]:
+        card = other.over(card)
+    try:
+        kept = json.loads(there or "{}")
+        merged = dict(sorted({**kept, **records}.items()))
+    except (ValueError, TypeError):
+        raise OochubError(f"{RECORDS} of {remote.name} is not what oochub writes. Correct or remove it.") from None
+    return {_CARD: str(card).encode(), RECORDS: (json.dumps(merged, indent=1, ensure_ascii=False) + "\n").encode()}
