@@ -22,7 +22,8 @@ def card(benchmark: Benchmark) -> DatasetCard:
         task_categories=[benchmark.task_category],
         tags=["out-of-context", "robustness", "distribution-shift"],
         license="other",
-        license_name=f"images: {benchmark.images_license}; labels: {benchmark.annotations_license}",
+        license_name=f"{benchmark.name}-images-and-labels".replace("_", "-"),
+        license_link="LICENSE.md",
     )
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n{_text(benchmark)}")
 

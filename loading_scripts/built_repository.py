@@ -11,9 +11,11 @@ from huggingface_hub import DatasetCard
 from oochub import catalog
 from oochub.artifacts import REPOSITORY
 from oochub.build_record import BuildRecord
+from oochub.data.size_category import size_category
 from oochub.data.stored_record import store_record
 from oochub.data.write_webdataset import WrittenSplits
 from oochub.dataset_cards.card import card
+from oochub.dataset_cards.license_text import license_text
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole, sole_writer, written_whole
 
@@ -95,9 +97,11 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     ]
     MetadataConfigs({config: {"data_files": paths}}).to_dataset_card_data(data)
     info = builder.info.copy()
-    info.download_size = None  # nothing was downloaded; the reader would check it
+    info.splits = info.download_size = info.dataset_size = None  # the reader would compare them with what filters leave
     info.features = written.features
     datasets.info.DatasetInfosDict({config: info}).to_dataset_card_data(data)
+    rows = sum(split.num_examples for split in builder.info.splits.values())
+    data["size_categories"] = [size_category(rows, others=data.get("size_categories"))]
     record = BuildRecord.of(builder.info)
     if record is not None:
         store_record(target, config, record)
@@ -107,6 +111,8 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     if kept or notes:
         of_configs = sorted([*kept, *notes], key=lambda note: note.partition(":")[0])
         text += "\n## This build\n\n" + "\n".join(of_configs) + "\n"
+    with written_whole(target / "LICENSE.md") as draft:
+        draft.write_text(license_text(benchmark), "utf-8")
     with written_whole(readme) as draft:
         draft.write_text(f"---\n{data.to_yaml()}\n---\n{text}", "utf-8")
 

@@ -43,6 +43,7 @@ ORDER = (
     "dataset_cards",
     "hub.push_metric hub.push_entry hub.push_site",
     "loading_scripts",
+    "hub.push hub.push_repository hub.push_model",
     "commands",
     "app",
     "cli",

@@ -17,6 +17,7 @@ _WHAT = {
     "pixels": "decoded pictures of trainings",
     "embeddings": "captions as vectors",
     "checks": "what entries of leaderboards gave when they were computed again",
+    "pushes": "benchmarks as files for the Hub",
     "builds": "benchmarks as `datasets` built them",
 }
 _PATTERNS = {
@@ -25,6 +26,7 @@ _PATTERNS = {
     "pixels": ("*-*.npy",),
     "embeddings": ("*/*.npy",),
     "checks": ("*.json",),
+    "pushes": ("*-*/*/*.parquet",),
 }
 _DAY = 24 * 60 * 60
 
@@ -49,7 +51,7 @@ class Cache:
     """A cache and what is in it.
 
     Attributes:
-        kind: "predictions", "features", "pixels", "embeddings", "checks" or "builds".
+        kind: "predictions", "features", "pixels", "embeddings", "checks", "pushes" or "builds".
         what: It holds, in words.
         folder: Where it is, present or not.
         entries: What of it is ours, oldest first.
@@ -70,7 +72,7 @@ def cache_folder(kind: str) -> Path:
     """Where a cache of the hub lies: in $OOCHUB_CACHE, else in `oochub` in the cache folder of `datasets`.
 
     Args:
-        kind: "predictions", "features", "pixels", "embeddings" or "checks".
+        kind: "predictions", "features", "pixels", "embeddings", "checks" or "pushes".
 
     >>> cache_folder("pixels").name
     'pixels'
@@ -89,7 +91,7 @@ def caches(kind: str | None = None) -> list[Cache]:
         OochubError: An unknown kind.
 
     >>> [cache.kind for cache in caches()]
-    ['predictions', 'features', 'pixels', 'embeddings', 'checks', 'builds']
+    ['predictions', 'features', 'pixels', 'embeddings', 'checks', 'pushes', 'builds']
     """
     if kind is not None and kind not in _WHAT:
         raise unknown_name("cache", kind, _WHAT)

@@ -29,6 +29,7 @@ KINDS = {  # of what each option writes
     ("gallery", "--out"): artifacts.FIGURE,
     ("leaderboard", "--out"): artifacts.SITE,
     ("predict", "--out"): artifacts.PREDICTIONS,
+    ("push", "--out"): artifacts.REPOSITORY,
     ("report", "--html"): artifacts.PAGE,
     ("report", "--latex"): artifacts.LATEX,
     ("report", "--markdown"): artifacts.MARKDOWN,

@@ -204,3 +204,6 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
 
 READING = ("cache", "list", "show", "verify")
 """The commands that write no file."""
+
+PUSHING = ("push",)
+"""The commands that write to the Hub; tests/hub/test_push_kills.py stops them."""

@@ -1,7 +1,7 @@
 """The card of a Parquet repository: which files its configurations have, and one card of two."""
 
 from collections.abc import Collection, Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -75,8 +75,10 @@ class RepositoryCard:
 
     @property
     def infos(self) -> Mapping[str, Any]:
-        """The `DatasetInfo` of each configuration: its features, its splits where they are counted."""
+        """The `DatasetInfo` of each configuration, without counts: `datasets` compares them with what filters leave."""
         infos: Mapping[str, Any] = DatasetInfosDict.from_dataset_card_data(self.card.data)
+        for info in infos.values():
+            info.splits = info.download_size = info.dataset_size = None
         return infos
 
     def of(self, configs: Collection[str]) -> "RepositoryCard":
@@ -88,6 +90,7 @@ class RepositoryCard:
             {name: info for name, info in self.infos.items() if name in names},
             text,
             [line for line in _notes(notes) if _config(line) in names],
+            sizes=self._sizes,
         )
 
     def over(self, there: "RepositoryCard") -> "RepositoryCard":
@@ -106,6 +109,7 @@ class RepositoryCard:
             {**self.infos, **{name: info for name, info in there.infos.items() if name in kept}},
             text,
             [*_notes(notes), *(line for line in others if _config(line) in kept)],
+            sizes=[*self._sizes, *(there._sizes if kept else [])],
         )
 
     def renamed(self, paths: Mapping[str, str], infos: Mapping[str, Any], *, note: str) -> "RepositoryCard":
@@ -128,28 +132,37 @@ class RepositoryCard:
             for name, splits in self.files.items()
         }
         text, _, notes = self.card.text.partition(_BUILD)
-        return self._with(configs, infos, text, [*_notes(notes), *(f"- `{name}`: {note}" for name in configs)])
+        return self._with(configs, infos, text, [*_notes(notes), *(f"- `{name}`: {note}" for name in configs)], sizes=self._sizes)
 
     def __str__(self) -> str:
         """The whole README.md."""
         return f"---\n{self.card.data.to_yaml()}\n---\n{self.card.text}"
 
     @property
+    def _sizes(self) -> list[str]:
+        return [str(size) for size in self.card.data.get("size_categories") or ()]
+
+    @property
     def _configs(self) -> dict[str, Any]:
         return dict(MetadataConfigs.from_dataset_card_data(self.card.data))
 
     def _with(
-        self, configs: Mapping[str, Any], infos: Mapping[str, Any], text: str, notes: list[str]
+        self,
+        configs: Mapping[str, Any],
+        infos: Mapping[str, Any],
+        text: str,
+        notes: list[str],
+        *,
+        sizes: Collection[str],
     ) -> "RepositoryCard":
-        card = DatasetCard(f"---\n{deepcopy(self.card.data).to_yaml()}\n---\n")
+        card = copy(self.card)  # to parse 1,000 names of classes again takes a second
+        card.data = deepcopy(self.card.data)
         for key in ("configs", "dataset_info"):
             card.data.pop(key)
         MetadataConfigs(configs).to_dataset_card_data(card.data)
         DatasetInfosDict(dict(sorted(infos.items()))).to_dataset_card_data(card.data)
-        counted = [info.splits for info in infos.values()]
-        if counted and all(counted):
-            rows = sum(split.num_examples for splits in counted for split in splits.values())
-            card.data["size_categories"] = [size_category(rows)]
+        if sizes:
+            card.data["size_categories"] = [size_category(0, others=sizes)]
         listed = "\n".join(sorted(notes, key=lambda line: line.partition(":")[0]))
         card.text = f"{text.rstrip()}\n{_BUILD}\n{listed}\n" if notes else text
         return RepositoryCard(card)

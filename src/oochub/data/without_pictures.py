@@ -55,9 +55,6 @@ def without_pictures(source: Path, out: Path, *, configs: Collection[str] = ()) 
             record = dataclasses.replace(record, notes=(*record.notes, NOTE))
             store_record(out, config, record)
         infos[config].features = bare = _without(features, record)
-        infos[config].dataset_size = None  # of the rows with pictures
-        for split in (infos[config].splits or {}).values():
-            split.num_bytes = 0
         for path in (path for paths in splits.values() for path in paths):
             renamed[path] = _written(source / path, out / path, features, bare, record)
     (out / "README.md").write_text(str(card.renamed(renamed, infos, note=NOTE)), "utf-8")

@@ -1,0 +1,133 @@
+"""Benchmarks and built data go to the Hub and back: rows, bytes, cards, records; what is left out; what is refused."""
+
+import datasets
+import pytest
+
+import oochub
+from oochub.build_record import BuildRecord
+from oochub.errors import OochubError
+from oochub.hub.push_repository import push_repository
+
+HERE = "datasets/user/data"
+
+
+def rows_of(part):
+    """The rows as Python's values, pictures as their bytes, without the column `build`."""
+    pictures = [name for name, feature in part.features.items() if isinstance(feature, datasets.Image)]
+    for name in pictures:
+        part = part.cast_column(name, datasets.Image(decode=False))
+    return [{name: _value(value) for name, value in row.items() if name != "build"} for row in part]
+
+
+def _value(value):
+    return value["bytes"] if isinstance(value, dict) and set(value) == {"bytes", "path"} else repr(value)
+
+
+@pytest.mark.parametrize("name", oochub.names("benchmark"))
+def test_every_benchmark_comes_back(hub, raw, name):
+    """Pushed, loaded by plain `datasets`, streamed. Planted faults: a split of the card without its second file; the
+    column build left in what is compared; pictures as paths.
+    """
+    declared = oochub.get("benchmark", name)
+    configs = declared.tried_configs or tuple(datasets.get_dataset_config_names(name)[:1])
+    for config in configs:
+        given = {"options": {"strict": False}} if name == "imagenet_ood" else {}
+        data_dir = str(raw(f"{name}/{config}"))
+        pushed = oochub.push(f"{name}/{config}", "user/data", data_dir=data_dir, **given)
+        assert pushed.is_change and not oochub.push(f"{name}/{config}", "user/data", data_dir=data_dir, **given).is_change
+        built = oochub.load(f"{name}/{config}", data_dir=data_dir, **given)
+        back = datasets.load_dataset("user/data", config)
+        assert set(back) == set(built) and "build" in back[next(iter(back))].features
+        for split, part in built.items():
+            features = {key: feature for key, feature in back[split].features.items() if key != "build"}
+            assert features == dict(part.features)
+            assert rows_of(back[split]) == rows_of(part)
+            streamed = datasets.load_dataset("user/data", config, split=split, streaming=True)
+            assert rows_of(streamed) == rows_of(part)
+        assert BuildRecord.of(back[next(iter(back))].info) == BuildRecord.of(built[next(iter(built))].info)
+        of_hub = oochub.load("user/data", config=config)
+        assert BuildRecord.of(of_hub[next(iter(of_hub))].info) == BuildRecord.of(built[next(iter(built))].info)
+
+
+def test_filters_give_what_filtering_after_gives(hub, raw):
+    """By the statistics of the files. Planted fault: another number of the class asked for."""
+    oochub.push("nooch/ce_car", "user/data", data_dir=str(raw("nooch/ce_car")))
+    whole = datasets.load_dataset("user/data", "ce_car", split="test")
+    after = rows_of(whole.filter(lambda row: row["challenge"] == 1))
+    for streaming in (False, True):
+        before = datasets.load_dataset(
+            "user/data", "ce_car", split="test", streaming=streaming, filters=[("challenge", "==", 1)]
+        )
+        assert rows_of(before) == after and 0 < len(after) < len(whole)
+
+
+def test_configs_come_one_after_the_other(hub, raw):
+    """The card knows both, in whichever order, and a second push makes no commit. Planted fault: the card of the last."""
+    data = {"data_dir": str(raw("spawrious/o2o_hard"))}
+    push_repository("spawrious", "user/data", configs=["o2o_hard"], **data)
+    push_repository("spawrious", "user/data", configs=["m2m_hard"], **data)
+    assert datasets.get_dataset_config_names("user/data") == ["m2m_hard", "o2o_hard"]
+    card = hub.content(HERE, "README.md")
+    for config in ("o2o_hard", "m2m_hard"):
+        assert not push_repository("spawrious", "user/data", configs=[config], **data).is_change
+    push_repository("spawrious", "user/other", configs=["m2m_hard", "o2o_hard"], **data)
+    assert hub.content("datasets/user/other", "README.md") == card
+    assert hub.content("datasets/user/other", "build.json") == hub.content(HERE, "build.json")
+    assert len(datasets.load_dataset("user/data", "m2m_hard")["train"])
+
+
+def test_the_card_says_what_the_hub_wants(hub, raw):
+    """Planted faults: the sentence of the license as its name; no size."""
+    from huggingface_hub import DatasetCard
+
+    oochub.push("nooch/ce_car", "user/data", data_dir=str(raw("nooch/ce_car")))
+    data = DatasetCard(hub.content(HERE, "README.md").decode()).data
+    assert data.license == "other" and data["license_name"] == "nooch-images-and-labels"
+    assert data["license_link"] == "LICENSE.md" and data["size_categories"] == ["n<1K"]
+    assert data["task_categories"] == ["image-classification"]
+    words = hub.content(HERE, "LICENSE.md").decode()
+    assert "Flickr terms of use" in words and "CC BY 4.0" in words
+
+
+def test_own_data_come_back(hub, tmp_path):
+    """Planted fault: a repository without a build record is taken for none of ours."""
+    from own_data import picture_folder
+
+    from oochub.data.own_repository import own_repository
+
+    picture_folder(tmp_path / "birds")
+    own_repository(str(tmp_path / "birds"), tmp_path / "built")
+    oochub.push(tmp_path / "built", "user/data")
+    mine, back = oochub.load(tmp_path / "built"), datasets.load_dataset("user/data")
+    assert {split: rows_of(part) for split, part in back.items()} == {s: rows_of(part) for s, part in mine.items()}
+
+
+def test_without_images_and_joined_again(hub, raw):
+    """Planted faults: the pictures stay; a picture by its name alone; the column at the end."""
+    folder = raw("spawrious/o2o_hard")
+    oochub.push("spawrious/o2o_hard", "user/data", data_dir=str(folder), without_images=True)
+    bare = datasets.load_dataset("user/data", "o2o_hard")
+    assert "image" not in bare["train"].features and sum(map(len, bare["train"]["image_sha256"])) % 64 == 0
+    assert "pictures are left out" in hub.content(HERE, "README.md").decode()
+    record = BuildRecord.of(bare["train"].info)
+    assert "the pictures are left out" in record.notes[-1]
+    built = oochub.load("spawrious/o2o_hard", data_dir=str(folder))
+    for pictures in (folder, built):
+        joined = oochub.join_images(bare, pictures)
+        assert joined["train"].features == built["train"].features
+        assert {split: rows_of(part) for split, part in joined.items()} == {s: rows_of(p) for s, p in built.items()}
+        assert BuildRecord.of(joined["train"].info) == BuildRecord.of(built["train"].info)
+
+
+def test_what_is_no_repository(hub, tmp_path, raw):
+    """Planted fault: the folder looked at after the Hub was asked."""
+    (tmp_path / "some").mkdir()
+    with pytest.raises(OochubError, match=r"is no repository: it has no README.md with build.json"):
+        oochub.push(tmp_path / "some", "user/data")
+    with pytest.raises(OochubError, match="Nothing to push at 'nooc'"):
+        oochub.push("nooc", "user/data")
+    with pytest.raises(OochubError, match="No config of nooch named 'ce_czr'"):
+        oochub.push("nooch/ce_czr", "user/data")
+    with pytest.raises(OochubError, match="is no benchmark: leave out data_dir="):
+        oochub.push(tmp_path / "some", "user/data", data_dir=".")
+    assert not hub.requests
