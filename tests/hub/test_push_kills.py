@@ -69,7 +69,7 @@ def test_killed_at_twenty_random_moments(hub, raw, tmp_path):
     code, length = run("user/whole")
     expected = {name: hub.content("datasets/user/whole", name) for name in hub.files("datasets/user/whole")}
     assert code == 0 and len(expected) > 4
-    moments = random.Random(int(os.environ.get("OOCHUB_KILL_SEED", "1")))  # noqa: S311
+    moments = random.Random(int(os.environ.get("OOCHUB_KILL_SEED", "1")))
     killed = 0
     for number in range(20):
         name = f"user/killed{number}"

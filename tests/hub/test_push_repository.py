@@ -25,16 +25,16 @@ def _value(value):
 
 @pytest.mark.parametrize("name", oochub.names("benchmark"))
 def test_every_benchmark_comes_back(hub, raw, name):
-    """Pushed, loaded by plain `datasets`, streamed. Planted faults: a split of the card without its second file; the
-    column build left in what is compared; pictures as paths.
-    """
+    """Pushed, loaded by plain `datasets`, streamed. Planted faults: labels as numbers; one picture's bytes for all."""
     declared = oochub.get("benchmark", name)
     configs = declared.tried_configs or tuple(datasets.get_dataset_config_names(name)[:1])
     for config in configs:
         given = {"options": {"strict": False}} if name == "imagenet_ood" else {}
         data_dir = str(raw(f"{name}/{config}"))
         pushed = oochub.push(f"{name}/{config}", "user/data", data_dir=data_dir, **given)
-        assert pushed.is_change and not oochub.push(f"{name}/{config}", "user/data", data_dir=data_dir, **given).is_change
+        assert (
+            pushed.is_change and not oochub.push(f"{name}/{config}", "user/data", data_dir=data_dir, **given).is_change
+        )
         built = oochub.load(f"{name}/{config}", data_dir=data_dir, **given)
         back = datasets.load_dataset("user/data", config)
         assert set(back) == set(built) and "build" in back[next(iter(back))].features
@@ -62,7 +62,7 @@ def test_filters_give_what_filtering_after_gives(hub, raw):
 
 
 def test_configs_come_one_after_the_other(hub, raw):
-    """The card knows both, in whichever order, and a second push makes no commit. Planted fault: the card of the last."""
+    """The card knows both, in whichever order; a second push makes no commit. Planted fault: the card of the last."""
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}
     push_repository("spawrious", "user/data", configs=["o2o_hard"], **data)
     push_repository("spawrious", "user/data", configs=["m2m_hard"], **data)

@@ -36,18 +36,20 @@ class RepositoryCard:
             place: Where it is, for the error.
 
         Raises:
-            OochubError: Its metadata are no YAML, or not those of a data set.
+            OochubError: Its metadata are no YAML, or not those of a Parquet repository.
 
         >>> RepositoryCard.read("# Words", place="README.md").files
         {}
         """
         try:
             read = cls(DatasetCard(content, ignore_metadata_errors=False))
-            read.files  # noqa: B018  what it says of files is parsed too
+            if not all(isinstance(name, str) for name in [*read.folders, *read.infos]):
+                raise TypeError("a configuration has no name")
+            read.of(())  # what it says of files, features and size is looked at too
         except (ValueError, TypeError, KeyError, AttributeError, YAMLError) as error:
             why = str(error).partition("\n")[0]
             raise OochubError(
-                f"{place} has metadata that are not a data set's: {why}. Correct or remove it."
+                f"{place} has other metadata than a repository of oochub: {why}. Correct or remove it."
             ) from error
         return read
 
@@ -132,7 +134,9 @@ class RepositoryCard:
             for name, splits in self.files.items()
         }
         text, _, notes = self.card.text.partition(_BUILD)
-        return self._with(configs, infos, text, [*_notes(notes), *(f"- `{name}`: {note}" for name in configs)], sizes=self._sizes)
+        return self._with(
+            configs, infos, text, [*_notes(notes), *(f"- `{name}`: {note}" for name in configs)], sizes=self._sizes
+        )
 
     def __str__(self) -> str:
         """The whole README.md."""

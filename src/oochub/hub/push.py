@@ -53,7 +53,13 @@ def push(
     """
     writing_client(to, dry_run=dry_run)
     source = str(what)
-    build = {"configs": list(configs), "data_dir": data_dir, "options": options, "num_proc": num_proc, "out": out}
+    build: dict[str, Any] = {
+        "configs": list(configs),
+        "data_dir": data_dir,
+        "options": options,
+        "num_proc": num_proc,
+        "out": out,
+    }
     common: dict[str, Any] = {
         "private": private,
         "revision": revision,

@@ -148,7 +148,8 @@ def _staged(
     folders: Sequence[Path], names: Sequence[str], without_images: bool
 ) -> Iterator[tuple[Path, list[RepositoryCard], dict[str, Any]]]:
     """A folder of links to the files that are pushed; the cards and the records of the pushed configs."""
-    cards, records = [], {}
+    cards: list[RepositoryCard] = []
+    records: dict[str, Any] = {}
     with scratch_folder() as scratch:
         staged = scratch / "staged"
         staged.mkdir()
