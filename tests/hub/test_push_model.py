@@ -16,7 +16,9 @@ HERE = "user/model"
 def run(tmp_path):
     """A run with what else may lie in its folder."""
     folder = resnet(tmp_path / "runs" / "x")
-    (folder / "recipe.json").write_text(json.dumps({"schema": 1, "objective": {"name": "erm", "hyperparameters": {}}}))
+    data = {"benchmark": None, "config": None, "version": None, "rows": {"train": 3}, "environment_column": None}
+    recipe = {"objective": {"name": "erm", "hyperparameters": {}}, "arguments": {}, "data": data}
+    (folder / "recipe.json").write_text(json.dumps({**recipe, "selection": {"rule": "the last epoch"}}))
     (folder / "README.md").write_text("---\nlibrary_name: transformers\n---\n# A small network\n")
     for name in ("checkpoints/epoch-1/model.safetensors", "logs/events.1", "cache/pixels.npy", "training_log.json"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
