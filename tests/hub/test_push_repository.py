@@ -72,7 +72,9 @@ def test_configs_come_one_after_the_other(hub, raw):
         assert not push_repository("spawrious", "user/data", configs=[config], **data).is_change
     push_repository("spawrious", "user/other", configs=["m2m_hard", "o2o_hard"], **data)
     assert hub.content("datasets/user/other", "README.md") == card
-    assert hub.content("datasets/user/other", "build.json") == hub.content(HERE, "build.json")
+    for name in ("build.json", "eval.yaml"):
+        assert hub.content("datasets/user/other", name) == hub.content(HERE, name)
+    assert b"o2o_hard_accuracy" in hub.content(HERE, "eval.yaml")
     assert len(datasets.load_dataset("user/data", "m2m_hard")["train"])
 
 
@@ -87,6 +89,37 @@ def test_the_card_says_what_the_hub_wants(hub, raw):
     assert data["task_categories"] == ["image-classification"]
     words = hub.content(HERE, "LICENSE.md").decode()
     assert "Flickr terms of use" in words and "CC BY 4.0" in words
+
+
+def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch):
+    """The second configuration, which reads the card that is there. Planted fault: an unread card is taken for none."""
+    for module in ("upload", "remote_repository"):
+        monkeypatch.setattr(f"oochub.hub.{module}._PATIENCE", 0.5)
+    monkeypatch.setattr("oochub.hub.upload._WAIT", 0.01)
+    hub.hang = 1.0
+    data = {"data_dir": str(raw("spawrious/o2o_hard"))}
+    push_repository("spawrious", "user/data", configs=["o2o_hard"], **data)
+    before = {name: hub.content(HERE, name) for name in hub.files(HERE)}
+    for seed in range(4):
+        hub.faults(rate=0.2, seed=seed)
+        try:
+            push_repository("spawrious", "user/data", configs=["m2m_hard"], **data)
+        except OochubError as error:
+            assert "push again" in str(error).lower()
+        hub.faults(rate=0.0)
+        there = {name: hub.content(HERE, name) for name in hub.files(HERE)}
+        assert there == before or datasets.get_dataset_config_names("user/data") == ["m2m_hard", "o2o_hard"]
+    push_repository("spawrious", "user/data", configs=["m2m_hard"], **data)
+    assert len(datasets.load_dataset("user/data", "m2m_hard")) == len(datasets.load_dataset("user/data", "o2o_hard"))
+
+
+def test_built_by_two_processes_the_same(hub, raw, tmp_path, monkeypatch):
+    """Rows and order. Planted fault: the files of a split named without their order."""
+    data_dir = str(raw("nooch/ce_car"))
+    oochub.push("nooch/ce_car", "user/data", data_dir=data_dir)
+    oochub.push("nooch/ce_car", "user/two", data_dir=data_dir, num_proc=2, out=tmp_path / "two")
+    one, two = (datasets.load_dataset(name, "ce_car") for name in ("user/data", "user/two"))
+    assert {split: rows_of(part) for split, part in one.items()} == {s: rows_of(part) for s, part in two.items()}
 
 
 def test_own_data_come_back(hub, tmp_path):

@@ -11,6 +11,7 @@ from typing import Any
 
 import datasets
 
+from oochub import catalog
 from oochub.caches import cache_folder
 from oochub.data.load import builder_class, check_options, is_benchmark, split_name
 from oochub.data.repository_card import RepositoryCard
@@ -18,6 +19,7 @@ from oochub.data.stored_record import RECORDS
 from oochub.data.without_pictures import without_pictures
 from oochub.errors import OochubError, either
 from oochub.files import scratch_folder
+from oochub.hub.eval_yaml import eval_yaml
 from oochub.hub.pushed import Pushed
 from oochub.hub.remote_repository import RemoteRepository
 from oochub.hub.upload import upload
@@ -26,7 +28,8 @@ from oochub.loading_scripts.parquet_repository import parquet_repository
 from oochub.reading import read_json, read_text
 
 _CARD = "README.md"
-_BESIDE = ("LICENSE.md", "eval.yaml")  # what else of the top folder is pushed
+_TASKS = "eval.yaml"
+_BESIDE = ("LICENSE.md", _TASKS)  # what else of the top folder is pushed
 
 
 def push_repository(
@@ -182,7 +185,7 @@ def _paths(folder: Path, card: RepositoryCard) -> list[str]:
 
 
 def _fitted(cards: Sequence[RepositoryCard], records: Mapping[str, Any], remote: RemoteRepository) -> dict[str, bytes]:
-    """The card and the records, with those of other configs that are there already."""
+    """The card, the records and the tasks, with those of other configs that are there already."""
     there = remote.text(RECORDS)
     text = remote.text(_CARD) if there is not None else None
     card = cards[0]
@@ -195,4 +198,8 @@ def _fitted(cards: Sequence[RepositoryCard], records: Mapping[str, Any], remote:
         merged = dict(sorted({**kept, **records}.items()))
     except (ValueError, TypeError):
         raise OochubError(f"{RECORDS} of {remote.name} is not what oochub writes. Correct or remove it.") from None
-    return {_CARD: str(card).encode(), RECORDS: (json.dumps(merged, indent=1, ensure_ascii=False) + "\n").encode()}
+    texts = {_CARD: str(card), RECORDS: json.dumps(merged, indent=1, ensure_ascii=False) + "\n"}
+    benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
+    if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
+        texts[_TASKS] = eval_yaml(catalog.get("benchmark", name), sorted(card.files)) or ""
+    return {path: text.encode() for path, text in texts.items() if text}
