@@ -13,8 +13,8 @@ def unpacked_samples(data: Any) -> Any:
     """The data with the columns of the JSON as columns and the picture as `image`; other data as they are.
 
     Args:
-        data: A Dataset, an IterableDataset, which stays one, or a dict of them. Samples are known by their columns:
-            `json` with the column `build` in it, and the picture, if there is one.
+        data: A Dataset, an IterableDataset, whose pictures stay bytes, or a dict of them. Samples are known by their
+            columns: `json` with the column `build` in it, and the picture, if there is one.
 
     >>> import datasets
     >>> features = datasets.Features({"json": {"label": datasets.Value("int64"), "build": datasets.Value("string")}})
@@ -32,7 +32,7 @@ def unpacked_samples(data: Any) -> Any:
 
 
 def _unpacked(part: Any, pictures: list[str]) -> Any:
-    from datasets import Dataset, Features
+    from datasets import Dataset, Features, Image
 
     inner = dict(part.features[_JSON])
     if pictures:
@@ -41,7 +41,10 @@ def _unpacked(part: Any, pictures: list[str]) -> Any:
         names = {f"{_JSON}.{name}": name for name in inner if name != _IMAGE} | dict.fromkeys(pictures, _IMAGE)
         flat = part.flatten(max_depth=2).select_columns(list(names))
         return flat.rename_columns(names).select_columns(list(inner))
-    return part.decode(False).map(_row, remove_columns=[_JSON, *pictures], features=Features(inner)).decode()
+    for name in pictures:  # decoded, they would be encoded anew by who asks for their bytes
+        inner[_IMAGE] = Image(decode=False)
+        part = part.cast_column(name, Image(decode=False))
+    return part.map(_row, remove_columns=[_JSON, *pictures], features=Features(inner))
 
 
 def _row(sample: Mapping[str, Any]) -> dict[str, Any]:
