@@ -171,6 +171,7 @@ def test_no_two_public_classes_share_a_name():
     assert _shared_class_names(trees | {"oochub.evaluation.other": ast.parse("class Report:\n    pass")})
 
 
+@pytest.mark.slow
 def test_folders_are_imported_as_parts_of_oochub():
     """`import builders` would be a second copy of every module. Fault planted: that line in tests/test_files.py."""
     tests = list((ROOT / "tests").rglob("*.py"))
