@@ -19,7 +19,7 @@ ORDER = (
     "errors",
     "file_kind",
     "files reading vocabulary metric provenance stop_signals memory_map ranks",
-    "picture_file tar_member hub program notebook_table",
+    "picture_file tar_member joined_pictures hub program notebook_table",
     "stats parquet_file tensor_file output_columns given_columns",
     "schema parameters artifacts",
     "sides build_record",
@@ -174,6 +174,7 @@ def test_no_two_public_classes_share_a_name():
     assert _shared_class_names(trees | {"oochub.evaluation.other": ast.parse("class Report:\n    pass")})
 
 
+@pytest.mark.slow
 def test_folders_are_imported_as_parts_of_oochub():
     """`import builders` would be a second copy of every module. Fault planted: that line in tests/test_files.py."""
     tests = list((ROOT / "tests").rglob("*.py"))

@@ -19,6 +19,7 @@ from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import COLUMN, BuildFacts, BuildRecord
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import scratch_folder
+from oochub.joined_pictures import joined_pictures
 from oochub.picture_file import check_inside, read_picture
 
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
@@ -165,21 +166,21 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if isinstance(rows, pa.Table) and "file" in rows.column_names:
             files = [root / file for file in rows.column("file").to_pylist()]
             columns: dict[str, Any] = {name: rows.column(name) for name in rows.column_names}
-            columns |= {name: [self._picture(file) for file in files] for name in self._picture_columns}
+            columns |= {name: [self._picture(file) for file in files] for name in self._joined_picturess}
         else:
             listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
             records = [self._columns(root, row) for row in listed]
             columns = {name: [record[name] for record in records] for name in self.info.features if name != COLUMN}
         if self._row_text:
             columns[COLUMN] = [self._row_text] * len(rows)
-        return {name: _numbered(feature, columns[name]) for name, feature in self.info.features.items()}
+        return {name: _as_column(feature, columns[name]) for name, feature in self.info.features.items()}
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
         """The columns of a row by name, pictures as their bytes; overridden where a row is something else."""
-        return {**row, **{name: self._picture(root / row["file"]) for name in self._picture_columns}}
+        return {**row, **{name: self._picture(root / row["file"]) for name in self._joined_picturess}}
 
     @property
-    def _picture_columns(self) -> list[str]:
+    def _joined_picturess(self) -> list[str]:
         return [name for name, feature in self.info.features.items() if isinstance(feature, datasets.Image)]
 
     def _picture(self, file: Path) -> dict[str, Any]:
@@ -247,8 +248,10 @@ def _swept_sockets() -> Iterator[None]:
             settings["tempdir"] = earlier
 
 
-def _numbered(feature: Any, values: Any) -> Any:
-    """The values of a column, class numbers in place of names."""
+def _as_column(feature: Any, values: Any) -> Any:
+    """The values of a column, class numbers in place of names, pictures as one array."""
+    if isinstance(feature, datasets.Image):
+        return joined_pictures(values)
     if not isinstance(feature, datasets.ClassLabel):
         return values
     listed = values.to_pylist() if isinstance(values, pa.ChunkedArray) else values

@@ -56,6 +56,7 @@ def test_fields_of_real_files(real_data, monkeypatch, name):
     assert coco_json(file) == expected and expected["annotations"]
 
 
+@pytest.mark.slow
 def test_a_broken_file_is_refused_by_both_or_by_none(coco, tmp_path, monkeypatch):
     """Files with a random fault: one content, or one error; planted: UTF-8 and halves of characters not looked at."""
     pytest.importorskip("msgspec")

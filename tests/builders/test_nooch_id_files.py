@@ -104,7 +104,9 @@ SPLITS = {
 }
 
 
-@pytest.mark.parametrize("name", SPLITS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "a bomb" else ()) for name in SPLITS]
+)
 @pytest.mark.parametrize("given", [False, True])
 def test_what_is_no_split_is_refused(tmp_path, name, given):
     """Planted faults seen: `astype` without a look at the type, no check of ids that occur twice, `is_file()`."""

@@ -57,6 +57,7 @@ def test_layout(imagenet):
             assert (picture.format, picture.mode, picture.size) == ("JPEG", "RGB", (48, 48))
 
 
+@pytest.mark.slow
 def test_a_smaller_world_is_part_of_a_larger_one(imagenet, tmp_path):
     """The same bytes at every path that both have, all corruptions included (planted fault: a stream that goes on)."""
     small, large = _digests(toy_imagenet(tmp_path / "world", size=1)), _digests(imagenet)

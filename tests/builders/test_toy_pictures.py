@@ -22,6 +22,7 @@ def test_backgrounds_are_as_promised(tmp_path):
         assert (n, sum(usual) / n) == (rows, share), split
 
 
+@pytest.mark.slow
 def test_the_control_draws_every_background_alike(tmp_path):
     n, usual = usual_share(toy_pictures(tmp_path / "pictures", size=400, correlation=None), "train")
     assert abs(sum(usual) / n - 0.5) < 0.07  # 4 standard errors of 800 rows

@@ -78,6 +78,7 @@ def test_tables_of_several_reports(run, files):
     assert code == 0 and shown.count("Out of context") >= 2, err
 
 
+@pytest.mark.slow
 def test_every_figure_of_predictions(run, files, tmp_path):
     kinds = ["contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share:side=negative:betas=0.1,0.2"]
     kinds += ["alpha_beta_loss", "hard_against_all:criterion=gist", "tau_loss:fewest=3"]

@@ -77,6 +77,7 @@ def files(tmp_path_factory, imagenet):
     return folder
 
 
+@pytest.mark.slow
 def test_every_figure_of_detectors(run, files, imagenet, tmp_path):
     kinds = ["score_distributions", "score_distributions:detector=msp:by=answer:sets=imagenet_r,imagenet_ood"]
     kinds += ["detector_ranks:rows=ood", "distance_regression:detector=vim:subsets=8"]
@@ -92,6 +93,7 @@ def test_every_figure_of_detectors(run, files, imagenet, tmp_path):
                                            (("imagenet_r", "60"), ("imagenet_ood", "48")) for c in "βα"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_table_of_lines_is_that_of_scipy(run, files, tmp_path):
     """Planted fault seen: --embedding read and not used."""
     words = ["--plot", f"distance_regression:detector=msp:subsets=6={tmp_path}/a.png", "--json"]

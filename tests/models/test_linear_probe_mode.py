@@ -332,6 +332,7 @@ def test_a_pooler_without_weights_is_refused_by_name(tmp_path, data):
         _predict(tmp_path, data, pooling="pooler")
 
 
+@pytest.mark.slow
 def test_every_type_that_is_served():
     """The encoder of each type gives vectors, the same each time; all but two whose classifiers alone do.
 

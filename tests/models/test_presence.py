@@ -50,6 +50,7 @@ def outputs(kind: str, field: str = "logits") -> list[Any]:
     return [getattr(each, field)[0].double().numpy() for each in own]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", tiny_detectors.DETECTORS)
 def test_a_detector_gives_the_largest_score_of_the_pipeline(kind: str, tmp_path: Path) -> None:
     """Pipelines leave out the worst proposals, DETR's all but the best class of each; then the formula alone holds.

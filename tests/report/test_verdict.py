@@ -186,6 +186,7 @@ def _in_order(estimate: tuple[float | None, ...]) -> tuple[float | None, ...]:
 _estimates = st.tuples(_numbers, _numbers, _numbers).map(_in_order)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     _estimates,

@@ -281,10 +281,12 @@ def test_mean_estimate_is_the_bootstrap() -> None:
         assert width == pytest.approx(2 * 1.96 * values.std() / math.sqrt(500), rel=0.2)
 
 
+@pytest.mark.slow
 def test_mean_covers() -> None:
     assert coverage(lambda rng: mean_estimate(rng.exponential(size=300)), 1.0) >= lowest(0.93)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "promised"), [(5, 0.93), (10, 0.88), (50, 0.93)])
 def test_clustered_mean_covers(clusters: int, promised: float) -> None:
     """Accuracy 0.8, clusters of 10 to 200 rows, intraclass correlation 0.1.
@@ -369,6 +371,7 @@ def test_messages(options: dict[str, object], message: str) -> None:
         estimate(accuracy, {"label": [0, 1, 1], "prediction": [0, 1, 1]}, **options)
 
 
+@pytest.mark.slow
 def test_the_limit_law_of_a_mean_covers_and_is_the_bootstrap() -> None:
     """10,000 rows, lognormal with a skewness of 6, as the losses of a confident model; and the bootstrap by numpy.
 
@@ -427,6 +430,7 @@ def _gap_of_losses(rng: np.random.Generator, n: int) -> Callable[[Sampling], Est
     return lambda sampling: difference(mean_estimate(outside, sampling), mean_estimate(inside, sampling))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "n"),
     [(_means, 1000), (_means, 10_000), (_overconfidence, 1000), (_calibration_error, 10_000), (_gap_of_losses, 1000)],
@@ -454,6 +458,7 @@ def test_the_limit_law_moves_ends_by_what_another_seed_does(
 # Calibration error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1000, 10_000])
 @pytest.mark.parametrize("miscalibration", [0.0, 0.03, 0.1])
 def test_ece_covers(miscalibration: float, n: int) -> None:

@@ -303,6 +303,7 @@ def boxes(ax):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "models"), [(1, 3), (2, 1), (4, 3)])
 def test_nothing_covers_anything(cars, coco, columns, models):
     """Planted fault seen: headings without room of their own."""

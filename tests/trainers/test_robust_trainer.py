@@ -225,6 +225,7 @@ def test_after_sigkill_at_random_moments_the_next_run_ends_equal(tmp_path: Path,
         assert artifacts(out) == artifacts(tmp_path / "straight"), f"seed {seed}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [20_000, 600_000])
 def test_a_full_disk_is_an_error_and_afterwards_the_run_ends_equal(tmp_path: Path, folder: Path, limit: int) -> None:
     """A limit on the size of files stands for the disk: below the cache of pixels, and below the optimizer's state."""
