@@ -34,7 +34,7 @@ RULES: Mapping[SelectionRule, str] = {
 }
 """What hyperparameters and the stopping point were chosen on."""
 SUPERVISIONS: Mapping[Supervision, str] = {
-    "none": "none",
+    "none": "no labels",
     "labels": "class labels",
     "environments": "labels, environments",
     "groups": "labels, groups",
