@@ -45,6 +45,7 @@ READ = {  # options of paths that are read
     ("build", "--wordnet"),
     ("evaluate", "--reference"),
     ("gallery", "--than"),
+    ("push", "--predictions"),
     ("report", "--embedding"),
     ("report", "--reference"),
     ("review", "--apply"),

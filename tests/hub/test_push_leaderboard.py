@@ -12,6 +12,7 @@ from oochub.errors import OochubError
 from oochub.hub.push_entry import push_entry
 from oochub.hub.push_site import push_site
 from oochub.hub.results_snapshot import results_snapshot
+from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.leaderboard.site import Site
 
 SAID = {"track": "open", "selection": "none", "supervision": "labels", "date": "2026-11-22", "model": "mine"}
@@ -123,6 +124,37 @@ def test_from_a_pull_request_to_a_space(hub, results, report, tmp_path, monkeypa
     assert not push_site(tmp_path / "site", "user/board").is_change
     (tmp_path / "site" / "entries" / next(iter((tmp_path / "site" / "entries").iterdir())).name).unlink()
     assert len(push_site(tmp_path / "site", "user/board").deleted) == 1
+
+
+def test_it_is_typed(report, tmp_path, monkeypatch, capsys):
+    """A text with commas and one that looks like a number stay what they are; a folder without a slash is here."""
+    monkeypatch.chdir(tmp_path)
+    fields = ["track=open", "selection=none", "supervision=labels", "who=a, b", "model=1e3", "date=2026-11-22"]
+    words = [word for field in fields for word in ("--entry", field)]
+    monkeypatch.setattr(sys, "argv", ["oochub", "push", str(report), "--leaderboard", "results", *words])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert not stopped.value.code, capsys.readouterr().err
+    (folder,) = (tmp_path / "results").iterdir()
+    assert LeaderboardEntry.load(folder).who == "a, b" and LeaderboardEntry.load(folder).model == "1e3"
+    for wrong, said in (
+        (["--entry", "track"], "--entry is written key=text"),
+        ([], "An entry says its track, which is not known yet. Give --entry track=...; allowed: standard, open."),
+        (["--to", "user/x"], "leave out --to"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["oochub", "push", str(report), "--leaderboard", "results", *wrong])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2 and said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_site_is_pushed_by_its_folder(hub, report, tmp_path):
+    oochub.push(report, leaderboard=str(tmp_path / "results"), entry=SAID)
+    Site.write(tmp_path / "results", tmp_path / "site")
+    pushed = oochub.push(tmp_path / "site", "user/board")
+    assert pushed.url == f"{hub.endpoint}/spaces/user/board" and "index.html" in pushed.added
+    with pytest.raises(OochubError, match="Where to is not said"):
+        oochub.push(tmp_path / "site")
 
 
 def test_a_folder_of_something_else_is_no_site(hub, tmp_path):

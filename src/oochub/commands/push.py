@@ -7,6 +7,7 @@ import typer
 
 from oochub.artifacts import REPOSITORY
 from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
+from oochub.errors import OochubError
 from oochub.hub.pushed import Pushed
 
 
@@ -18,7 +19,22 @@ def push(
             help="A benchmark, or BENCHMARK/CONFIG; the folder of build or challenge; the folder of a model.",
         ),
     ],
-    to: Annotated[str, typer.Option(metavar="USER/NAME", help="The repository; made where it is not there yet.")],
+    to: Annotated[
+        str | None, typer.Option(metavar="USER/NAME", help="The repository; made where it is not there yet.")
+    ] = None,
+    leaderboard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="USER/RESULTS", help="Send a report.json as an entry: a pull request there, or into a folder here."
+        ),
+    ] = None,
+    predictions: Annotated[
+        list[Path] | None, typer.Option(help="Of an entry: what its report was made of; default the files beside it.")
+    ] = None,
+    entry: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=TEXT", help="Of an entry: track, selection, supervision; model, who, ..."),
+    ] = None,
     config: Annotated[
         list[str] | None, typer.Option(help="Of a benchmark: a configuration; repeatable; all where none is given.")
     ] = None,
@@ -53,6 +69,9 @@ def push(
     pushed = run(
         what,
         to,
+        leaderboard=leaderboard,
+        predictions=predictions or (),
+        entry=_said(entry or []),
         configs=config or (),
         data_dir=data_dir,
         options=parse_options(option or []),
@@ -76,6 +95,17 @@ def push(
         },
         as_json,
     )
+
+
+def _said(pairs: list[str]) -> dict[str, str]:
+    """What is said of an entry, by name; a text may hold commas and look like a number."""
+    said: dict[str, str] = {}
+    for pair in pairs:
+        key, _, text = pair.partition("=")
+        if not key or not text or key in said:
+            raise OochubError(f"--entry is written key=text, each key once, as track=open, got {pair!r}.")
+        said[key] = text
+    return said
 
 
 def _say(pushed: Pushed, dry_run: bool) -> None:

@@ -13,8 +13,11 @@ from oochub.hub.writing_client import writing_client
 
 def push(
     what: str | PathLike[str],
-    to: str,
+    to: str | None = None,
     *,
+    leaderboard: str | None = None,
+    predictions: Sequence[str | Path] = (),
+    entry: Mapping[str, Any] | None = None,
     configs: Sequence[str] = (),
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -32,7 +35,12 @@ def push(
 
     Args:
         what: "nooch", "nooch/ce_car"; the folder of `oochub build` or `oochub challenge`; the folder of a model.
-        to: The repository, user/name; it is made where it is not there yet.
+        to: The repository, user/name; it is made where it is not there yet. The folder of `oochub leaderboard` becomes
+            a static Space.
+        leaderboard: In place of `to`: `what` is a report.json, sent as an entry to this data set of results by a pull
+            request, or into this folder of results; see `oochub.hub.push_entry`.
+        predictions: Of an entry: the files that its report was made of; none takes those that it names, beside it.
+        entry: Of an entry: what is said of it: track, selection, supervision; model, external_data, who, date.
         configs: Of a benchmark: some of its configurations; all where none is named.
         data_dir: Of a benchmark: the raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Of a benchmark: options of its builder.
@@ -51,8 +59,18 @@ def push(
         OochubError: No token, a name that is none, an unknown source, a setting that is of another kind of source;
             the Hub refuses or cannot be reached.
     """
-    writing_client(to, dry_run=dry_run)
     source = str(what)
+    if leaderboard is not None:
+        from oochub.hub.push_entry import push_entry
+
+        unread = {"to": to, "revision": revision, "private": private, "overwrite": overwrite, "data_dir": data_dir}
+        _refuse(unread | {"configs": configs, "out": out, "options": options}, "An entry is sent to a leaderboard")
+        return push_entry(source, leaderboard, predictions=predictions, dry_run=dry_run, **(entry or {}))
+    _refuse({"predictions": predictions, "entry": entry}, "No leaderboard is named to send an entry to")
+    if to is None:
+        option = either("to='user/name'", "--to user/name")
+        raise OochubError(f"Where to is not said. Give {option}; a report may go to a leaderboard instead.")
+    writing_client(to, dry_run=dry_run)
     build: dict[str, Any] = {
         "configs": list(configs),
         "data_dir": data_dir,
@@ -66,6 +84,11 @@ def push(
         "overwrite": overwrite,
         "dry_run": dry_run,
     }
+    if _is_site(source):
+        from oochub.hub.push_site import push_site
+
+        _refuse(build | {"without_images": without_images}, f"{source} is a site")
+        return push_site(source, to, **common)
     kind = _kind(source)
     if kind != "benchmark":
         _refuse(build, f"{source} is no benchmark")
@@ -93,6 +116,10 @@ def _kind(source: str) -> str:
         f"Nothing to push at {source!r}: it is no benchmark ({known}) and no folder. Give one of them, the folder of "
         "`oochub build`, `oochub challenge` or `oochub train`."
     )
+
+
+def _is_site(source: str) -> bool:
+    return Path(source, "leaderboard.json").expanduser().is_file()
 
 
 def _refuse(settings: Mapping[str, Any], why: str) -> None:

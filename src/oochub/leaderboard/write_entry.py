@@ -78,8 +78,8 @@ def _hint() -> str:
 def _entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> LeaderboardEntry:
     missing = [name for name in _SAID if name not in said]
     if missing:
-        given = either(f"{missing[0]}=...", f"--entry {missing[0]}=...")
-        raise OochubError(f"An entry says its {' and '.join(missing)}, which is not known yet. Give {given}; allowed: "
+        given = either(f"entry={{{missing[0]!r}: ...}}", f"--entry {missing[0]}=...")
+        raise OochubError(f"An entry says its {missing[0]}, which is not known yet. Give {given}; allowed: "
                           f"{_allowed(missing[0])}.")  # fmt: skip
     own: dict[str, Any] = {
         "model": report.model.id or report.model.objective or "",
