@@ -2,6 +2,7 @@
 
 import datasets
 import pytest
+import yaml
 
 import oochub
 from oochub.build_record import BuildRecord
@@ -62,12 +63,17 @@ def test_filters_give_what_filtering_after_gives(hub, raw):
 
 
 def test_configs_come_one_after_the_other(hub, raw):
-    """The card knows both, in whichever order; a second push makes no commit. Planted fault: the card of the last."""
+    """Card and tasks know both, in whichever order; a second push makes no commit.
+
+    Planted faults: the card of the last; the tasks of the last.
+    """
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}
     push_repository("spawrious", "user/data", configs=["o2o_hard"], **data)
     push_repository("spawrious", "user/data", configs=["m2m_hard"], **data)
     assert datasets.get_dataset_config_names("user/data") == ["m2m_hard", "o2o_hard"]
     card = hub.content(HERE, "README.md")
+    tasks = yaml.safe_load(hub.content(HERE, "eval.yaml"))["tasks"]
+    assert {task["config"] for task in tasks} == {"m2m_hard", "o2o_hard"}
     for config in ("o2o_hard", "m2m_hard"):
         assert not push_repository("spawrious", "user/data", configs=[config], **data).is_change
     push_repository("spawrious", "user/other", configs=["m2m_hard", "o2o_hard"], **data)
@@ -131,6 +137,7 @@ def test_own_data_come_back(hub, tmp_path):
     picture_folder(tmp_path / "birds")
     own_repository(str(tmp_path / "birds"), tmp_path / "built")
     oochub.push(tmp_path / "built", "user/data")
+    assert "eval.yaml" not in hub.files(HERE)
     mine, back = oochub.load(tmp_path / "built"), datasets.load_dataset("user/data")
     assert {split: rows_of(part) for split, part in back.items()} == {s: rows_of(part) for s, part in mine.items()}
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 import warnings
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 from huggingface_hub import HfApi, parse_eval_result_entries
 from reports import nooch_report, spawrious_report
 
+from oochub.cli import main
 from oochub.errors import OochubError, OochubWarning
 from oochub.hub.push_results import push_results
 
@@ -205,3 +207,36 @@ def test_numbers_of_other_weights_are_refused(hub, model, report):
         push_of("runs/x", "0" * 40)
     for name, revision in [("runs/x", hashlib.sha256(weights).hexdigest()[:40]), (MODEL, "0" * 40), ("runs/x", None)]:
         assert push_of(name, revision).added
+
+
+def command(monkeypatch, capsys, *words):
+    """The exit code of `oochub push`, what it printed, and what it said of mistakes."""
+    monkeypatch.setattr(sys, "argv", ["oochub", "push", *map(str, words)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    said = capsys.readouterr()
+    return stopped.value.code or 0, said.out, said.err
+
+
+@pytest.mark.filterwarnings("ignore::oochub.errors.OochubWarning")
+def test_the_command_pushes_results_and_metrics(hub, model, report, monkeypatch, capsys):
+    """As a user types it. Planted faults: an option that is not handed on; a report taken for a repository."""
+    words = [report, "--to", MODEL, "--dataset", "user/nooch"]
+    code, out, _ = command(monkeypatch, capsys, *words, "--dry-run")
+    assert code == 0 and "task_id: ce_car_auc_hard" in out and "Would add 1" in out and FILE not in hub.files(MODEL)
+    code, out, _ = command(monkeypatch, capsys, *words, "--pull-request", "--evidence", "https://example.org", "--json")
+    assert code == 0 and "/discussions/1" in json.loads(out)["url"] and FILE not in hub.files(MODEL)
+    assert there(hub, revision="refs/pr/1")[0]["source"]["url"] == "https://example.org"
+    code, out, _ = command(monkeypatch, capsys, report.parent, *words[1:])
+    assert code == 0 and "Add 1" in out and FILE in hub.files(MODEL)
+    code, out, _ = command(monkeypatch, capsys, "metric:auc", "--to", "user/auc", "--private")
+    assert code == 0 and "auc.py" in hub.files("spaces/user/auc") and hub.repository("spaces/user/auc").private
+    for given, said in [
+        ([report, "--to", MODEL], "Give --dataset user/name"),
+        ([*words, "--private"], "is a report: leave out --private"),
+        ([*words, "--config", "ce_car"], "is no benchmark: leave out --config"),
+        (["metric:auc", "--to", "user/auc", "--dataset", "user/nooch"], "is no report: leave out --dataset"),
+        (["metric:auk", "--to", "user/auk"], "Did you mean 'auc'"),
+    ]:
+        code, _, err = command(monkeypatch, capsys, *given)
+        assert code == 2 and said in " ".join(err.split()), err

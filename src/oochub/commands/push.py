@@ -16,7 +16,8 @@ def push(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="A benchmark, or BENCHMARK/CONFIG; the folder of build or challenge; the folder of a model.",
+            help="A benchmark, or BENCHMARK/CONFIG; the folder of build or challenge; the folder of a model; a "
+            "report.json or a folder of them; metric:NAME.",
         ),
     ],
     to: Annotated[
@@ -56,9 +57,19 @@ def push(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say which files would change; needs no token.")
     ] = False,
+    dataset: Annotated[
+        str | None,
+        typer.Option(metavar="USER/NAME", help="Of results: the data set on the Hub, where the report does not say."),
+    ] = None,
+    evidence: Annotated[
+        str | None, typer.Option(metavar="URL", help="Of results: the page that says where they come from.")
+    ] = None,
+    pull_request: Annotated[
+        bool, typer.Option("--pull-request", help="Of results: open a pull request, as for a model of others.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Pushes a benchmark, built data or a trained model to the Hugging Face Hub, in one commit.
+    """Pushes a benchmark, built data, a model, results or a metric to the Hugging Face Hub, in one commit.
 
     A second push of the same changes nothing; one that was interrupted goes on. The token is that of `hf auth login`,
     or HF_TOKEN.
@@ -82,6 +93,9 @@ def push(
         revision=revision,
         overwrite=overwrite,
         dry_run=dry_run,
+        dataset=dataset,
+        evidence=evidence,
+        pull_request=pull_request,
     )
     if not as_json:
         _say(pushed, dry_run)
@@ -92,6 +106,7 @@ def push(
             "added": dict(pushed.added),
             "changed": dict(pushed.changed),
             "deleted": dict(pushed.deleted),
+            **({"texts": dict(pushed.texts)} if pushed.texts else {}),
         },
         as_json,
     )
@@ -116,6 +131,8 @@ def _say(pushed: Pushed, dry_run: bool) -> None:
     for verb, files in changes.items():
         for path, size in sorted(files.items()) if dry_run else ():
             out_console.print(f"{verb:<6} {size:>15,} bytes  {path}", markup=False)
+    for path, text in pushed.texts.items() if dry_run else ():
+        out_console.print(f"\n{path}:\n{text}", markup=False)
     if pushed.is_change:
         counts = [f"{verb} {len(files):,} ({sum(files.values()):,} bytes)" for verb, files in changes.items() if files]
         out_console.print(f"{'Would ' if dry_run else ''}{', '.join(counts)}.".capitalize())

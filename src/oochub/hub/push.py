@@ -1,4 +1,4 @@
-"""Pushes what the hub makes to the Hugging Face Hub: benchmarks, own data, models."""
+"""Pushes what the hub makes to the Hugging Face Hub: benchmarks, own data, models, results, metrics."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
+from oochub.artifacts import REPORT
 from oochub.errors import OochubError, either
 from oochub.hub.pushed import Pushed
 from oochub.hub.writing_client import writing_client
+
+_METRIC = "metric:"
 
 
 def push(
@@ -28,13 +31,20 @@ def push(
     revision: str | None = None,
     overwrite: bool = False,
     dry_run: bool = False,
+    dataset: str | None = None,
+    evidence: str | None = None,
+    pull_request: bool = False,
 ) -> Pushed:
-    """Pushes a benchmark, a built repository or a trained model, in one commit: nothing half-pushed is ever seen.
+    """Pushes a benchmark, a built repository, a trained model, results or a metric, in one commit.
+
+    Nothing half-pushed is ever seen.
 
     A second push of the same changes nothing; one that was interrupted goes on where it was.
 
     Args:
-        what: "nooch", "nooch/ce_car"; the folder of `oochub build` or `oochub challenge`; the folder of a model.
+        what: "nooch", "nooch/ce_car"; the folder of `oochub build` or `oochub challenge`; the folder of a model; a
+            report.json or a folder of them, whose numbers go to a model's page; "metric:auc_hard", which becomes a
+            Space for `evaluate.load`.
         to: The repository, user/name; it is made where it is not there yet. The folder of `oochub leaderboard` becomes
             a static Space.
         leaderboard: In place of `to`: `what` is a report.json, sent as an entry to this data set of results by a pull
@@ -51,6 +61,9 @@ def push(
         revision: A branch, made where it is not there; None is main.
         overwrite: Replace files that somebody else put there.
         dry_run: Only say what would change; needs no token.
+        dataset: Of results: the data set's id on the Hub, where the report does not say it.
+        evidence: Of results: the address of a page that says where they come from; None is the data set's.
+        pull_request: Of results: open a pull request, as for a model of somebody else.
 
     Returns:
         The address, the commit, and the files that were added, changed and deleted.
@@ -60,11 +73,13 @@ def push(
             the Hub refuses or cannot be reached.
     """
     source = str(what)
+    results: dict[str, Any] = {"dataset": dataset, "evidence": evidence, "pull_request": pull_request}
     if leaderboard is not None:
         from oochub.hub.push_entry import push_entry
 
         unread = {"to": to, "revision": revision, "private": private, "overwrite": overwrite, "data_dir": data_dir}
-        _refuse(unread | {"configs": configs, "out": out, "options": options}, "An entry is sent to a leaderboard")
+        unread |= results | {"configs": configs, "out": out, "options": options}
+        _refuse(unread, "An entry is sent to a leaderboard")
         return push_entry(source, leaderboard, predictions=predictions, dry_run=dry_run, **(entry or {}))
     _refuse({"predictions": predictions, "entry": entry}, "No leaderboard is named to send an entry to")
     if to is None:
@@ -87,11 +102,23 @@ def push(
     if _is_site(source):
         from oochub.hub.push_site import push_site
 
-        _refuse(build | {"without_images": without_images}, f"{source} is a site")
+        _refuse(build | results | {"without_images": without_images}, f"{source} is a site")
         return push_site(source, to, **common)
     kind = _kind(source)
     if kind != "benchmark":
         _refuse(build, f"{source} is no benchmark")
+    if kind == "report":
+        from oochub.hub.push_results import push_results
+
+        unread = {"without_images": without_images, "private": private, "overwrite": overwrite}
+        _refuse(unread, f"{source} is a report")
+        return push_results(source, to, revision=revision, dry_run=dry_run, **results)
+    _refuse(results, f"{source} is no report")
+    if kind == "metric":
+        from oochub.hub.push_metric import push_metric
+
+        _refuse({"without_images": without_images}, f"{source} is a metric")
+        return push_metric(source.removeprefix(_METRIC), to, **common)
     if kind == "model":
         from oochub.hub.push_model import push_model
 
@@ -103,18 +130,22 @@ def push(
 
 
 def _kind(source: str) -> str:
-    """What a source is: "benchmark", "model" or "repository"."""
+    """What a source is: "benchmark", "metric", "model", "report" or "repository"."""
+    if source.startswith(_METRIC):
+        return "metric"
     if source.partition("/")[0] in catalog.names("benchmark"):
         return "benchmark"
     folder = Path(source).expanduser()
     if (folder / "recipe.json").is_file() or (folder / "config.json").is_file() or (folder / "checkpoints").is_dir():
         return "model"
+    if source.endswith(".json") or any(REPORT.recognizes(file) for file in folder.glob("*.json")):
+        return "report"
     if folder.is_dir():
         return "repository"
     known = ", ".join(catalog.names("benchmark"))
     raise OochubError(
-        f"Nothing to push at {source!r}: it is no benchmark ({known}) and no folder. Give one of them, the folder of "
-        "`oochub build`, `oochub challenge` or `oochub train`."
+        f"Nothing to push at {source!r}: it is no benchmark ({known}), folder, report.json or {_METRIC}NAME. Give "
+        "one, such as the folder of `oochub build`, `oochub challenge` or `oochub train`."
     )
 
 
