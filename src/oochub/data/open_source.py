@@ -7,6 +7,7 @@ from typing import Any
 
 import datasets
 from datasets.exceptions import DatasetGenerationError
+from huggingface_hub.errors import HfHubHTTPError
 from yaml import YAMLError
 
 from oochub import catalog
@@ -16,9 +17,12 @@ from oochub.data.shard_rows import ShardRows
 from oochub.data.stored_record import stored_record
 from oochub.errors import OochubError, either
 from oochub.hub.check_source import check_source
+from oochub.hub.connection_fault import connection_fault
 from oochub.hub.hub_data_set import HubDataSet
 from oochub.parquet_file import check_seal
 from oochub.unpacked_samples import unpacked_samples
+
+_HTTPError: type[Exception] = HfHubHTTPError.__bases__[0]  # of httpx or httpx2, as the version of its clients has it
 
 
 def open_source(
@@ -47,10 +51,9 @@ def open_source(
     """
     known = ", ".join(catalog.names("benchmark"))
     hint = f"Give benchmark/config ({known}), a folder of pictures, a Parquet, CSV, JSON or .tar file, or a Hub id."
-    also = [f"{name}{source[source.find('/') :] if '/' in source else ''}" for name in catalog.names("benchmark")]
     if not source.strip():
         raise OochubError(f"No dataset is named. {hint}")
-    check_source(source, kind="dataset", hint=hint, also=also)
+    check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
     place = Path(source).expanduser().absolute()
     path, given = str(place) if place.is_dir() else source, dict(options or {})
     if config is not None:
@@ -73,7 +76,13 @@ def open_source(
             origin = HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None
     except OochubError:
         raise
-    except (ValueError, TypeError, KeyError, OSError, TarError, DatasetGenerationError, YAMLError) as error:
+    except (_HTTPError, ValueError, TypeError, KeyError, OSError, TarError, DatasetGenerationError, YAMLError) as error:
+        fault = None if place.exists() else connection_fault(error)
+        if fault is not None:
+            raise OochubError(
+                f"Could not load {source}: the Hub could not be reached, or did not answer as it should ({fault}). "
+                "Check the connection and try again: what has come is not fetched again."
+            ) from error
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
         if isinstance(cause, OochubError):
             raise cause from None

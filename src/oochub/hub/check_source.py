@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +10,8 @@ from oochub.errors import OochubError
 Kind = Literal["model", "dataset"]
 _PLACES = {"model": "folder", "dataset": "file or folder"}
 _PATIENCE = 10.0  # seconds for the one answer
+_REFUSED = 401  # status
+_FOUND: set[tuple[str, str | None, str, Kind]] = set()  # endpoint, token, name and kind
 
 
 def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str] = ()) -> None:
@@ -23,7 +24,7 @@ def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str]
         name: As typed.
         kind: What is looked for.
         hint: What to do where there is none.
-        also: Names that would have worked too, to offer near ones.
+        also: Names that it, or its part before a slash, might be meant for.
 
     Raises:
         OochubError: There is none, or the Hub could not be asked.
@@ -32,13 +33,15 @@ def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str]
     Traceback (most recent call last):
     oochub.errors.OochubError: No model at ./runs/nope: there is no such folder. `oochub train` makes one.
     """
-    from huggingface_hub import is_offline_mode
+    from huggingface_hub import get_token, is_offline_mode
 
     typed = str(name)
     try:
         if Path(typed).expanduser().exists():
             return
-        near = get_close_matches(typed, [*also, *_beside(typed)], n=2)
+        first, slash, rest = typed.partition("/")
+        meant_first = [f"{name}{slash}{rest}" for name in get_close_matches(first, also)]
+        near = [*meant_first, *get_close_matches(typed, _beside(typed))][:2]
     except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a null character, an unknown home
         raise OochubError(f"No {kind} at {typed!r}: {error}. {hint}") from None
     here = f"No {kind} at {typed}: there is no such {_PLACES[kind]}"
@@ -50,7 +53,8 @@ def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str]
     if is_offline_mode():
         raise OochubError(f"{here}, and no copy of the Hub's ({typed}) while HF_HUB_OFFLINE is set.{meant} {hint}")
     if not _is_on_hub(typed, kind):
-        raise OochubError(f"{here}, and the Hub has no {kind} of that name that you may read.{meant} {hint}")
+        alone = "" if get_token() else " Where it is private, run `hf auth login` or set HF_TOKEN first."
+        raise OochubError(f"{here}, and the Hub has no {kind} of that name that you may read.{alone}{meant} {hint}")
 
 
 def _is_path(name: str) -> bool:
@@ -71,9 +75,17 @@ def _is_cached(name: str, kind: Kind) -> bool:
     return Path(HF_HUB_CACHE, f"{kind}s--{name.replace('/', '--')}").is_dir()
 
 
-@cache
 def _is_on_hub(name: str, kind: Kind) -> bool:
-    """Asks once; a wrong name is not asked again by what comes later."""
+    """Asks once for what is there; what comes later does not ask again."""
+    from huggingface_hub import constants, get_token
+
+    asked = (constants.ENDPOINT, get_token(), name, kind)
+    if asked not in _FOUND and _ask(name, kind):
+        _FOUND.add(asked)
+    return asked in _FOUND
+
+
+def _ask(name: str, kind: Kind) -> bool:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 
@@ -83,9 +95,15 @@ def _is_on_hub(name: str, kind: Kind) -> bool:
     except (RepositoryNotFoundError, HFValidationError):
         return False
     except (unreached, OSError) as error:
+        here = f"No {kind} at {name}: there is no such {_PLACES[kind]}, and the Hub"
+        if isinstance(error, HfHubHTTPError) and error.response.status_code == _REFUSED:
+            said = (error.server_message or "no reason given").rstrip(".")
+            raise OochubError(
+                f"{here} refused the token ({said}). Run `hf auth login` again or correct HF_TOKEN; what is "
+                "public needs none."
+            ) from None
         why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise OochubError(
-            f"No {kind} at {name}: there is no such {_PLACES[kind]}, and the Hub could not be asked "
-            f"({why.rstrip('.')}). Check the name and the connection."
+            f"{here} could not be asked ({why.rstrip('.')}). Check the name and the connection."
         ) from error
     return True

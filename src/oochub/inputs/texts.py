@@ -10,6 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.hub.model_folder import model_folder
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ class Texts(Input):
 
         if source is None:
             raise OochubError("A model object needs processor=, the tokenizer of its texts.")
-        return AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(model_folder(source), trust_remote_code=False)
+        tokenizer.name_or_path = source
+        return tokenizer
 
     @classmethod
     def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Texts":

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.files import written_whole
+from oochub.hub.model_folder import model_folder
 from oochub.reading import read_json
 from oochub.schema import from_json, to_json
 
@@ -109,7 +110,7 @@ class ArrayProcessor:
         """
         from transformers.utils.hub import cached_file
 
-        file = Path(cached_file(str(source), _FILE))
+        file = Path(cached_file(model_folder(str(source)), _FILE))
         return from_json(cls, read_json(file), what=str(file))
 
     def save_pretrained(self, folder: str | Path) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from oochub.errors import OochubError
 from oochub.hub.check_source import check_source
+from oochub.hub.model_folder import model_folder
 from oochub.models.opening import opening
 from oochub.reading import read_json
 
@@ -44,17 +45,20 @@ def model_config(
             f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the same "
             "`oochub train` command again: it goes on."
         )
+    place = model_folder(source)
     if folder.is_dir():
         content = read_json(folder / "config.json")
     else:
         with opening(source, words=words, hint=hint):
-            content, _ = transformers.PreTrainedConfig.get_config_dict(source)
+            content, _ = transformers.PreTrainedConfig.get_config_dict(place)
     if not isinstance(content, Mapping):
         raise OochubError(f"config.json of {source} must be an object, got {str(content)[:60]}. Get the file again.")
     _check_labels(content, source)
     _check_numbers(content, source)
     with opening(source, words=words, hint=hint):
-        return (kind or transformers.AutoConfig).from_pretrained(source, trust_remote_code=False, **(changes or {}))
+        config = (kind or transformers.AutoConfig).from_pretrained(place, trust_remote_code=False, **(changes or {}))
+    config.name_or_path = source
+    return config
 
 
 def _check_numbers(content: Mapping[str, Any], source: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from oochub.errors import OochubError
+from oochub.hub.model_folder import model_folder
 from oochub.input import Input, check_changes, check_config, kind_of_processor, kinds_of
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
@@ -60,7 +61,7 @@ class ModelSource:
         Raises:
             OochubError: A recipe that is none.
         """
-        return None if self.path is None else training_record(Path(self.path) / "recipe.json")
+        return None if self.path is None else training_record(Path(model_folder(self.path)) / "recipe.json")
 
     @cached_property
     def revision(self) -> str | None:
@@ -69,8 +70,8 @@ class ModelSource:
             return _digest(self.given.state_dict())
         folder = Path(self.path)
         if not folder.is_dir():
-            commit = getattr(self.config, "_commit_hash", None)
-            return None if commit is None else str(commit)
+            copy = Path(model_folder(self.path))
+            return copy.name if copy.is_dir() else None
         files = sorted(folder.glob("*.safetensors"))
         if not files or not all(file.is_file() for file in files):  # whoever opens them says what is wrong
             return None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from oochub.errors import OochubError, OochubWarning
+from oochub.hub.model_folder import model_folder
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 
@@ -68,7 +69,7 @@ def pretrained(
     _refuse_pickles(source)
     with opening(source, words=words, hint=hint):
         model, loading = auto.from_pretrained(
-            source,
+            model_folder(source),
             config=config,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are looked at below, with better words
@@ -76,6 +77,7 @@ def pretrained(
             trust_remote_code=False,
             dtype=torch.float32,
         )
+    model.name_or_path = model.config.name_or_path = source
     missing = {key for key in loading["missing_keys"] if not key.endswith(_UNREAD)}
     mismatched = {
         key: (tuple(given), tuple(wanted))

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from oochub import catalog
 from oochub.benchmark import data_folder
-from oochub.data.load import declaration_of, load
+from oochub.data.load import declaration_of, is_benchmark, load
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.hub.check_source import check_source
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
 from oochub.sweep.runs import Run, RunResult
-from oochub.sweep.sweep_recipe import is_place
 
 _FEWEST = 100  # replicates that an interval may have
 
@@ -26,10 +26,11 @@ def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
         OochubError: A folder is missing or lacks files.
     """
     for task in tasks:
-        if is_place(task):
-            check_source(task, kind="dataset", hint="Correct the tasks of the recipe.")
-        else:
+        if is_benchmark(task):
             data_folder(declaration_of(task), data_dir)
+        else:
+            hint = "Correct the tasks of the recipe."
+            check_source(task, kind="dataset", hint=hint, also=catalog.names("benchmark"))
 
 
 def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult:

@@ -36,7 +36,7 @@ _TASK_KEYS: Mapping[str, type] = {
 _PLAIN_KEYS: Mapping[str, type] = {
     **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict},
     **dict.fromkeys(("about", "source", "select", "head"), str),
-    **dict.fromkeys(("tasks", "leave_out"), list),
+    **dict.fromkeys(("tasks", "leave_out", "needs"), list),
     **dict.fromkeys(("draw_seed", "hidden_size"), int),
 }
 _KEYS = {**_PLAIN_KEYS, **dict.fromkeys(("options", "arguments", "methods", "per_task", "tuning", "variants"), dict)}
@@ -106,6 +106,7 @@ def read_recipe(
         options=raw.get("options", {}),
         arguments=raw.get("arguments", {}),
         leave_out=tuple(raw.get("leave_out", ())),
+        needs=tuple(raw.get("needs", ())),
         per_task=raw.get("per_task", {}),
         tuning=_tuning(raw["tuning"], tasks, methods) if raw.get("tuning") else None,
     )
@@ -170,7 +171,7 @@ def _tasks(patterns: list[str]) -> tuple[str, ...]:
     tasks: list[str] = []
     for pattern in patterns:
         if not isinstance(pattern, str) or not (_TASK.fullmatch(pattern) or _PLACE.fullmatch(pattern)):
-            hint = "Own data below the working directory are written ./folder."
+            hint = "Own data below the working directory are written ./folder, those on the Hub user/name."
             raise OochubError(f"A task of a recipe is written benchmark/config, got {pattern!r}. {hint}")
         benchmark, _, config = pattern.partition("/")
         if benchmark not in catalog.names("benchmark"):
@@ -227,8 +228,9 @@ def _check(recipe: SweepRecipe) -> None:
     for key, value in (("image_size", recipe.image_size), ("hidden_size", recipe.hidden_size)):
         if value is not None and not 1 <= value <= _LARGEST_SIZE:
             raise OochubError(f"{key} must be a whole number from 1 to {_LARGEST_SIZE:,}, got {str(value)[:20]}.")
-    if wrong := [name for name in recipe.leave_out if not isinstance(name, str)]:
-        raise OochubError(f"leave_out must be a list of names of environments, got {wrong[0]!r} in it.")
+    for key, names in (("leave_out", recipe.leave_out), ("needs", recipe.needs)):
+        if wrong := [name for name in names if not isinstance(name, str)]:
+            raise OochubError(f"{key} must be a list of names, got {wrong[0]!r} in it.")
     if (recipe.select == "leave_one_environment_out") != bool(recipe.leave_out):
         raise OochubError(
             "select = 'leave_one_environment_out' and leave_out, the list of the environments to leave out, go "

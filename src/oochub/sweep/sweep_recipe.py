@@ -34,7 +34,7 @@ class SweepRecipe:
         name: Of its file, and of the variant after a slash where one was chosen.
         about: What it is, in a sentence.
         source: Paper and section.
-        tasks: benchmark/config each.
+        tasks: benchmark/config, ./repository or an id on the Hub each.
         methods: In the order of the tables.
         seeds: Of the runs.
         model: As `oochub.training.train` takes it, like the next two.
@@ -49,6 +49,7 @@ class SweepRecipe:
         tuning: None where a setting is selected on each task among all its runs.
         head: Of the runs on features, which has no part in fine-tuning: "linear", or "mlp" with one hidden layer.
         hidden_size: Of that layer.
+        needs: Benchmarks of the tasks that not every version has; other tasks of no benchmark are ids on the Hub.
     """
 
     name: str
@@ -69,13 +70,12 @@ class SweepRecipe:
     tuning: Tuning | None = None
     head: str = "linear"
     hidden_size: int = HIDDEN_SIZE
+    needs: tuple[str, ...] = ()
 
     @property
     def missing_benchmarks(self) -> list[str]:
-        """Benchmarks of the tasks that this version does not have: the recipe can be listed, and not be run."""
-        known = catalog.names("benchmark")
-        named = (task.partition("/")[0] for task in self.tasks if not is_place(task))
-        return sorted({name for name in named if name not in known})
+        """Those of `needs` that this version does not have: the recipe can be listed, and not be run."""
+        return sorted(set(self.needs) - set(catalog.names("benchmark")))
 
     @property
     def benchmarks(self) -> list[str]:
@@ -89,7 +89,7 @@ class SweepRecipe:
 
 
 def is_place(task: str) -> bool:
-    """Whether a task of a recipe is own data, by their place, and not benchmark/config.
+    """Whether a task of a recipe is own data here, by their place, and not benchmark/config or an id on the Hub.
 
     >>> is_place("./birds"), is_place("nooch/ce_car")
     (True, False)

@@ -7,6 +7,7 @@ from typing import Any
 from PIL import Image
 
 from oochub.errors import OochubError, either
+from oochub.hub.model_folder import model_folder
 
 _LARGEST = 16_384  # pixels of a side
 _CHANNELS = 3
@@ -35,17 +36,18 @@ def image_processor(source: str) -> Any:
     """
     from transformers import AutoImageProcessor
 
+    place = model_folder(source)
     try:
-        processor = AutoImageProcessor.from_pretrained(source, trust_remote_code=False)
+        processor = AutoImageProcessor.from_pretrained(place, trust_remote_code=False)
     except OSError as error:
-        if any((Path(source) / name).is_file() for name in _FILES):
+        if any((Path(place) / name).is_file() for name in _FILES):
             raise
         option = either("image_processor=FOLDER_OR_ID", "--image-processor FOLDER_OR_ID")
         raise OochubError(
             f"{source} has no image processor ({_FILES[0]}), which says how its pictures are resized and normalized. "
             f"Predict with {option}, that of the model it was tuned from, or save it beside the weights."
         ) from error
-    stated, _ = processor.get_image_processor_dict(source)
+    stated, _ = processor.get_image_processor_dict(place)
     needed = [name for step, names in _NEEDED.items() if getattr(processor, step, False) for name in names]
     missing = [name for name in needed if _known(processor, name) and stated.get(name) is None]
     if missing:

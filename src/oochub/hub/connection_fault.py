@@ -1,0 +1,27 @@
+"""Whether an error comes of the connection to the Hub, so that the same may go well a moment later."""
+
+_PASSING = (408, 429, 500, 502, 503, 504)
+
+
+def connection_fault(error: BaseException) -> str | None:
+    """What went wrong in a line; None where it is nothing that passes.
+
+    Args:
+        error: What a client of the Hub raised; what caused it is looked at too.
+
+    >>> connection_fault(ConnectionError("Couldn't reach the Hub."))
+    "Couldn't reach the Hub"
+    >>> connection_fault(ValueError("No such config"))
+    """
+    from huggingface_hub.errors import HfHubHTTPError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
+        chain.append(cause)
+    for each in reversed(chain):
+        answered = isinstance(each, HfHubHTTPError) and each.response.status_code not in _PASSING
+        if isinstance(each, (unreached, ConnectionError, TimeoutError)) and not answered:
+            lines = str(each).strip().splitlines() or [type(each).__name__]
+            return lines[0].rstrip(".: ")
+    return None
