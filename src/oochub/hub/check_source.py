@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from oochub.errors import OochubError
+from oochub.hub.patiently import patiently
 
 Kind = Literal["model", "dataset"]
 _PLACES = {"model": "folder", "dataset": "file or folder"}
@@ -91,7 +92,7 @@ def _ask(name: str, kind: Kind) -> bool:
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
     try:
-        HfApi().repo_info(name, repo_type=kind, timeout=_PATIENCE)
+        patiently(lambda: HfApi().repo_info(name, repo_type=kind, timeout=_PATIENCE))
     except (RepositoryNotFoundError, HFValidationError):
         return False
     except (unreached, OSError) as error:
@@ -104,6 +105,6 @@ def _ask(name: str, kind: Kind) -> bool:
             ) from None
         why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise OochubError(
-            f"{here} could not be asked ({why.rstrip('.')}). Check the name and the connection."
+            f"{here} could not be asked ({why.rstrip('.')}). Check the name and the connection, and try again."
         ) from error
     return True

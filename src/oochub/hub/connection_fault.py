@@ -20,8 +20,8 @@ def connection_fault(error: BaseException) -> str | None:
     while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
         chain.append(cause)
     for each in reversed(chain):
-        answered = isinstance(each, HfHubHTTPError) and each.response.status_code not in _PASSING
-        if isinstance(each, (unreached, ConnectionError, TimeoutError)) and not answered:
+        status = getattr(getattr(each, "response", None), "status_code", None)
+        if isinstance(each, (unreached, ConnectionError, TimeoutError)) and status in (None, *_PASSING):
             lines = str(each).strip().splitlines() or [type(each).__name__]
             return lines[0].rstrip(".: ")
     return None

@@ -1,12 +1,12 @@
 """The folder that the files of a model lie in: its own, or the copy of one commit of the Hub, fetched as a whole."""
 
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
 from oochub.hub.connection_fault import connection_fault
+from oochub.hub.patiently import patiently
 
 _FILES = (
     *("*.json", "*.jsonl", "*.jinja", "*.txt", "*.model", "*.bpe", "*.vocab", "*.spm", "*.tiktoken"),
@@ -14,8 +14,6 @@ _FILES = (
 )
 _ELSEWHERE = ("*/*",)  # other formats, checkpoints
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
-_TRIES = 4
-_WAIT = 1.0  # seconds after the first try; twice as long after each other one
 
 
 def model_folder(source: str) -> str:
@@ -44,29 +42,24 @@ def model_folder(source: str) -> str:
 @cache
 def _fetched(name: str, endpoint: str, token: str | None) -> str:
     """Asked once a process: a job reads one commit, whatever is pushed meanwhile."""
-    from huggingface_hub import is_offline_mode, snapshot_download
+    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
-    for number in range(1, _TRIES + 1):
-        try:
-            bar = _late_bar()
-            folder = snapshot_download(name, allow_patterns=_FILES, ignore_patterns=_ELSEWHERE, tqdm_class=bar)
-        except HFValidationError:
-            return name  # whoever reads it says so
-        except (unreached, OSError) as error:
-            fault = connection_fault(error)
-            if fault is None or is_offline_mode() or number == _TRIES:
-                said = fault or (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".: ")
-                raise OochubError(
-                    f"The files of {name} could not be fetched from the Hub: {said}. Check the connection and try "
-                    "again: what has come is not fetched again."
-                ) from error
-            time.sleep(_WAIT * 2 ** (number - 1))
-        else:
-            whole = any((Path(folder) / file).is_file() for file in _WEIGHTS)
-            return str(folder) if whole else name  # transformers knows where else safe weights may be
-    raise AssertionError
+    wanted = {"allow_patterns": _FILES, "ignore_patterns": _ELSEWHERE, "tqdm_class": _late_bar()}
+    try:
+        folder = patiently(lambda: snapshot_download(name, **wanted))
+    except HFValidationError:
+        return name  # whoever reads it says so
+    except (unreached, OSError) as error:
+        lines = [connection_fault(error), *str(error).strip().splitlines(), type(error).__name__]
+        said = next(line for line in lines if line)
+        raise OochubError(
+            f"The files of {name} could not be fetched from the Hub: {said.rstrip('.: ')}. Check the connection and "
+            "try again: what has come is not fetched again."
+        ) from error
+    whole = any((Path(folder) / file).is_file() for file in _WEIGHTS)
+    return str(folder) if whole else name  # transformers knows where else safe weights may be
 
 
 def _late_bar() -> Any:
