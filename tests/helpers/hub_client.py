@@ -37,8 +37,8 @@ def clients_of(hub: LoopbackHub, home: Path, monkeypatch: pytest.MonkeyPatch) ->
         "HF_TOKEN_PATH": str(home / "token"),
         "HF_STORED_TOKENS_PATH": str(home / "stored_tokens"),
         "AGENT_HARNESSES_PATH": str(home / "agent_harnesses.json"),
-        "HF_HUB_DOWNLOAD_TIMEOUT": 1,
-        "HF_HUB_ETAG_TIMEOUT": 1,
+        "HF_HUB_DOWNLOAD_TIMEOUT": 30,
+        "HF_HUB_ETAG_TIMEOUT": 30,
     }
     for name, value in of_hub.items():
         monkeypatch.setattr(constants, name, value)

@@ -110,7 +110,7 @@ class LoopbackHub:
         """Lets a share of the requests from now on fail: 0.0 for none.
 
         "error" answers 500 and does nothing, "cut" does what was asked and cuts the connection in the middle of the
-        answer, "hang" does nothing and says nothing until a client with a timeout gave up.
+        answer, "hang" does nothing, says nothing for `hang` seconds (a client may have a shorter timeout), and cuts.
         """
         self._faults = _Faults(rate, kinds, random.Random(seed)) if rate else None
 
@@ -258,8 +258,8 @@ def child_environment(hub: LoopbackHub, home: Path) -> dict[str, str]:
         "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_OFFLINE": "0",
-        "HF_HUB_DOWNLOAD_TIMEOUT": "1",
-        "HF_HUB_ETAG_TIMEOUT": "1",
+        "HF_HUB_DOWNLOAD_TIMEOUT": "30",
+        "HF_HUB_ETAG_TIMEOUT": "30",
     }
 
 
