@@ -119,6 +119,24 @@ def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch):
     assert len(datasets.load_dataset("user/data", "m2m_hard")) == len(datasets.load_dataset("user/data", "o2o_hard"))
 
 
+def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
+    """Planted fault: a folder that lost a file is pushed without it."""
+    from oochub.caches import caches, remove
+
+    data = {"data_dir": str(raw("spawrious/o2o_hard"))}
+    oochub.push("spawrious/o2o_hard", "user/data", **data)
+    built = []
+    of_hub = "oochub.hub.push_repository.parquet_repository"
+    from oochub.hub import push_repository as module
+
+    build = module.parquet_repository
+    monkeypatch.setattr(of_hub, lambda name, *rest, **more: built.append(name) or build(name, *rest, **more))
+    assert not oochub.push("spawrious/o2o_hard", "user/data", **data).is_change and not built
+    (found,) = caches("pushes")
+    remove(list(found.entries[:1]))
+    assert not oochub.push("spawrious/o2o_hard", "user/data", **data).is_change and built == ["spawrious/o2o_hard"]
+
+
 def test_built_by_two_processes_the_same(hub, raw, tmp_path, monkeypatch):
     """Rows and order. Planted fault: the files of a split named without their order."""
     data_dir = str(raw("nooch/ce_car"))
