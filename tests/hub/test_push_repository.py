@@ -150,12 +150,15 @@ def test_own_data_come_back(hub, tmp_path):
     """Planted fault: a repository without a build record is taken for none of ours."""
     from own_data import picture_folder
 
+    from oochub.data.columns import Columns
     from oochub.data.own_repository import own_repository
 
     picture_folder(tmp_path / "birds")
-    own_repository(str(tmp_path / "birds"), tmp_path / "built")
+    own_repository(str(tmp_path / "birds"), tmp_path / "built", columns=Columns(label="species", context="place"))
     oochub.push(tmp_path / "built", "user/data")
     assert "eval.yaml" not in hub.files(HERE)
+    card = hub.content(HERE, "README.md")
+    assert b"task_categories:\n- image-classification" in card and b"size_categories:\n- n<1K" in card
     mine, back = oochub.load(tmp_path / "built"), datasets.load_dataset("user/data")
     assert {split: rows_of(part) for split, part in back.items()} == {s: rows_of(part) for s, part in mine.items()}
 

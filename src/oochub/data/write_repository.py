@@ -15,6 +15,7 @@ from huggingface_hub import DatasetCardData
 from tqdm import tqdm
 
 from oochub.build_record import COLUMN, BuildRecord
+from oochub.data.size_category import size_category
 from oochub.data.stored_record import RECORDS, store_record
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, write_webdataset
 from oochub.errors import OochubError
@@ -62,7 +63,13 @@ def write_repository(
                 splits, draft / "data", name="default", features=features, shard_size=shard_size
             )
             text += ABOUT_SHARDS
-        data = DatasetCardData(tags=["out-of-context", tag])
+        first = next(iter(dataset.values())).features
+        is_classified = "image" in first and isinstance(first.get("label"), datasets.ClassLabel)
+        data = DatasetCardData(
+            tags=["out-of-context", tag],
+            size_categories=[size_category(sum(map(len, dataset.values())))],
+            task_categories=["image-classification"] if is_classified else None,
+        )
         paths = [{"split": split, "path": [f"data/{name}" for name in names]} for split, names in files.items()]
         MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
         info = datasets.DatasetInfo(features=features)
