@@ -192,3 +192,17 @@ def test_what_is_no_repository(hub, tmp_path, raw):
     with pytest.raises(OochubError, match="is no benchmark: leave out data_dir="):
         oochub.push(tmp_path / "some", "user/data", data_dir=".")
     assert not hub.requests
+
+
+def test_shards_go_too(hub, raw, tmp_path):
+    """A folder of `oochub build --format webdataset`. Planted fault: only *.parquet is taken."""
+    from oochub.loading_scripts.webdataset_repository import webdataset_repository
+
+    data_dir = str(raw("spawrious/o2o_hard"))
+    webdataset_repository("spawrious/o2o_hard", tmp_path / "shards", data_dir=data_dir)
+    oochub.push(tmp_path / "shards", "user/data")
+    assert [name for name in hub.files(HERE) if name.endswith(".tar")]
+    back, mine = oochub.load("user/data", config="o2o_hard"), oochub.load(tmp_path / "shards", config="o2o_hard")
+    assert {split: len(part) for split, part in back.items()} == {split: len(part) for split, part in mine.items()}
+    with pytest.raises(OochubError, match="left out of Parquet alone"):
+        oochub.push(tmp_path / "shards", "user/bare", without_images=True)

@@ -23,7 +23,7 @@ def online(monkeypatch, tmp_path):
     "name", ["nooch", "user/nooch/ce_car", "user/", "/nooch", "user/no och", "user/nooch.git", "é/a"]
 )
 def test_a_name_that_is_none(online, name):
-    """Planted fault: the pattern searched for in the name, not matched with the whole of it."""
+    """Planted fault: the client's own check alone, which takes a name without a user."""
     with pytest.raises(OochubError, match="is named user/name, got"):
         writing_client(name)
 

@@ -47,6 +47,11 @@ def without_pictures(source: Path, out: Path, *, configs: Collection[str] = ()) 
     renamed: dict[str, str] = {}
     out.mkdir(parents=True)
     for config, splits in card.files.items():
+        other = next((path for paths in splits.values() for path in paths if not path.endswith(".parquet")), None)
+        if other is not None:
+            raise OochubError(
+                f"Pictures are left out of Parquet alone, and {source} holds {other}. Build it as Parquet."
+            )
         features = infos[config].features if config in infos else None
         if features is None or not pictures_of(features):
             raise OochubError(f"{config} of {source} has no pictures that could be left out. Push it as it is.")

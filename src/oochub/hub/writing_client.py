@@ -5,7 +5,6 @@ from typing import Any
 
 from oochub.errors import OochubError, either
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+")
 _TOKEN = re.compile(r"[!-~]+")
 
 
@@ -28,7 +27,7 @@ def writing_client(to: str, *, dry_run: bool = False) -> Any:
     from huggingface_hub.utils import validate_repo_id
 
     try:
-        if not _NAME.fullmatch(to):
+        if to.count("/") != 1:  # the client takes names without a user
             raise HFValidationError
         validate_repo_id(to)
     except HFValidationError:
