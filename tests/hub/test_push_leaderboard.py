@@ -113,7 +113,7 @@ def test_from_a_pull_request_to_a_space(hub, results, report, tmp_path, monkeypa
         main()
     except SystemExit as stopped:
         assert not stopped.code
-    assert "1 entries on 1 boards, 1 verified." in capsys.readouterr().out
+    assert "1 entry on 1 board, 1 verified." in capsys.readouterr().out
     commit = results_snapshot("user/results").folder.name
     page = next((tmp_path / "site" / "entries").iterdir()).read_text("utf-8")
     assert f"{hub.endpoint}/datasets/user/results/tree/{commit}/board_toy-one-mine-" in page
@@ -139,7 +139,7 @@ def test_it_is_typed(report, tmp_path, monkeypatch, capsys):
     assert LeaderboardEntry.load(folder).who == "a, b" and LeaderboardEntry.load(folder).model == "1e3"
     for wrong, said in (
         (["--entry", "track"], "--entry is written key=text"),
-        ([], "An entry says its track, which is not known yet. Give --entry track=...; allowed: standard, open."),
+        ([], "An entry says its track, selection, supervision, and that is not known. Give --entry track=... --entry "),
         (["--to", "user/x"], "leave out --to"),
     ):
         monkeypatch.setattr(sys, "argv", ["oochub", "push", str(report), "--leaderboard", "results", *wrong])

@@ -39,7 +39,9 @@ def leaderboard(
         counts = {"boards": len(site.boards), "entries": len(rows), "verified": verified, "not_verified": failed}
         done({"site": str(out), **counts}, as_json)
         return
-    out_console.print(f"{len(rows)} entries on {len(site.boards)} boards, {verified} verified.", markup=False)
+    entries = f"{len(rows)} {'entry' if len(rows) == 1 else 'entries'}"
+    boards = f"{len(site.boards)} {'board' if len(site.boards) == 1 else 'boards'}"
+    out_console.print(f"{entries} on {boards}, {verified} verified.", markup=False)
     for name, reason in list(failed.items())[:_SHOWN]:
         out_console.print(f"Not verified: {name}: {reason}", markup=False)
     if len(failed) > _SHOWN:

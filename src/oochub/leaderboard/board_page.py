@@ -52,7 +52,7 @@ def board_page(board: Board, *, source: str) -> str:
         arrow=numbers.arrow(benchmark.metric_direction),
         first=1 if benchmark.metric_direction == "lower" else -1,
         sides=(wording.side_title(benchmark, "in"), wording.side_title(benchmark, "out")),
-        axis=svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(described.unit, 1) * tick:.4g}"),
+        axis=svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(described.unit, 1) * tick:.4g}", most=_FEW),
         rules=RULES,
         supervisions=SUPERVISIONS,
         tracks=[

@@ -78,9 +78,12 @@ def _hint() -> str:
 def _entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> LeaderboardEntry:
     missing = [name for name in _SAID if name not in said]
     if missing:
-        given = either(f"entry={{{missing[0]!r}: ...}}", f"--entry {missing[0]}=...")
-        raise OochubError(f"An entry says its {missing[0]}, which is not known yet. Give {given}; allowed: "
-                          f"{_allowed(missing[0])}.")  # fmt: skip
+        allowed = "; ".join(f"{name}: {_allowed(name)}" for name in missing)
+        given = either(
+            f"entry={{{', '.join(f'{name!r}: ...' for name in missing)}}}",
+            " ".join(f"--entry {name}=..." for name in missing),
+        )
+        raise OochubError(f"An entry says its {', '.join(missing)}, and that is not known. Give {given}. {allowed}.")
     own: dict[str, Any] = {
         "model": report.model.id or report.model.objective or "",
         "date": datetime.now(UTC).date().isoformat(),

@@ -191,15 +191,16 @@ def whisker(scale: Scale, estimate: Estimate, name: str, y: float, width: float)
     )
 
 
-def tick_labels(scale: Scale, words: Callable[[float], str], *, all_fit: bool = True) -> Markup:
+def tick_labels(scale: Scale, words: Callable[[float], str], *, all_fit: bool = True, most: int = 6) -> Markup:
     """The labels above a column of charts.
 
     Args:
         scale: Of the charts.
         words: What is printed at a tick.
         all_fit: False marks those between the ends as "far": a phone has no room for them.
+        most: Labels that the column has room for.
     """
-    parts, places = [], ticks(scale.low, scale.high)
+    parts, places = [], ticks(scale.low, scale.high, most=most)
     for tick in places:
         at = scale.percent(tick)
         anchor = "start" if at < 4 else "end" if at > 96 else "middle"
