@@ -51,7 +51,7 @@ def test_every_metric_is_one_file(name: str, kind: str, tmp_path: Path) -> None:
 def test_names_that_clash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: two modules with a `_rate` and a constant of the same name, of which one stands in the other.
 
-    Planted fault seen: a rename that missed the definition.
+    Planted faults seen: a rename that missed the definition; imports of the future after others.
     """
     package = tmp_path / "flatted"
     package.mkdir()
@@ -68,5 +68,9 @@ def test_names_that_clash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     text = flat_module("flatted.top", ("top",))
     assert _loaded(text, "top", tmp_path).top(10) == (20, (13, "_rate é _N"), 2)
     assert text.startswith('"""The top: 5 \\\\ 2."""\n\nimport math\n\n\n') and "json" not in text
+    (package / "later.py").write_text(
+        "from __future__ import annotations\n\nimport math\n\n\ndef later(x: Unknown):\n    return math.floor(x)\n"
+    )
+    assert _loaded(flat_module("flatted.later", ("later",)), "later", tmp_path).later(2.5) == 2
     with pytest.raises(OochubError, match="top has no FACTS"):
         flat_module("flatted.top", ("FACTS",))

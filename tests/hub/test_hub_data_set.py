@@ -18,7 +18,7 @@ from oochub.report.report import Report
 def test_results_name_the_data_set_and_commit_that_was_loaded(hub, tmp_path):
     """Over the tests' Hub, with a name that `datasets` writes otherwise in its cache.
 
-    Planted faults: the name taken from the cache's folder; the origin left out of the report's JSON.
+    Planted faults: the name as the cache folder has it; the origin left out of the report.
     """
     DatasetDict({"train": made_split(8, 1), "test": made_split(24, 0)}).push_to_hub("user/My-Birds")
     commit = hub.repository("datasets/user/My-Birds").at("main").id

@@ -228,7 +228,7 @@ def test_the_command_pushes_results_and_metrics(hub, model, report, monkeypatch,
     assert code == 0 and "/discussions/1" in json.loads(out)["url"] and FILE not in hub.files(MODEL)
     assert there(hub, revision="refs/pr/1")[0]["source"]["url"] == "https://example.org"
     code, out, _ = command(monkeypatch, capsys, report.parent, *words[1:])
-    assert code == 0 and "Add 1" in out and FILE in hub.files(MODEL)
+    assert code == 0 and "Added 1 " in out and FILE in hub.files(MODEL)
     code, out, _ = command(monkeypatch, capsys, "metric:auc", "--to", "user/auc", "--private")
     assert code == 0 and "auc.py" in hub.files("spaces/user/auc") and hub.repository("spaces/user/auc").private
     for given, said in [

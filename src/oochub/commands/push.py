@@ -134,5 +134,10 @@ def _say(pushed: Pushed, dry_run: bool) -> None:
     for path, text in pushed.texts.items() if dry_run else ():
         out_console.print(f"\n{path}:\n{text}", markup=False)
     if pushed.is_change:
-        counts = [f"{verb} {len(files):,} ({sum(files.values()):,} bytes)" for verb, files in changes.items() if files]
+        past = {"add": "added", "change": "changed", "delete": "deleted"}
+        counts = [
+            f"{verb if dry_run else past[verb]} {len(files):,} files ({sum(files.values()):,} bytes)"
+            for verb, files in changes.items()
+            if files
+        ]
         out_console.print(f"{'Would ' if dry_run else ''}{', '.join(counts)}.".capitalize())

@@ -9,6 +9,7 @@ from importlib import import_module
 
 from oochub.errors import OochubError
 
+_FUTURE = "from __future__ import annotations"  # of one module, it leaves the annotations of all unread
 _LEFT_OUT = "interval"  # of FACTS: how a report finds intervals, half of the code, which `evaluate` does not read
 
 
@@ -36,7 +37,7 @@ def flat_module(module: str, names: tuple[str, ...]) -> str:
         flattening.take(module, name)
     source = flattening.source(module)
     docstring = _changed(source, source.tree.body[0], {}) if ast.get_docstring(source.tree) else '""""""'
-    imports = sorted(flattening.imports, key=lambda line: (line.startswith("from"), line))
+    imports = sorted(flattening.imports, key=lambda line: (line != _FUTURE, line.startswith("from"), line))
     return "\n\n\n".join([docstring + "\n\n" + "\n".join(imports), *flattening.parts]) + "\n"
 
 
@@ -85,6 +86,8 @@ class _Flattening:
     def source(self, module: str) -> _Source:
         if module not in self._sources:
             self._sources[module] = _Source(inspect.getsource(import_module(module)))
+            if _FUTURE in self._sources[module].text.splitlines():
+                self.imports.add(_FUTURE)
         return self._sources[module]
 
     def take(self, module: str, name: str) -> str:
