@@ -50,7 +50,8 @@ def own_repository(
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "birds.csv").write_text("label,context\ngull,sea\nwren,land\n")
-    >>> datasets.load_dataset(str(own_repository(str(folder / "birds.csv"), folder / "out")))["train"][1]
+    >>> out = own_repository(str(folder / "birds.csv"), folder / "out")
+    >>> datasets.load_dataset(str(out))["train"].remove_columns("build")[1]
     {'example_id': '1', 'label': 1, 'context': 0, 'group': 1, 'challenge': 0}
     """
     if shard_size is not None:
