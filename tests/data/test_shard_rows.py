@@ -102,6 +102,18 @@ def test_shards_that_are_not_those_of_the_index(shards, in_place):
         read()
 
 
+def test_several_processes_read_the_shards(shards):
+    """The same rows, and the same words where a shard is damaged: `datasets` loses those of another process."""
+    one, two = oochub.load(shards)["train"], oochub.load(shards, num_proc=2)["train"]
+    assert one.features == two.features and one.with_format("arrow")[:].equals(two.with_format("arrow")[:])
+    path = sorted(shards.glob("data/train-*.tar"))[3]
+    content = bytearray(path.read_bytes())
+    content[600] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(OochubError, match=f"^The shard .*{path.name} was damaged"):
+        oochub.load(shards, num_proc=2)
+
+
 def test_configurations_are_named(shards, tmp_path):
     both = tmp_path / "both"
     for name in ("one", "two"):

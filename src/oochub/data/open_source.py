@@ -84,8 +84,6 @@ def open_source(
                 "Check the connection and try again: what has come is not fetched again."
             ) from error
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
-        if isinstance(cause, OochubError):
-            raise cause from None
         passes = either("options= passes", "--option passes")
         raise OochubError(
             f"Could not load {source}: {str(cause).strip().rstrip('.')}. It is read as datasets.load_dataset reads it, "

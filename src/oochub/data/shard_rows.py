@@ -3,6 +3,7 @@
 import hashlib
 import json
 import tarfile
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 from datasets.builder import Key
+from datasets.exceptions import DatasetGenerationError
 
 from oochub.data.shard_index import Shard, ShardIndex, picture_column
 from oochub.errors import OochubError
@@ -68,6 +70,17 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(features=self._features)
+
+    def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
+        """Reads all rows; see `datasets.DatasetBuilder.download_and_prepare`."""
+        try:
+            super().download_and_prepare(*args, **kwargs)
+        except DatasetGenerationError as error:
+            if isinstance(error.__cause__, OochubError):
+                raise error.__cause__ from None
+            for split in self._split_generators(None):  # another process lost the words: the fault is met again here
+                deque(self._generate_tables(**split.gen_kwargs), maxlen=0)
+            raise
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         generators = []
