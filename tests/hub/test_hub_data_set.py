@@ -56,3 +56,24 @@ def test_rows_of_here_name_none_and_rows_of_two_name_none(tmp_path):
     assert [part.metadata.data_set.id for part in parts] == ["user/a", "user/b"]
     assert oochub.evaluate(parts, resamples=100).benchmark.data_set is None
     assert oochub.evaluate(parts[:1], resamples=100).benchmark.data_set.id == "user/a"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::oochub.errors.OochubWarning")
+def test_from_a_pushed_benchmark_to_results_that_fill_its_tasks(hub, raw, tmp_path):
+    """Every entry is of a task of the `eval.yaml` that was pushed, with the commit of the data.
+
+    Planted fault seen: task ids without the config in the benchmark's file alone.
+    """
+    oochub.push("spawrious/o2o_hard", "user/data", data_dir=str(raw("spawrious/o2o_hard")))
+    data = oochub.load("user/data", config="o2o_hard")
+    network, processor = with_group_norm(outputs=4)
+    predictions = oochub.predict(network, data, image_processor=processor, splits=["validation", "test"])
+    report = oochub.evaluate(predictions, resamples=100).save(tmp_path / "report.json")
+    HfApi().create_repo("user/net")
+    oochub.push(report, "user/net")
+    tasks = {task["id"] for task in yaml.safe_load(hub.content("datasets/user/data", "eval.yaml"))["tasks"]}
+    entries = yaml.safe_load(hub.content("user/net", ".eval_results/spawrious.yaml"))
+    assert {entry["dataset"]["task_id"] for entry in entries} == tasks
+    commit = hub.repository("datasets/user/data").at("main").id
+    assert {(entry["dataset"]["id"], entry["dataset"]["revision"]) for entry in entries} == {("user/data", commit)}
