@@ -1,4 +1,4 @@
-"""A board of 1,000 entries in headless Chromium, beside a page of 10: `python speed/leaderboard.py`.
+"""A board of 1,000 entries in headless Chromium, beside one of 10: `python speed/leaderboard.py`.
 
 Interleaved rounds. Seconds are processor time of the page's own thread (reading, style, layout, script, painting);
 beside it the clock's time until it is loaded. Then one sort and one filter.

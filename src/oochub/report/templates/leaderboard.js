@@ -102,5 +102,7 @@
       hash();
     });
   }
+  const early = document.querySelectorAll(".early"); // rows beyond the first 200 are laid out when the page is open
+  addEventListener("load", () => setTimeout(() => early.forEach((table) => table.classList.remove("early"))));
   apply();
 })();
