@@ -206,3 +206,21 @@ def test_shards_go_too(hub, raw, tmp_path):
     assert {split: len(part) for split, part in back.items()} == {split: len(part) for split, part in mine.items()}
     with pytest.raises(OochubError, match="left out of Parquet alone"):
         oochub.push(tmp_path / "shards", "user/bare", without_images=True)
+
+
+@pytest.mark.parametrize("path", ["../secret.parquet", "/etc/hostname", "o2o_hard/link.parquet"])
+def test_a_card_of_somebody_else_sends_no_file_from_elsewhere(hub, raw, tmp_path, path):
+    """Planted fault: the paths of a card taken as they are."""
+    from oochub.loading_scripts.parquet_repository import parquet_repository
+
+    folder = parquet_repository("spawrious/o2o_hard", tmp_path / "built", data_dir=str(raw("spawrious/o2o_hard")))
+    (tmp_path / "secret.parquet").write_bytes(b"secret")
+    (folder / "o2o_hard" / "link.parquet").symlink_to(tmp_path / "secret.parquet")
+    (folder / "o2o_hard" / "notes.txt").write_text("not named by the card")
+    assert "o2o_hard/notes.txt" not in oochub.push(folder, "user/data").added
+    card = (folder / "README.md").read_text()
+    (folder / "README.md").write_text(card.replace("path: o2o_hard/test-", f"path: {path}\n#"))
+    for without_images in (False, True):
+        with pytest.raises(OochubError, match="leads out of"):
+            oochub.push(folder, "user/other", without_images=without_images)
+    assert "datasets/user/other" not in hub.store.repositories

@@ -56,6 +56,9 @@ def push_model(
             f"{source} holds no finished model: config.json and weights as safetensors. `oochub train` writes them; an "
             "unfinished run is finished by the same command again."
         )
+    for name in names:
+        if not (source / name).resolve().is_relative_to(source.resolve()):
+            raise OochubError(f"{name} leads out of {source}, so it is not pushed. Copy the file into the folder.")
     card = _card(source, to)
     with scratch_folder() as staged:
         for name in names:

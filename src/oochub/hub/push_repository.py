@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +14,7 @@ from oochub import catalog
 from oochub.caches import cache_folder
 from oochub.data.load import builder_class, check_options, is_benchmark, split_name
 from oochub.data.repository_card import RepositoryCard
+from oochub.data.shard_index import INDEX
 from oochub.data.stored_record import RECORDS
 from oochub.data.without_pictures import without_pictures
 from oochub.errors import OochubError, either
@@ -141,7 +141,7 @@ def _built(
 def _is_whole(folder: Path, config: str) -> bool:
     if not (folder / _CARD).is_file() or not (folder / RECORDS).is_file():
         return False
-    splits = RepositoryCard.read(read_text(folder / _CARD), place=str(folder / _CARD)).files.get(config, {})
+    splits = _card(folder).files.get(config, {})
     paths = [folder / path for each in splits.values() for path in each]
     return bool(paths) and all(path.is_file() for path in paths)
 
@@ -157,31 +157,40 @@ def _staged(
         staged = scratch / "staged"
         staged.mkdir()
         for number, given in enumerate(folders):
-            folder = without_pictures(given, scratch / f"bare-{number}", configs=names) if without_images else given
-            card = RepositoryCard.read(read_text(folder / _CARD), place=str(folder / _CARD)).of(names)
+            folder, card = given, _card(given).of(names)
+            paths = _paths(folder, card)
+            if without_images:
+                folder = without_pictures(given, scratch / f"bare-{number}", configs=names)
+                card = _card(folder)
+                paths = _paths(folder, card)
             cards.append(card)
             records |= {name: each for name, each in read_json(folder / RECORDS).items() if name in card.files}
-            for path in _paths(folder, card):
+            for path in paths:
                 link = staged / path
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to((folder / path).resolve())
         yield staged, cards, records
 
 
+def _card(folder: Path) -> RepositoryCard:
+    return RepositoryCard.read(read_text(folder / _CARD), place=str(folder / _CARD))
+
+
 def _paths(folder: Path, card: RepositoryCard) -> list[str]:
-    """What of a repository is pushed: the folders that its card names, and what stands beside the card."""
+    """What of a repository is pushed: the files that its card names, with the index of shards, and what stands beside.
+
+    A card may be somebody else's: nothing outside the folder is pushed, and nothing that is not named.
+    """
     data = [path for splits in card.files.values() for paths in splits.values() for path in paths]
-    gone = [path for path in data if not re.search(r"[*?\[]", path) and not (folder / path).is_file()]
-    if gone:
-        raise OochubError(f"{folder} lacks {gone[0]}, which its card names. Build it again.")
-    inside = {str(Path(path).parent) for path in data}
-    beside = [name for name in _BESIDE if (folder / name).is_file()]
-    return beside + sorted(
-        f"{place}/{file.name}"
-        for place in inside
-        for file in (folder / place).iterdir()
-        if file.is_file() and not file.name.startswith(".")
-    )
+    for path in data:
+        if not (folder / path).is_file():
+            raise OochubError(f"{folder} lacks {path}, which its card names. Build it again.")
+    indices = sorted({f"{Path(path).parent}/{INDEX}" for path in data})
+    paths = [path for path in (*_BESIDE, *indices) if (folder / path).is_file()] + data
+    for path in paths:
+        if not (folder / path).resolve().is_relative_to(folder.resolve()):
+            raise OochubError(f"{path} leads out of {folder}, so it is not pushed. Copy the file into the folder.")
+    return paths
 
 
 def _fitted(cards: Sequence[RepositoryCard], records: Mapping[str, Any], remote: RemoteRepository) -> dict[str, bytes]:
