@@ -1,6 +1,7 @@
 """Reads a data set from where it is: a folder of pictures, Parquet, CSV, JSON, WebDataset, `save_to_disk`, the Hub."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from tarfile import TarError
 from typing import Any
@@ -19,6 +20,7 @@ from oochub.errors import OochubError, either
 from oochub.hub.check_source import check_source
 from oochub.hub.connection_fault import connection_fault
 from oochub.hub.hub_data_set import HubDataSet
+from oochub.hub.patiently import patiently
 from oochub.parquet_file import check_seal
 from oochub.unpacked_samples import unpacked_samples
 
@@ -69,10 +71,11 @@ def open_source(
         else:
             shards = None if options or data_dir else shard_folder(place, config)
             if shards is None:
-                builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
+                builder = patiently(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
             else:
                 builder = ShardRows(shards, in_place=in_place)
-            loaded = built_splits(builder, num_proc=num_proc, check=check)
+            built = partial(built_splits, builder, num_proc=num_proc, check=check)
+            loaded = patiently(built, wrapped=(DatasetGenerationError,))
             origin = HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None
     except OochubError:
         raise

@@ -11,11 +11,12 @@ _TRIES = 4
 _WAIT = 0.5  # seconds after the first try; twice as long after each other one
 
 
-def patiently(ask: Callable[[], Answer]) -> Answer:
+def patiently(ask: Callable[[], Answer], *, wrapped: tuple[type[Exception], ...] = ()) -> Answer:
     """The answer, after up to four tries; not after one where nobody listens, or where HF_HUB_OFFLINE is set.
 
     Args:
         ask: Asks the Hub; it may be called several times.
+        wrapped: Errors of others in which those of the Hub's clients come.
 
     Raises:
         Exception: What `ask` raises, of the last try.
@@ -30,7 +31,7 @@ def patiently(ask: Callable[[], Answer]) -> Answer:
     for number in range(_TRIES - 1):
         try:
             return ask()
-        except (unreached, OSError) as error:
+        except (unreached, OSError, *wrapped) as error:
             causes = (error, error.__cause__, error.__context__)
             if connection_fault(error) is None or is_offline_mode() or any(map(_is_nobody, causes)):
                 raise
