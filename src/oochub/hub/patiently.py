@@ -28,10 +28,11 @@ def patiently(ask: Callable[[], Answer], *, wrapped: tuple[type[Exception], ...]
     from huggingface_hub.errors import HfHubHTTPError
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    errors: tuple[type[Exception], ...] = (unreached, OSError, *wrapped)
     for number in range(_TRIES - 1):
         try:
             return ask()
-        except (unreached, OSError, *wrapped) as error:
+        except errors as error:
             causes = (error, error.__cause__, error.__context__)
             if connection_fault(error) is None or is_offline_mode() or any(map(_is_nobody, causes)):
                 raise
