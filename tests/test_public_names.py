@@ -13,9 +13,11 @@ CALLS = {
     "audit": lambda: oochub.audit("absent/model/folder", "absent"),
     "evaluate": lambda: oochub.evaluate("absent.parquet"),
     "get": lambda: oochub.get("metric", "nosuch"),
+    "join_images": lambda: oochub.join_images(None, "absent/folder"),
     "load": lambda: oochub.load("nosuch/config"),
     "names": lambda: oochub.names("nosuch"),
     "predict": lambda: oochub.predict("absent-model", {}, splits=["nosuch"]),
+    "push": lambda: oochub.push("nosuch", "nosuch"),
     "task": lambda: oochub.task("absent.parquet", "nosuch"),
     "train": lambda: oochub.train("nosuch/config", "run"),
 }
