@@ -32,6 +32,7 @@ def test_it_is_read_as_it_was_written(tmp_path):
         ({"predictions": []}, "names such as preds.parquet"),
         ({"predictions": ["../../etc/passwd.parquet"]}, "beside its entry.json"),
         ({"predictions": ["a/b.parquet"]}, "beside its entry.json"),
+        ({"predictions": ["a.parquet/b"]}, "beside its entry.json"),
         ({"predictions": ["a.parquet", "a.parquet"]}, "each once"),
         ({"schema_version": 2}, "made by a newer oochub"),
     ],
