@@ -110,7 +110,7 @@ def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tm
 
 
 def test_a_model_or_a_place_that_cannot_be_is_said_first(model, few, tmp_path, monkeypatch):
-    monkeypatch.setattr("oochub.auditing.load", lambda *a, **k: pytest.fail("the data were read"))
+    monkeypatch.setattr("oochub.auditing.load_columns", lambda *a, **k: pytest.fail("the data were read"))
     with pytest.raises(OochubError, match="No model at nowhere/at/all"):
         oochub.audit("nowhere/at/all", few, **COLUMNS)
     with pytest.raises(OochubError, match="is not an audit"):

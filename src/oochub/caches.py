@@ -90,7 +90,7 @@ def caches(kind: str | None = None) -> list[Cache]:
     Raises:
         OochubError: An unknown kind.
 
-    >>> [cache.kind for cache in caches()]
+    >>> list(dict.fromkeys(cache.kind for cache in caches()))
     ['predictions', 'features', 'pixels', 'embeddings', 'checks', 'pushes', 'builds']
     """
     if kind is not None and kind not in _WHAT:

@@ -48,19 +48,20 @@ def test_the_second_says_who_is_there(name, spawrious, tmp_path, monkeypatch, ca
 
 def _build(config: str, raw: Path, out: Path, both) -> None:
     """Builds; between reading the card and writing it, it waits until the other has read it too, if it ever does."""
-    from oochub.loading_scripts import parquet_repository as module
+    from oochub.loading_scripts import built_repository
+    from oochub.loading_scripts.parquet_repository import parquet_repository
 
-    original = module.BuildRecord.of
+    original = built_repository.license_text
 
-    def read(description):
+    def read(benchmark):
         try:
             both.wait(1)
         except BrokenBarrierError:
             pass
-        return original(description)
+        return original(benchmark)
 
-    module.BuildRecord.of = read
-    module.parquet_repository(f"spawrious/{config}", out, data_dir=str(raw))
+    built_repository.license_text = read
+    parquet_repository(f"spawrious/{config}", out, data_dir=str(raw))
 
 
 def test_two_builds_of_one_repository_both_stand_in_its_card(spawrious, tmp_path):

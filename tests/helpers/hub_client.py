@@ -61,12 +61,21 @@ def clients_of(hub: LoopbackHub, home: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setitem(retry.__kwdefaults__, "base_wait_time", 0.01)
     point_evaluate(hub.endpoint)
     _forget(HfFileSystem)
+    _forget_transformers()
     try:
         yield hub
     finally:
         point_evaluate("https://huggingface.co")
         _forget(HfFileSystem)
+        _forget_transformers()
         hub.close()
+
+
+def _forget_transformers() -> None:
+    """Lets `transformers`, where it is imported, make its client anew, which knows the Hub of its first use."""
+    module: Any = sys.modules.get("transformers.utils.hub")
+    if module is not None:
+        module._hf_api = None
 
 
 def point_evaluate(endpoint: str) -> None:
