@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from datasets import DatasetInfo
+from datasets import Dataset, DatasetInfo, Features, Value
 
 import oochub
-from oochub.build_record import BuildFacts, BuildRecord
+from oochub.build_record import BuildFacts, BuildRecord, without_build_column
+from oochub.data.own_repository import own_repository
 from oochub.schema import from_json
 
 # As `describe` of the commit before BuildFacts wrote it, of a task of NOOCH and of Spawrious.
@@ -54,3 +55,39 @@ def test_a_record_without_a_field_names_it():
     line = json.dumps({"config": "ce_car", "version": "1", "notes": [], "facts": {}})
     with pytest.raises(oochub.OochubError, match="the field benchmark is missing"):
         BuildRecord.of(DatasetInfo(f"Somebody's.\nBuild record: {line}"))
+
+
+_RECORD = BuildRecord(
+    benchmark="nooch", config="ce_car", version="1.2.0", notes=("partial",), facts=BuildFacts(beta=0.1)
+)
+
+
+def _rows(texts, feature=None):
+    features = Features({"label": Value("int64"), "build": feature or Value("string")})
+    return Dataset.from_dict({"label": list(range(len(texts))), "build": texts}, features=features)
+
+
+def test_rows_of_another_build_are_refused():
+    """Planted fault seen: the rows not compared with the features."""
+    other = json.dumps(json.loads(_RECORD.text) | {"config": "ce_dog"})
+    with pytest.raises(oochub.OochubError, match=r"not of the build that their features name.*ce_dog"):
+        without_build_column(_rows([_RECORD.text, other], _RECORD.feature))
+
+
+def test_features_that_lost_the_facts_leave_what_the_rows_say():
+    """And a note that says so. Planted fault seen: the note left out."""
+    bare = without_build_column(_rows([_RECORD.text] * 2))
+    found = BuildRecord.of(bare.info)
+    assert bare.column_names == ["label"] and (found.config, found.version) == ("ce_car", "1.2.0")
+    assert found.facts == BuildFacts() and found.notes[0] == "partial" and "build.json" in found.notes[1]
+
+
+@pytest.mark.parametrize("texts", [["v1", "v2"], ["v1", "v1"], ['{"benchmark": 1}'] * 2])
+def test_a_column_of_somebody_else_stays(texts, tmp_path):
+    """And is no column that a repository overwrites. Planted fault seen: the name not looked for."""
+    rows = _rows(texts)
+    assert without_build_column(rows) is rows
+    rows.to_parquet(tmp_path / "mine.parquet")
+    with pytest.raises(oochub.OochubError, match=r"have a column 'build' of their own.*Rename yours"):
+        own_repository(str(tmp_path / "mine.parquet"), tmp_path / "out")
+    assert not list(tmp_path.glob("out/*"))

@@ -106,6 +106,21 @@ class BuildRecord:
 
         return datasets.Value("string", id=json.dumps(to_json(self), sort_keys=True))
 
+    def beside(self, features: Any) -> Any:
+        """Features of rows (`datasets.Features`) with the column `build` last.
+
+        Raises:
+            OochubError: They have a column of that name, which would be lost.
+        """
+        import datasets
+
+        if COLUMN in features:
+            raise OochubError(
+                f"The data have a column {COLUMN!r} of their own, and a built repository says there which build a row "
+                "is of. Rename yours."
+            )
+        return datasets.Features({**features, COLUMN: self.feature})
+
     @classmethod
     def of(cls, info: Any) -> "BuildRecord | None":
         """The record in a `DatasetInfo`: in its description, else in the feature of the column `build`.

@@ -202,7 +202,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         self.info.description = record.describe(self.declaration.summary)
         if self.stores_record:
             self._row_text = record.text
-            self.info.features = datasets.Features({**self.info.features, COLUMN: record.feature})
+            self.info.features = record.beside(self.info.features)
         return record
 
     def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:

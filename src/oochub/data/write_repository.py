@@ -54,7 +54,7 @@ def write_repository(
     """
     with folder_written_whole(target) as draft:
         (draft / "data").mkdir()
-        features = _features(next(iter(dataset.values())), record)
+        features = record.beside(next(iter(dataset.values())).features)
         if shard_size is None:
             files = {name: _write(part, draft / "data", name, record) for name, part in dataset.items()}
         else:
@@ -108,10 +108,6 @@ def _is_replaceable(folder: Path, title: str) -> bool:
     )
 
 
-def _features(part: datasets.Dataset, record: BuildRecord) -> datasets.Features:
-    return datasets.Features({**part.features, COLUMN: record.feature})
-
-
 def _tables(part: datasets.Dataset, record: BuildRecord) -> Iterator[pa.Table]:
     for start in range(0, len(part), _ROWS):
         rows = embed_table_storage(part.with_format("arrow")[start : start + _ROWS])
@@ -126,7 +122,7 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
     start = 0
     while start < len(part) or not names:
         draft = folder / "draft"
-        writer = ParquetWriter(path=str(draft), features=_features(part, record), embed_local_files=True)
+        writer = ParquetWriter(path=str(draft), features=record.beside(part.features), embed_local_files=True)
         while start < len(part) and draft.stat().st_size < _FILE:
             end = min(start + writer.writer_batch_size, len(part))  # 100 rows with pictures, else 1,000
             text = pa.repeat(pa.scalar(record.text), end - start)
