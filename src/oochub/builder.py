@@ -17,7 +17,7 @@ from datasets.exceptions import DatasetGenerationError
 
 from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import COLUMN, BuildFacts, BuildRecord
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, causes, either, unknown_name
 from oochub.files import scratch_folder
 from oochub.joined_pictures import joined_pictures
 from oochub.picture_file import check_inside, read_picture
@@ -166,7 +166,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if isinstance(rows, pa.Table) and "file" in rows.column_names:
             files = [root / file for file in rows.column("file").to_pylist()]
             columns: dict[str, Any] = {name: rows.column(name) for name in rows.column_names}
-            columns |= {name: [self._picture(file) for file in files] for name in self._joined_picturess}
+            columns |= {name: [self._picture(file) for file in files] for name in self._image_columns}
         else:
             listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
             records = [self._columns(root, row) for row in listed]
@@ -177,10 +177,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
         """The columns of a row by name, pictures as their bytes; overridden where a row is something else."""
-        return {**row, **{name: self._picture(root / row["file"]) for name in self._joined_picturess}}
+        return {**row, **{name: self._picture(root / row["file"]) for name in self._image_columns}}
 
     @property
-    def _joined_picturess(self) -> list[str]:
+    def _image_columns(self) -> list[str]:
         return [name for name, feature in self.info.features.items() if isinstance(feature, datasets.Image)]
 
     def _picture(self, file: Path) -> dict[str, Any]:
@@ -211,10 +211,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             with _swept_sockets():
                 super().download_and_prepare(*args, **kwargs)
         except (DatasetGenerationError, OSError) as error:
-            for cause in _chain(error):
+            for cause in causes(error):
                 if isinstance(cause, OochubError):
                     raise cause from None
-            for cause in _chain(error):
+            for cause in causes(error):
                 if isinstance(cause, OSError):
                     raise OochubError(
                         f"{self.BENCHMARK.name} could not be built in {self._output_dir}: {cause}. Nothing is half-"
@@ -256,13 +256,6 @@ def _as_column(feature: Any, values: Any) -> Any:
         return values
     listed = values.to_pylist() if isinstance(values, pa.ChunkedArray) else values
     return feature.str2int(listed) if isinstance(listed[0], str) else values
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and those that led to it: `datasets` wraps what a writer raises, and what its closing raises then."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def shards(rows: Any, *, at_most: int = 64) -> list[Any]:

@@ -69,3 +69,18 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str], hint: str = "") -
     typed = repr(name) if len(repr(name)) <= _TYPED else f"{repr(name)[:_TYPED]}..."
     tail = f" {hint}" if hint else ""
     return OochubError(f"No {kind} named {typed}.{did_you_mean} {shown}{tail}")
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and those that led to it, the last one first.
+
+    >>> inner, outer = ValueError("inner"), RuntimeError("outer")
+    >>> outer.__cause__ = inner
+    >>> list(causes(outer))
+    [RuntimeError('outer'), ValueError('inner')]
+    """
+    met: list[BaseException] = []
+    while error is not None and error not in met:
+        met.append(error)
+        yield error
+        error = error.__cause__ or error.__context__

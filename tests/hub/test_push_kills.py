@@ -20,16 +20,6 @@ upload(Path(sys.argv[1]), "user/data", repo_type="dataset", message="Push", dele
 """
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A small repository."""
-    (tmp_path / "made" / "one").mkdir(parents=True)
-    (tmp_path / "made" / "README.md").write_text("---\nlicense: mit\n---\nwords")
-    for name in ("a", "b"):
-        (tmp_path / "made" / "one" / f"{name}.parquet").write_bytes(name.encode() * 1000)
-    return tmp_path / "made"
-
-
 @pytest.mark.parametrize(
     ("moment", "after"), [("PUT /lfs", True), ("POST .*/preupload/", False), ("POST .*/commit/", True)]
 )

@@ -11,16 +11,6 @@ from oochub.hub.upload import upload
 HERE = "datasets/user/data"
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A small repository."""
-    (tmp_path / "made" / "one").mkdir(parents=True)
-    (tmp_path / "made" / "README.md").write_text("---\nlicense: mit\n---\nwords")
-    for name in ("a", "b"):
-        (tmp_path / "made" / "one" / f"{name}.parquet").write_bytes(name.encode() * 1000)
-    return tmp_path / "made"
-
-
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
     """Waits of a moment between tries, and little patience with a server that says nothing."""

@@ -1,4 +1,4 @@
-"""What lies in the shards of a built WebDataset: `index.json` beside them, in the form that `wids` reads."""
+"""What lies in the shards of a built WebDataset: `index.json`, laid out as webdataset's wids-shard-index-v1."""
 
 import hashlib
 import json

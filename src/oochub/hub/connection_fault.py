@@ -1,6 +1,9 @@
 """Whether an error comes of the connection to the Hub, so that the same may go well a moment later."""
 
-_PASSING = (408, 429, 500, 502, 503, 504)
+from oochub.errors import causes
+
+PASSING = (408, 429, 500, 502, 503, 504)
+"""Statuses of answers that may be others a moment later."""
 
 
 def connection_fault(error: BaseException) -> str | None:
@@ -16,12 +19,9 @@ def connection_fault(error: BaseException) -> str | None:
     from huggingface_hub.errors import HfHubHTTPError
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
-    chain: list[BaseException] = [error]
-    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
-        chain.append(cause)
-    for each in reversed(chain):
+    for each in reversed(list(causes(error))):
         status = getattr(getattr(each, "response", None), "status_code", None)
-        if isinstance(each, (unreached, ConnectionError, TimeoutError)) and status in (None, *_PASSING):
+        if isinstance(each, (unreached, ConnectionError, TimeoutError)) and status in (None, *PASSING):
             lines = str(each).strip().splitlines() or [type(each).__name__]
             return lines[0].rstrip(".: ")
     return None

@@ -30,7 +30,7 @@ class HubDataSet:
         """The one that rows with this `DatasetInfo` were loaded from; None where it names none, or several."""
         addresses = (_ADDRESS.match(str(address)) for address in info.download_checksums or ())
         found = {address.groups() for address in addresses if address}
-        return cls(id=found.copy().pop()[0], revision=found.pop()[1]) if len(found) == 1 else None
+        return cls(**dict(zip(("id", "revision"), found.pop(), strict=True))) if len(found) == 1 else None
 
     def note(self, info: Any) -> None:
         """Says in a `DatasetInfo` that its rows were loaded from here: `datasets` has a field for it, and no value."""

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +127,14 @@ def _built(
     num_proc: int | None,
     out: str | Path | None,
 ) -> Path:
-    """The folder that holds a config, built now, or by an earlier push of the same raw data with the same options."""
+    """The folder that holds a config, built now, or by an earlier push of the same raw data, options and oochub."""
     name = f"{benchmark}/{config}"
     if out is not None:
         return parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
     builder = datasets.load_dataset_builder(benchmark, config, data_dir=data_dir, **options)
-    key = hashlib.sha256(json.dumps([builder.hash, options], sort_keys=True, default=str).encode()).hexdigest()[:16]
+    key = hashlib.sha256(
+        json.dumps([version("oochub"), builder.hash, options], sort_keys=True, default=str).encode()
+    ).hexdigest()[:16]
     folder = cache_folder("pushes") / f"{benchmark}-{key}"
     if not _is_whole(folder, config):
         parquet_repository(name, folder, data_dir=data_dir, options=options, num_proc=num_proc)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, causes
+from oochub.hub.connection_fault import PASSING
 
 _SHOWN = 300  # characters of what the server says
-_AGAIN = (408, 412, 429, 500, 502, 503, 504)
+_AGAIN = (*PASSING, 412)  # the branch moved
 
 
 class Refusal(OochubError):
@@ -48,9 +49,7 @@ def refusals_in_words(to: str, *, token: str | None) -> Iterator[None]:
 def _refusal(error: BaseException, to: str, token: str | None) -> Refusal:
     from huggingface_hub.errors import HfHubHTTPError
 
-    chain = [error]
-    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
-        chain.append(cause)
+    chain = list(causes(error))
     answer = next((each for each in chain if isinstance(each, HfHubHTTPError)), None)
     if answer is None:
         named = dict.fromkeys(_clean(str(each) or type(each).__name__, token) for each in (chain[0], chain[-1]))
