@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import datasets
 import pyarrow as pa
@@ -13,13 +13,18 @@ import pyarrow as pa
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builders.sources.spawrious_compositions import (
+    BACKGROUNDS,
+    BREEDS,
+    RELEASED,
+    RELEASED_N,
+    TABLE_2,
+    FileSlice,
+)
 from oochub.errors import OochubError
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
-_BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
-_BACKGROUNDS = ("desert", "jungle", "dirt", "mountain", "snow", "beach")
-_RELEASED_N = 3168
 _NUMBER = re.compile("[0-9]{1,18}")  # "²".isdigit() too
 
 spawrious = Benchmark(
@@ -38,12 +43,12 @@ spawrious = Benchmark(
         RawFile(
             path=f"spawrious224/{repeat}/{background}/",
             url="https://github.com/aengusl/spawrious (the links to the archives stand in its README)",
-            size=f"{4 * _RELEASED_N:,} PNGs",
+            size=f"{4 * RELEASED_N:,} PNGs",
             license="CC BY 4.0 (README); CC BY-SA (setup.py)",
             note="{bulldog,corgi,dachshund,labrador}/" + f"{background}_<breed>_<k>.png",
         )
         for repeat in (0, 1)
-        for background in _BACKGROUNDS
+        for background in BACKGROUNDS
     ),
     in_context=Rows(name="backgrounds as in training", split="validation"),
     out_of_context=Rows(name="backgrounds of other breeds", split="test"),
@@ -60,100 +65,6 @@ spawrious = Benchmark(
     toy_world="toy_spawrious",
     tried_configs=("o2o_hard",),
 )
-
-
-class _O2O(NamedTuple):
-    """Breed to (spurious background in training, background in test), and the background shared by all."""
-
-    generic: str
-    pairs: dict[str, tuple[str, str]]
-
-
-class _M2M(NamedTuple):
-    """Breed to (background of environment 1, of environment 2, the two of the test)."""
-
-    pairs: dict[str, tuple[str, str, tuple[str, str]]]
-
-
-# Table 2 of the paper. Proportions of the spurious background: 97% in environment 1, 87% in environment 2.
-_SHARES = (0.97, 0.87)
-_SNOW_BEACH, _DIRT_JUNGLE, _DESERT_MOUNTAIN = ("snow", "beach"), ("dirt", "jungle"), ("desert", "mountain")
-_M2M_EASY = _M2M(
-    {
-        "bulldog": ("dirt", "jungle", _SNOW_BEACH),
-        "dachshund": ("jungle", "dirt", _SNOW_BEACH),
-        "labrador": ("snow", "beach", _DIRT_JUNGLE),
-        "corgi": ("beach", "snow", _DIRT_JUNGLE),
-    }
-)
-_M2M_MEDIUM = _M2M(
-    {
-        "bulldog": ("desert", "mountain", _DIRT_JUNGLE),
-        "dachshund": ("mountain", "desert", _DIRT_JUNGLE),
-        "labrador": ("dirt", "jungle", _DESERT_MOUNTAIN),
-        "corgi": ("jungle", "dirt", _DESERT_MOUNTAIN),
-    }
-)
-_M2M_HARD = _M2M(
-    {
-        "bulldog": ("beach", "snow", _DESERT_MOUNTAIN),
-        "dachshund": ("beach", "snow", _DESERT_MOUNTAIN),
-        "labrador": ("mountain", "desert", ("beach", "snow")),
-        "corgi": ("mountain", "desert", ("beach", "snow")),
-    }
-)
-_TABLE_2: dict[str, _O2O | _M2M] = {
-    "o2o_easy": _O2O(
-        "beach",
-        {
-            "bulldog": ("desert", "dirt"),
-            "dachshund": ("jungle", "snow"),
-            "labrador": ("dirt", "desert"),
-            "corgi": ("snow", "jungle"),
-        },
-    ),
-    "o2o_medium": _O2O(
-        "desert",
-        {
-            "bulldog": ("mountain", "jungle"),
-            "dachshund": ("beach", "dirt"),
-            "labrador": ("dirt", "beach"),
-            "corgi": ("jungle", "snow"),
-        },
-    ),
-    "o2o_hard": _O2O(
-        "beach",
-        {
-            "bulldog": ("jungle", "mountain"),
-            "dachshund": ("mountain", "snow"),
-            "labrador": ("snow", "desert"),
-            "corgi": ("desert", "jungle"),
-        },
-    ),
-    "m2m_easy": _M2M_EASY,
-    "m2m_medium": _M2M_MEDIUM,
-    "m2m_hard": _M2M_HARD,
-}
-# The released code permutes the three M2M names, and in what Table 2 calls hard swaps two breeds' environments.
-_RELEASED: dict[str, _O2O | _M2M] = _TABLE_2 | {
-    "m2m_hard": _M2M_EASY,
-    "m2m_easy": _M2M_MEDIUM,
-    "m2m_medium": _M2M(
-        _M2M_HARD.pairs
-        | {"dachshund": ("snow", "beach", _DESERT_MOUNTAIN), "corgi": ("desert", "mountain", ("beach", "snow"))}
-    ),
-}
-
-
-class _Slice(NamedTuple):
-    """The files `first` to `last` (exclusive, in numeric order) of one folder, and where they go."""
-
-    environment: str
-    repeat: int
-    background: str
-    breed: str
-    first: int
-    last: int
 
 
 @dataclass
@@ -188,7 +99,7 @@ class Spawrious(BenchmarkBuilder):
     BUILDER_CONFIG_CLASS = SpawriousConfig
     BUILDER_CONFIGS: ClassVar[list[SpawriousConfig]] = [
         SpawriousConfig(name=name, version=datasets.Version(spawrious.version), description=f"{name} of Table 2.")
-        for name in _TABLE_2
+        for name in TABLE_2
     ]
 
     def _info(self) -> datasets.DatasetInfo:
@@ -201,10 +112,10 @@ class Spawrious(BenchmarkBuilder):
                 {
                     "example_id": datasets.Value("string"),
                     "image": datasets.Image(),
-                    "label": datasets.ClassLabel(names=list(_BREEDS)),
+                    "label": datasets.ClassLabel(names=list(BREEDS)),
                     "environment": datasets.ClassLabel(names=["env_1", "env_2", "test"]),
-                    "group": datasets.ClassLabel(names=[f"{y}/{b}" for y in _BREEDS for b in _BACKGROUNDS]),
-                    "background": datasets.ClassLabel(names=list(_BACKGROUNDS)),
+                    "group": datasets.ClassLabel(names=[f"{y}/{b}" for y in BREEDS for b in BACKGROUNDS]),
+                    "background": datasets.ClassLabel(names=list(BACKGROUNDS)),
                 }
             ),
         )
@@ -218,17 +129,17 @@ class Spawrious(BenchmarkBuilder):
         root = self._folder() / "spawrious224"
         files = _files(root)
         n = len(next(iter(files.values())))
-        notes = [] if n == _RELEASED_N else [f"partial: {n:,} of {_RELEASED_N:,} images in each folder"]
+        notes = [] if n == RELEASED_N else [f"partial: {n:,} of {RELEASED_N:,} images in each folder"]
         if self.config.variant == "released":
             notes.append("challenge named as in the released code, not as in Table 2")
-        if n != _RELEASED_N and self.config.strict:
+        if n != RELEASED_N and self.config.strict:
             raise OochubError(f"strict=True, but {root} is not the release: {notes[0]}.")
-        table = _TABLE_2 if self.config.variant == "paper" else _RELEASED
+        challenges = TABLE_2 if self.config.variant == "paper" else RELEASED
         rows_of: dict[str, list[dict[str, Any]]] = {"train": [], "validation": [], "test": []}
-        for part in _slices(table[self.config.name], n):
+        for part in challenges[self.config.name].slices(n):
             rows = list(_rows(part, files[part.repeat, part.background, part.breed]))
-            kept = len(rows) - (0 if part.environment == "test" else len(rows) // 5)
-            rows_of["test" if part.environment == "test" else "train"] += rows[:kept]
+            kept = len(rows) - (0 if part.split == "test" else len(rows) // 5)
+            rows_of[part.split] += rows[:kept]
             rows_of["validation"] += rows[kept:]
         for split, rows in rows_of.items():
             if not rows:
@@ -250,7 +161,7 @@ class Spawrious(BenchmarkBuilder):
 def _files(root: Path) -> dict[tuple[int, str, str], list[str]]:
     """File names of each folder in numeric order; an error names every folder that is missing or unequal."""
     files: dict[tuple[int, str, str], list[str]] = {}
-    for key in [(r, b, y) for r in (0, 1) for b in _BACKGROUNDS for y in _BREEDS]:
+    for key in [(r, b, y) for r in (0, 1) for b in BACKGROUNDS for y in BREEDS]:
         repeat, background, breed = key
         folder = root / str(repeat) / background / breed
         prefix = f"{background}_{breed}_"
@@ -269,24 +180,7 @@ def _files(root: Path) -> dict[tuple[int, str, str], list[str]]:
     return files
 
 
-def _slices(challenge: _O2O | _M2M, n: int) -> list[_Slice]:
-    parts = []
-    for breed in _BREEDS:
-        if isinstance(challenge, _O2O):
-            spurious, unseen = challenge.pairs[breed]
-            for repeat, share in enumerate(_SHARES):
-                many = int(share * n)
-                parts.append(_Slice(f"env_{repeat + 1}", repeat, spurious, breed, 0, many))
-                parts.append(_Slice(f"env_{repeat + 1}", repeat, challenge.generic, breed, 0, n - many))
-            parts += [_Slice("test", repeat, unseen, breed, 0, n) for repeat in (0, 1)]
-        else:
-            first, second, unseen_two = challenge.pairs[breed]
-            parts += [_Slice("env_1", 0, first, breed, 0, n), _Slice("env_2", 0, second, breed, 0, n)]
-            parts += [_Slice("test", 0, background, breed, 0, n) for background in unseen_two]
-    return parts
-
-
-def _rows(part: _Slice, names: list[str]) -> Iterator[dict[str, Any]]:
+def _rows(part: FileSlice, names: list[str]) -> Iterator[dict[str, Any]]:
     for name in names[part.first : part.last]:
         number = name.removesuffix(".png").rpartition("_")[2]
         folder = f"{part.repeat}/{part.background}/{part.breed}"

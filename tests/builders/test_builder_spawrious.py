@@ -9,6 +9,7 @@ from PIL import Image
 
 import oochub
 from oochub.build_record import BuildRecord
+from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.builders.spawrious import Spawrious
 
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
@@ -129,9 +130,7 @@ def test_table_2_is_the_papers(real_data):
 
 def test_shares_of_the_release():
     """int(.97 * 3168) = 3072 and int(.87 * 3168) = 2756: 12,672 images an environment (the paper's sizes)."""
-    from oochub.builders.spawrious import _TABLE_2, _slices
-
-    parts = _slices(_TABLE_2["o2o_hard"], 3168)
+    parts = TABLE_2["o2o_hard"].slices(3168)
     sizes = Counter()
     for part in parts:
         sizes[part.environment] += part.last - part.first

@@ -52,6 +52,7 @@ ELSEWHERE = {
     "builders/toy_worlds/_corruptions.py": "decodes what the toy world drew",
     "builders/toy_worlds/toy_imagenet.py": "packs what the toy world drew",
     "builders/sources/sentence_embeddings.py": "weights by name, tests/builders/test_sentence_embeddings.py",
+    "builders/sources/spawrious_compositions.py": "TOML, tests/builders/test_spawrious_compositions.py",
     "builders/sources/wordnet.py": "WordNet as its package installs it",
     "figures/_read_pictures.py": "pictures of a data set that was built",
     "src/oochub/artifacts.py": "tells what stands in the place of an output",
