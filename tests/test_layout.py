@@ -36,6 +36,7 @@ ORDER = (
     "inputs",
     "prediction data",
     "report",
+    "reviewing",
     "hub.task_id hub.eval_yaml hub.result_entries hub.flat_module hub.push_results",
     "evaluation trainers",
     "training auditing report.drawing report.figure_sources",

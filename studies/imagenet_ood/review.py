@@ -1,26 +1,32 @@
 """The review of a set of OOD images: those nearest to ID images, in pairs on a page, to keep or to drop."""
 
-import base64
-import hashlib
-import io
-import json
-from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
 from oochub.errors import OochubError
 from oochub.evaluation.nearest import nearest_rows
 from oochub.prediction.predictions import Predictions
-from oochub.report import theme
-from oochub.report.self_contained_page import environment
-from oochub.schema import to_json
-from oochub.studies.imagenet_ood.review_decisions import Decisions, class_ids
+from oochub.report import wording
+from oochub.reviewing.decisions import Decisions
+from oochub.reviewing.question import Choice, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
+from oochub.reviewing.shown_pictures import shown_pictures
+from oochub.studies.imagenet_ood.keep_list import class_ids
 
-_EDGE = 256  # pixels of a picture's longer side
-_STYLES = ("page.css", "review.css")
+QUESTION = Question(
+    heading="Is the left picture out of distribution?",
+    lead="Drop an image that shows the class of its neighbor, or what nobody could tell from it; drop a class when all "
+    "its images do. An image without a mark stays, and one that is kept stays when its class is dropped. The nearest "
+    "pairs come first.",
+    then="oochub review OOD.parquet --apply decisions.csv --keep keep.txt",
+    choices=(
+        Choice(decision="keep", label="Keep", past="kept", key="k"),
+        Choice(decision="drop", label="Drop", past="dropped", key="d", is_good=False),
+        Choice(decision="drop", label="Drop class", past="dropped", key="c", scope="class", is_good=False),
+    ),
+)
+"""What the review asks, and the words that its decisions may hold."""
 
 
 def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -> pd.DataFrame:
@@ -92,7 +98,7 @@ def _class_names(predictions: Predictions) -> list[str]:
     return class_ids(predictions)
 
 
-def review_page(
+def pairs_page(
     queue: pd.DataFrame,
     ood: tuple[Predictions, Any],
     reference: tuple[Predictions, Any],
@@ -101,9 +107,7 @@ def review_page(
 ) -> str:
     """The queue as one HTML file: two pictures a pair, and buttons that keep or drop the image, or drop its class.
 
-    A page cannot write files. Marks stay in the browser (localStorage, by data set), and a button downloads them with
-    all `decisions` as decisions.csv, which `oochub review --apply` takes. Where the browser and `decisions` disagree
-    the later holds. The page loads nothing; its policy names the hashes of its one style and its one script.
+    What `oochub.reviewing.review_page` gives; `oochub review --apply` takes what it saves.
 
     Args:
         queue: What `review_queue` gives.
@@ -114,67 +118,29 @@ def review_page(
     Raises:
         OochubError: A picture that is not in the data or cannot be read.
     """
-    pictures = _pictures(ood[1], queue["example_id"].tolist(), "OOD")
-    nearest = _pictures(reference[1], queue["nearest_id"].tolist(), "ID")
-    pairs = [
-        row | {"picture": pictures[row["example_id"]], "nearest_picture": nearest[row["nearest_id"]]}
+    pictures = shown_pictures(ood[1], queue["example_id"].tolist(), what="OOD")
+    nearest = shown_pictures(reference[1], queue["nearest_id"].tolist(), what="ID")
+    cards = [
+        Card(
+            id=row["example_id"],
+            class_id=row["class_id"],
+            pictures=(
+                Shown("OOD", pictures[row["example_id"]], row["class_name"], row["example_id"]),
+                Shown("nearest ID", nearest[row["nearest_id"]], row["nearest_class"], row["nearest_id"]),
+            ),
+            note=f"distance {row['distance']:.4f}",
+        )
         for row in queue.to_dict("records")
     ]
-    about = [{**to_json(part.metadata), "n": len(part)} for part in (ood[0], reference[0])]
-    store = [about[0].get(key, "") for key in ("benchmark", "config", "version", "fingerprint")]
-    style = theme.css_variables() + "".join(_file(name) for name in _STYLES)
-    script = _file("review.js")
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:"
-    template = environment().get_template("review.html.jinja")
-    return template.render(
-        pairs=pairs,
-        ood=about[0],
-        reference=about[1],
-        store=" ".join(["oochub review", *store]),
-        marks=json.dumps([list(decision) for decision in (decisions or {}).values()]),
-        style=Markup(style),  # noqa: S704  our own files, no text of the data
-        script=Markup(script),  # noqa: S704
-        policy=f"{policy}; base-uri 'none'; form-action 'none'",
+    shown, known = ood[0].metadata, reference[0].metadata
+    name = f"{wording.name(shown.benchmark or 'custom')}/{wording.name(shown.config or 'default')}"
+    store = (shown.benchmark, shown.config, shown.version, shown.fingerprint)
+    return review_page(
+        cards,
+        QUESTION,
+        title=f"Review of {name}",
+        about=f"{name}, the {len(cards):,} of {len(ood[0]):,} images nearest to {len(reference[0]):,} of "
+        f"{wording.name(known.config or '')}, by features of {wording.name(shown.model.id or 'a model')}",
+        store=" ".join(["oochub review", *(part or "" for part in store)]),
+        decisions=decisions,
     )
-
-
-def _file(name: str) -> str:
-    return resources.files("oochub").joinpath(f"report/templates/{name}").read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _pictures(data: Any, ids: Sequence[str], what: str) -> dict[str, str]:
-    """Small JPEGs of these examples as `data:` addresses; no other picture is read."""
-    import datasets
-    from tqdm import tqdm
-
-    from oochub.inputs.pictures.preprocessing import decode
-    from oochub.inputs.pictures.stored_pictures import picture_bytes
-
-    parts = list(data.values()) if isinstance(data, Mapping) else [data]
-    row_of = {
-        example: (number, row)
-        for number, part in enumerate(parts)
-        for row, example in enumerate(part.select_columns(["example_id"])["example_id"])
-    }
-    wanted = list(dict.fromkeys(ids))
-    missing = [example for example in wanted if example not in row_of]
-    if missing:
-        raise OochubError(
-            f"{len(missing):,} of the {len(wanted):,} {what} images to show are not in the data, first {missing[0]}. "
-            "Give the data that were predicted (--data-dir)."
-        )
-    pictures = {}
-    raw = [part.select_columns(["image"]).cast_column("image", datasets.Image(decode=False)) for part in parts]
-    for example in tqdm(wanted, desc=f"{what} pictures", unit="img", delay=2, disable=None):
-        number, row = row_of[example]
-        where = f"{what} image {example}"
-        picture = decode(picture_bytes(raw[number][row]["image"], where), where)
-        picture.thumbnail((_EDGE, _EDGE))
-        file = io.BytesIO()
-        picture.save(file, "JPEG", quality=80)
-        pictures[example] = "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
-    return pictures

@@ -2,6 +2,7 @@
 
 import os
 import struct
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from oochub import OochubError
 from oochub.builders.sources.imagenet_listing import list_pictures
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION, validation_wnids
 from oochub.builders.sources.wordnet import read_wordnet
+from oochub.reviewing.decisions import read_decisions
 from oochub.studies.imagenet_ood.class_audit import class_audit
 from oochub.studies.imagenet_ood.model_list import read_models
-from oochub.studies.imagenet_ood.review_decisions import read_decisions
+from oochub.studies.imagenet_ood.review import QUESTION
 
 HEAD = "ImageId,PredictionString\n"
 SOLUTIONS = {
@@ -70,7 +72,7 @@ def test_a_broken_devkit(tmp_path, name):
 
 LISTS = {
     "a file list": lambda file: list_pictures("imagenet_ood", file.parent, file),
-    "decisions": read_decisions,
+    "decisions": partial(read_decisions, allowed=QUESTION.allowed),
     "WordNet": read_wordnet,
     "candidates": lambda file: class_audit(candidates=file),
     "models": read_models,
@@ -116,4 +118,4 @@ def test_decisions_that_are_none(tmp_path, name):
     line, words = DECISIONS[name]
     (tmp_path / "decisions.csv").write_text(f"scope,id,decision,at\n{line}\n")
     with pytest.raises(OochubError, match=rf"decisions\.csv, {words}|{words}"):
-        read_decisions(tmp_path / "decisions.csv")
+        read_decisions(tmp_path / "decisions.csv", allowed=QUESTION.allowed)

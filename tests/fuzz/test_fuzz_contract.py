@@ -40,11 +40,11 @@ FUZZED = {
     "src/oochub/prediction/stored_head.py": "detectors",
     "src/oochub/reading.py": "coco",
     "src/oochub/report/report.py": "reports",
+    "src/oochub/reviewing/decisions.py": "decisions",
     "src/oochub/saved_detector.py": "detectors",
     "src/oochub/sweep/read_recipe.py": "recipes",
     "src/oochub/tensor_file.py": "detectors",
     "studies/imagenet_ood/model_list.py": "lists",
-    "studies/imagenet_ood/review_decisions.py": "decisions",
 }
 """A file that reads, and the fuzz file whose cases go through it."""
 
@@ -71,8 +71,8 @@ ELSEWHERE = {
     "src/oochub/prediction/parts.py": "parts of a run that was stopped, tests/prediction/test_parts.py",
     "src/oochub/prediction/lazy_columns.py": "files that predictions_file.py has checked",
     "src/oochub/report/figure_sources.py": "a table of the package",
+    "src/oochub/reviewing/shown_pictures.py": "pictures of a data set that was built",
     "studies/imagenet_ood/class_audit.py": "a list of classes, tests/studies/test_class_audit.py",
-    "studies/imagenet_ood/review.py": "pictures of a data set that was built",
     "trainers/fine_tuning/run_folder.py": "a run's own progress, tests/trainers/test_trainer_resume.py",
 }
 """A file that reads something else, and what that is."""

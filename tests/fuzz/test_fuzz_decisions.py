@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import place_cases, text_cases
 
-from oochub.studies.imagenet_ood.review_decisions import read_decisions
+from oochub.reviewing.decisions import read_decisions
+from oochub.studies.imagenet_ood.review import QUESTION
 
 _FILE = "decisions.csv"
 _HEADER = ["scope", "id", "decision", "at"]
@@ -29,7 +30,7 @@ def _text(rows: list[list[str]]) -> str:
 
 
 def _use(folder: Path, out: Path) -> Used:
-    decisions = read_decisions(folder / _FILE)
+    decisions = read_decisions(folder / _FILE, allowed=QUESTION.allowed)
     return Used(numbers=[[*key, each.decision, each.at] for key, each in decisions.items()])
 
 

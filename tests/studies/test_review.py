@@ -8,6 +8,7 @@ import re
 import sys
 import tracemalloc
 from dataclasses import replace
+from functools import partial
 
 import datasets
 import numpy as np
@@ -23,9 +24,12 @@ from oochub.evaluation import nearest as nearest_module
 from oochub.evaluation.nearest import nearest_rows
 from oochub.prediction.metadata import PredictedBy
 from oochub.prediction.predictions import Predictions
-from oochub.studies.imagenet_ood.review import review_page, review_queue
-from oochub.studies.imagenet_ood.review_decisions import Decision, keep_list, merged, read_decisions, write_decisions
+from oochub.reviewing import decisions as decisions_module
+from oochub.reviewing.decisions import Decision, merged, write_decisions
+from oochub.studies.imagenet_ood.keep_list import keep_list
+from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
 
+read_decisions = partial(decisions_module.read_decisions, allowed=QUESTION.allowed)
 NOON, ONE = "2026-01-31T12:00:00.000Z", "2026-01-31T13:00:00.000Z"
 
 
@@ -171,7 +175,7 @@ def test_page_holds_the_pairs_and_loads_nothing():
     ood, known, ood_data, known_data = two_sets()
     queue = review_queue(ood, known, top=3)
     earlier = {("image", "elsewhere"): Decision("image", "elsewhere", "drop", NOON)}
-    page = review_page(queue, (ood, ood_data), (known, {"test": known_data}), decisions=earlier)
+    page = pairs_page(queue, (ood, ood_data), (known, {"test": known_data}), decisions=earlier)
     pictures = _shown(page)
     assert len(pictures) == 6 and {item.size for item in pictures} == {(40, 30)}
     black, red = pictures[0].getpixel((5, 5)), pictures[1].getpixel((5, 5))
@@ -183,14 +187,14 @@ def test_page_holds_the_pairs_and_loads_nothing():
         assert f"{tag}-src 'sha256-{base64.b64encode(hashlib.sha256(text[0].encode()).digest()).decode()}'" in policy
     assert "default-src 'none'" in policy and not re.search(r"(?:src|href)=\"(?:http|//)", page)
     assert "&#34;elsewhere&#34;" in page and "3 of 5 images nearest to 3" in page
-    assert page == review_page(queue, (ood, ood_data), (known, known_data), decisions=earlier)
+    assert page == pairs_page(queue, (ood, ood_data), (known, known_data), decisions=earlier)
 
 
 def test_page_escapes_what_it_is_given():
     ood, known, ood_data, known_data = two_sets()
     evil = '"><script>alert(1)</script>\u202e'
     queue = review_queue(ood, known, top=1).assign(class_name=evil, nearest_class=evil, class_id=evil)
-    page = review_page(queue, (ood, ood_data), (known, known_data))
+    page = pairs_page(queue, (ood, ood_data), (known, known_data))
     assert page.count("<script>") == 1 and "\u202e" not in page
 
 
@@ -198,12 +202,12 @@ def test_page_needs_its_pictures():
     ood, known, ood_data, known_data = two_sets()
     queue = review_queue(ood, known)
     with pytest.raises(OochubError, match="1 of the 5 OOD images to show are not in the data, first n02666943_0"):
-        review_page(queue, (ood, ood_data.select(range(1, 5))), (known, known_data))
+        pairs_page(queue, (ood, ood_data.select(range(1, 5))), (known, known_data))
     broken = known_data.cast_column("image", datasets.Image(decode=False)).map(
         lambda row: {"image": {"bytes": row["image"]["bytes"][:40], "path": None}}
     )
     with pytest.raises(OochubError, match="ID image v"):
-        review_page(queue, (ood, ood_data), (known, broken))
+        pairs_page(queue, (ood, ood_data), (known, broken))
 
 
 def test_large_pictures_become_small():
@@ -211,7 +215,7 @@ def test_large_pictures_become_small():
     features = ood_data.features
     rows = {"example_id": ood_data["example_id"][:], "image": [picture("red", (500, 250))] * 5}
     large = datasets.Dataset.from_dict(rows, features=features)
-    page = review_page(review_queue(ood, known, top=1), (ood, large), (known, known_data))
+    page = pairs_page(review_queue(ood, known, top=1), (ood, large), (known, known_data))
     assert _shown(page)[0].size == (256, 128)
 
 

@@ -6,13 +6,14 @@ import pytest
 from test_page_in_browser import CHROMIUM, browser  # noqa: F401  the fixture
 from test_review import two_sets
 
-from oochub.studies.imagenet_ood.review import review_page, review_queue
-from oochub.studies.imagenet_ood.review_decisions import Decision, keep_list, read_decisions
+from oochub.reviewing.decisions import Decision, read_decisions
+from oochub.studies.imagenet_ood.keep_list import keep_list
+from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 
-STATES = "[...document.querySelectorAll('#pairs > li')].map(card => [card.dataset.id, card.dataset.state])"
-SHOWN = "[...document.querySelectorAll('#pairs > li')].filter(card => card.offsetParent).map(card => card.dataset.id)"
+STATES = "[...document.querySelectorAll('#cards > li')].map(card => [card.dataset.id, card.dataset.state])"
+SHOWN = "[...document.querySelectorAll('#cards > li')].filter(card => card.offsetParent).map(card => card.dataset.id)"
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def pair(browser, tmp_path):  # noqa: F811
     path = tmp_path / "review.html"
 
     def opened(decisions=None, *, width=1280, scheme="light"):
-        page = review_page(review_queue(ood, known), (ood, ood_data), (known, known_data), decisions=decisions)
+        page = pairs_page(review_queue(ood, known), (ood, ood_data), (known, known_data), decisions=decisions)
         path.write_text(page, "utf-8")
         browser.show(path, width=width, scheme=scheme)
         return ood
@@ -119,7 +120,7 @@ def test_the_saved_file_is_what_the_command_takes(pair, tmp_path):
     ood = opened({("image", "elsewhere"): Decision("image", "elsewhere", "drop", "2026-01-31T12:00:00.000Z")})
     _press(seen, "n02666943_0", "class")
     _press(seen, "n02666943_1", "keep")
-    result = dict(read_decisions(_saved(seen, tmp_path)))
+    result = dict(read_decisions(_saved(seen, tmp_path), allowed=QUESTION.allowed))
     assert {key: item.decision for key, item in result.items()} == {
         ("image", "elsewhere"): "drop", ("class", "n02666943"): "drop", ("image", "n02666943_1"): "keep",
     }  # fmt: skip

@@ -45,13 +45,9 @@ def review(
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
     from oochub.files import written_whole
     from oochub.prediction.predictions import Predictions
-    from oochub.studies.imagenet_ood.review_decisions import (
-        check_known,
-        keep_list,
-        merged,
-        read_decisions,
-        write_decisions,
-    )
+    from oochub.reviewing.decisions import check_known, merged, read_decisions, write_decisions
+    from oochub.studies.imagenet_ood.keep_list import WHERE, keep_list, known_ids
+    from oochub.studies.imagenet_ood.review import QUESTION
 
     if out is not None and reference is None:
         raise OochubError("The page needs both: oochub review OOD.parquet ID.parquet --out review.html.")
@@ -60,10 +56,10 @@ def review(
             "Nothing to write: give --out PAGE.html to review, or --apply decisions.csv with --keep LIST.txt or "
             "--decisions FILE.csv to apply what was decided."
         )
-    before = [read_decisions(decisions)] if decisions is not None and decisions.expanduser().exists() else []
-    decided = merged([*before, *(read_decisions(path) for path in apply or [])])
+    before = [decisions] if decisions is not None and decisions.expanduser().exists() else []
+    decided = merged(read_decisions(path, allowed=QUESTION.allowed) for path in [*before, *(apply or [])])
     predictions = Predictions.load(ood)
-    check_known(decided, predictions)
+    check_known(decided, known_ids(predictions), WHERE)
     written = {}
     if out is not None and reference is not None:
         page = _page(predictions, Predictions.load(reference), decided, top, data_dir, option)
@@ -88,7 +84,7 @@ def _page(
 ) -> str:
     from oochub.data.load import load
     from oochub.parameters import parse_options
-    from oochub.studies.imagenet_ood.review import review_page, review_queue
+    from oochub.studies.imagenet_ood.review import pairs_page, review_queue
 
     queue = review_queue(ood, reference, top=top)
     sources = []
@@ -96,4 +92,4 @@ def _page(
         name = f"{predictions.metadata.benchmark}/{predictions.metadata.config}"
         data = load(name, data_dir=data_dir, options=options)
         sources.append((predictions, {split: data[split] for split in predictions.metadata.rows}))
-    return review_page(queue, *sources, decisions=decided)
+    return pairs_page(queue, *sources, decisions=decided)

@@ -1,8 +1,11 @@
 "use strict";
 (() => {
-  const pairs = document.getElementById("pairs");
-  const cards = [...pairs.children];
-  const store = pairs.dataset.store;
+  const list = document.getElementById("cards");
+  const cards = [...list.children];
+  const { store, file } = list.dataset;
+  const choices = JSON.parse(list.dataset.choices); // {name, scope, decision, past, key, good}
+  const words = choices.filter((choice) => choice.scope === "image");
+  const filter = document.getElementById("show");
   const marks = new Map(); // "image ID" or "class ID" to [scope, id, decision, time]
 
   const take = (rows) => {
@@ -13,7 +16,7 @@
   };
   const decided = (scope, id) => marks.get(`${scope} ${id}`)?.[2] ?? "open";
 
-  take(JSON.parse(pairs.dataset.marks));
+  take(JSON.parse(list.dataset.marks));
   try {
     take(JSON.parse(localStorage.getItem(store) ?? "[]"));
   } catch {
@@ -21,28 +24,31 @@
   }
 
   const show = () => {
-    const count = { open: 0, keep: 0, drop: 0 };
+    const count = { open: 0 };
+    for (const word of words) count[word.decision] = 0;
     for (const card of cards) {
       const own = decided("image", card.dataset.id);
       const whole = card.dataset.class ? decided("class", card.dataset.class) : "open";
       const state = own === "open" ? whole : own;
       card.dataset.state = state;
       count[state] += 1;
+      card.dataset.bad = String(words.some((word) => word.decision === state && !word.good));
+      card.hidden = filter.value !== "all" && filter.value !== state;
       for (const button of card.querySelectorAll("button")) {
-        const on = button.dataset.do === "class" ? whole === "drop" : own === button.dataset.do;
-        button.setAttribute("aria-pressed", String(on));
+        const choice = choices.find((one) => one.name === button.dataset.do);
+        button.setAttribute("aria-pressed", String((choice.scope === "image" ? own : whole) === choice.decision));
       }
     }
-    const done = count.keep + count.drop;
-    document.getElementById("count").value =
-      `${done.toLocaleString("en")} of ${cards.length.toLocaleString("en")} decided: ${count.keep} kept, ${count.drop} dropped`;
+    const done = (cards.length - count.open).toLocaleString("en");
+    const each = words.map((word) => `${count[word.decision]} ${word.past}`).join(", ");
+    document.getElementById("count").value = `${done} of ${cards.length.toLocaleString("en")} decided: ${each}`;
   };
 
-  const mark = (card, what) => {
-    const [scope, id] = what === "class" ? ["class", card.dataset.class] : ["image", card.dataset.id];
+  const mark = (card, choice) => {
+    const { scope } = choice;
+    const id = scope === "image" ? card.dataset.id : card.dataset.class;
     if (!id) return;
-    const wanted = what === "class" ? "drop" : what;
-    const decision = decided(scope, id) === wanted ? "open" : wanted;
+    const decision = decided(scope, id) === choice.decision ? "open" : choice.decision;
     marks.set(`${scope} ${id}`, [scope, id, decision, new Date().toISOString()]);
     try {
       localStorage.setItem(store, JSON.stringify([...marks.values()]));
@@ -53,7 +59,7 @@
   };
 
   const shown = () => cards.filter((card) => card.offsetParent !== null);
-  const current = () => document.activeElement?.closest?.("#pairs > li");
+  const current = () => document.activeElement?.closest?.("#cards > li");
   const move = (step) => {
     const seen = shown();
     const at = seen.indexOf(current());
@@ -62,25 +68,23 @@
     next?.scrollIntoView({ block: "nearest" });
   };
 
-  pairs.addEventListener("click", (event) => {
+  list.addEventListener("click", (event) => {
     const button = event.target.closest("button");
-    if (button) mark(button.closest("li"), button.dataset.do);
+    if (button) mark(button.closest("li"), choices.find((choice) => choice.name === button.dataset.do));
   });
-  document.getElementById("show").addEventListener("change", (event) => {
-    pairs.dataset.show = event.target.value;
-  });
+  filter.addEventListener("change", show);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select")) return;
-    const what = { k: "keep", d: "drop", c: "class" }[event.key.toLowerCase()];
+    const choice = choices.find((one) => one.key === event.key.toLowerCase());
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step) {
       event.preventDefault();
       move(step);
-    } else if (what && current()) {
+    } else if (choice && current()) {
       const seen = shown();
       const after = seen.slice(seen.indexOf(current()) + 1);
       const card = current();
-      mark(card, what);
+      mark(card, choice);
       const next = after.find((one) => one.dataset.state === "open");
       if (card.dataset.state !== "open" && next) {
         next.focus();
@@ -93,7 +97,7 @@
     const lines = [...marks.values()].map((row) => row.map(quoted).join(","));
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([["scope,id,decision,at", ...lines, ""].join("\n")], { type: "text/csv" }));
-    link.download = "decisions.csv";
+    link.download = file;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });

@@ -1,8 +1,8 @@
-"""What a reviewer decided on images and classes: read and checked, merged by time, and turned into a list to keep."""
+"""What a reviewer decided on images and classes: read and checked, merged by time, written."""
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -10,10 +10,7 @@ from typing import NamedTuple
 from oochub.artifacts import CSV
 from oochub.errors import OochubError
 from oochub.files import written_whole
-from oochub.prediction.predictions import Predictions
 from oochub.reading import read_text
-
-_ALLOWED = {"image": ("keep", "drop", "open"), "class": ("drop", "open")}
 
 
 class Decision(NamedTuple):
@@ -22,7 +19,7 @@ class Decision(NamedTuple):
     Attributes:
         scope: "image" or "class".
         id: The example's id, or the class's (its wnid).
-        decision: "keep", "drop", or "open": an earlier decision was taken back. A class is dropped or open.
+        decision: A word of the page's question ("keep", "right"), or "open": an earlier decision was taken back.
         at: When, in ISO 8601 with a time zone; of two decisions on the same the later one holds.
     """
 
@@ -36,8 +33,12 @@ Decisions = Mapping[tuple[str, str], Decision]
 """(scope, id) to the decision that holds."""
 
 
-def read_decisions(path: str | Path) -> Decisions:
-    r"""Decisions as the review page saves them: a CSV with the columns scope, id, decision and at.
+def read_decisions(path: str | Path, *, allowed: Mapping[str, Sequence[str]]) -> Decisions:
+    r"""Decisions as the page of a review saves them: a CSV with the columns scope, id, decision and at.
+
+    Args:
+        path: The file.
+        allowed: The words of each scope, `Question.allowed`.
 
     Raises:
         OochubError: No such file, other columns, a line that is not a decision, or two on the same; the line is named.
@@ -45,12 +46,12 @@ def read_decisions(path: str | Path) -> Decisions:
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "decisions.csv"
     >>> _ = file.write_text("scope,id,decision,at\nimage,n02666943_12,drop,2026-01-31T12:00:00Z\n")
-    >>> read_decisions(file)["image", "n02666943_12"].decision
+    >>> read_decisions(file, allowed={"image": ("keep", "drop")})["image", "n02666943_12"].decision
     'drop'
     """
     file = Path(path).expanduser()
     if not file.exists():
-        raise OochubError(f"There are no decisions at {file}. The page of `oochub review` saves them there.")
+        raise OochubError(f"There are no decisions at {file}. Press its button to download on the page.")
     decisions: dict[tuple[str, str], Decision] = {}
     rows = csv.reader(io.StringIO(read_text(file), newline=""))
     try:
@@ -58,7 +59,7 @@ def read_decisions(path: str | Path) -> Decisions:
             raise OochubError(f"{file} is no file of decisions: its first line must be {','.join(Decision._fields)}.")
         for row in filter(None, rows):
             where = f"{file}, line {rows.line_num}"
-            decision = _checked(row, where)
+            decision = _checked(row, where, allowed)
             if (decision.scope, decision.id) in decisions:
                 raise OochubError(f"{where}: a second decision on {decision.scope} {decision.id}. Keep one of them.")
             decisions[decision.scope, decision.id] = decision
@@ -67,13 +68,13 @@ def read_decisions(path: str | Path) -> Decisions:
     return decisions
 
 
-def _checked(row: list[str], where: str) -> Decision:
+def _checked(row: list[str], where: str, allowed: Mapping[str, Sequence[str]]) -> Decision:
     if len(row) != len(Decision._fields):
         raise OochubError(f"{where}: expected {len(Decision._fields)} values, got {len(row)}.")
     decision = Decision(*row)
-    if decision.decision not in _ALLOWED.get(decision.scope, ()):
-        allowed = "; ".join(f"{scope}: {', '.join(words)}" for scope, words in _ALLOWED.items())
-        raise OochubError(f"{where}: no decision {decision.decision!r} on {decision.scope!r}. Allowed are {allowed}.")
+    if decision.decision not in allowed.get(decision.scope, ()):
+        words = "; ".join(f"{scope}: {', '.join(each)}" for scope, each in allowed.items())
+        raise OochubError(f"{where}: no decision {decision.decision!r} on {decision.scope!r}. Allowed are {words}.")
     try:
         written = datetime.fromisoformat(decision.at)
         time = written.astimezone(UTC) if written.tzinfo else None
@@ -99,19 +100,22 @@ def merged(parts: Iterable[Decisions]) -> Decisions:
     return latest
 
 
-def check_known(decisions: Decisions, ood: Predictions) -> None:
-    """Refuses decisions on images and classes that the predictions do not hold.
+def check_known(decisions: Decisions, known: Mapping[str, Set[str]], where: str) -> None:
+    """Refuses decisions on images and classes that are not there.
+
+    Args:
+        decisions: What was decided.
+        known: The ids of each scope.
+        where: Where they are missing, and what to do: the end of the sentence.
 
     Raises:
         OochubError: It names the first three and counts them.
     """
-    known = {"image": set(ood.column("example_id").tolist()), "class": set(class_ids(ood)) - {""}}
     unknown = [f"{scope} {name}" for scope, name in decisions if name not in known[scope]]
     if unknown:
         more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
         raise OochubError(
-            f"{len(unknown):,} decisions are on nothing in these predictions: {', '.join(unknown[:3])}{more}. Give the "
-            "predictions of the data that were reviewed."
+            f"{len(unknown):,} decisions are on nothing {where}. They are on {', '.join(unknown[:3])}{more}."
         )
 
 
@@ -121,45 +125,3 @@ def write_decisions(path: str | Path, decisions: Decisions) -> None:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(Decision._fields)
         rows.writerows(decisions[key] for key in sorted(decisions))
-
-
-def class_ids(predictions: Predictions) -> list[str]:
-    """The id of each row's class: its wnid where the data have one, else the name of its label; "" for neither."""
-    names = predictions.class_names
-    labels = [names[label] if label >= 0 else "" for label in predictions.label]
-    if "wnid" not in predictions.column_names:
-        return labels
-    return [wnid or label for wnid, label in zip(predictions.table.column("wnid").to_pylist(), labels, strict=True)]
-
-
-def keep_list(ood: Predictions, decisions: Decisions) -> list[str]:
-    """What is left when every dropped image is gone, and every image of a dropped class that is not kept by name.
-
-    Args:
-        ood: Predictions of the reviewed images.
-        decisions: What was decided; an image without a decision stays.
-
-    Returns:
-        In row order the images' `file_name` where the data have it, as in the published list, so that
-        `load_dataset("imagenet_ood", "imagenet_ood", file_list=...)` takes it; else their `example_id`.
-
-    Raises:
-        OochubError: A decision on what is not there.
-
-    >>> import pyarrow as pa
-    >>> columns = {"example_id": ["a", "b"], "split": ["test"] * 2, "label": [-1, -1], "logits": [[0.0], [0.0]]}
-    >>> about = {"benchmark": "custom", "config": "default", "version": "1", "model": {"id": "resnet-50"}}
-    >>> ood = Predictions(pa.table(columns), {**about, "class_names": ["tench"], "rows": {"test": 2}})
-    >>> keep_list(ood, {("image", "a"): Decision("image", "a", "drop", "2026-01-31T12:00:00.000Z")})
-    ['b']
-    """
-    check_known(decisions, ood)
-    verdicts = {key: decision.decision for key, decision in decisions.items()}
-    column = "file_name" if "file_name" in ood.column_names else "example_id"
-    rows = zip(ood.column("example_id").tolist(), class_ids(ood), ood.column(column).tolist(), strict=True)
-    return [name for example, of_class, name in rows if _stays(verdicts, example, of_class)]
-
-
-def _stays(verdicts: Mapping[tuple[str, str], str], example: str, of_class: str) -> bool:
-    own = verdicts.get(("image", example), "open")
-    return own == "keep" or (own == "open" and verdicts.get(("class", of_class), "open") == "open")
