@@ -1,0 +1,1 @@
+"""How Spawrious is made and looked at: generation, composition, and what its authors checked."""
