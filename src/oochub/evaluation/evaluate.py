@@ -19,6 +19,7 @@ from oochub.evaluation.declaration import (
 )
 from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
+from oochub.evaluation.errors_by_context import errors_by_context
 from oochub.evaluation.evaluated import Evaluated, check_metric, holds_many_tasks
 from oochub.evaluation.evaluated_columns import EvaluatedColumns
 from oochub.evaluation.gaps import gap_at_equal, gap_of
@@ -159,6 +160,7 @@ def evaluate(
         matched_gap=gap_at_equal(match, by_role, evaluated) if match else None,
         groups=groups(evaluated, sides, everything.split),
         worst_group=worst_groups(evaluated, everything.split),
+        errors=errors_by_context(evaluated, everything.mask, everything.split, allowed),
         detection=detection,
         probes=probed,
         calibration=_calibrations(evaluated, behind, slices) if kind.one_answer else None,

@@ -14,6 +14,7 @@ from oochub.files import check_writable, written_whole
 from oochub.metric import MetricFacts, facts_of
 from oochub.reading import read_json
 from oochub.report.detection_records import DetectionRow, ProbeRow
+from oochub.report.error_records import ErrorsByContext
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.report.records import (
     SHOWN,
@@ -61,6 +62,7 @@ class Report:
         matched_gap: The same at equal values of a column; None if none was matched on.
         groups: Where the errors sit; None without groups.
         worst_group: The worst accuracy, error and NLL over the groups; None without groups.
+        errors: Which classes the errors go to in each context; None where training contexts are not known.
         detection: A row for each detector and pair of sets; None without detectors.
         probes: A row for each detector and pair of sets; None without probes.
         calibration: Of each side that has rows.
@@ -79,6 +81,7 @@ class Report:
     matched_gap: MatchedGap | None = optional()
     groups: Groups | None = None
     worst_group: Mapping[str, WorstValue] | None = None
+    errors: ErrorsByContext | None = optional()
     detection: Annotated[tuple[DetectionRow, ...], SHOWN] | None = optional()
     probes: Annotated[tuple[ProbeRow, ...], SHOWN] | None = optional()
     calibration: Mapping[Side, Calibration] | None = None
@@ -211,6 +214,8 @@ class Report:
                 estimates[f"{of}/beyond_msp"] = probe.beyond_msp
         if self.matched_gap is not None:
             estimates["matched_gap"] = self.matched_gap.estimate
+        if self.errors is not None:
+            estimates["error_share"] = self.errors.share
         return estimates
 
     def to_pandas(self) -> "pd.DataFrame":

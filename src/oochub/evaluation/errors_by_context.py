@@ -1,0 +1,200 @@
+"""Where the errors go: the confusion in each context, and the share that goes to the class trained in that context."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.build_record import BuildFacts
+from oochub.evaluation.evaluated import Evaluated
+from oochub.report.error_records import ConfusionCell, ContextErrors, ErrorsByContext
+from oochub.report.records import SHOWN
+from oochub.stats.bootstrap import mean_estimate
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.proportion import wilson
+
+_CONTEXTS = 200  # of a report
+
+
+class _Errors(NamedTuple):
+    """The errors (e,) that can tell, and what each would be by chance."""
+
+    context: NDArray[np.int64]
+    hit: NDArray[np.bool_]
+    even: NDArray[np.float64]
+    answers: NDArray[np.float64]
+    cluster: NDArray[Any] | None
+
+
+def errors_by_context(
+    evaluated: Evaluated, mask: NDArray[np.bool_], split: str, allowed: NDArray[np.int64] | None = None
+) -> ErrorsByContext | None:
+    """The confusion in each context, and the share of errors that go to the class whose training context it is.
+
+    A class's training contexts are the most frequent ones of its training rows, all of equal ones; of own data its
+    usual contexts. An error can tell where its context is that of some other classes, not of all: of two classes none
+    can. The interval is Wilson's, by cluster a bootstrap.
+
+    Args:
+        evaluated: The rows.
+        mask: Those to look at (n,), of one split.
+        split: Its name.
+        allowed: The numbers of the classes that an answer may be; None allows all.
+
+    Returns:
+        None for a kind of output without one class a row, rows without a column of contexts, and data of which no
+        training context is known.
+
+    Source: Lynch et al., Spawrious, Section 5.2 and Figure 5.
+    """
+    known = _trained(evaluated.predictions.metadata.facts)
+    column = evaluated.benchmark.context_column
+    if known is None or not evaluated.predictions.output.one_answer or column not in evaluated.columns:
+        return None
+    source, trained = known
+    names, places = evaluated.predictions.class_names, evaluated.columns[column]
+    if not hasattr(places, "codes"):  # numbers or lists name no context
+        return None
+    rows = np.flatnonzero(mask)
+    contexts, codes = places.categories.tolist(), places.codes[rows].astype(np.int64)
+    label, answer = (evaluated.columns[name][rows].astype(np.int64) for name in ("label", "prediction"))
+    classes = np.arange(len(names)) if allowed is None else allowed
+    tied = _tied(trained, names, contexts, classes)
+    errors = _errors(tied, codes, label, answer, classes=len(classes), cluster=evaluated.cluster(rows))
+    nothing = _why_none(len(classes), int((label != answer).sum()))
+    counts = np.bincount(codes, minlength=len(contexts))
+    wrong = np.bincount(codes[label != answer], minlength=len(contexts))
+    order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-wrong[code], contexts[code]))[:_CONTEXTS]
+    confused = _Confusion(codes, label, answer, names)
+    left, shown = SHOWN.items, []
+    for code in order:
+        here = errors.context == code
+        confusion = confused.of(code, left)
+        left -= len(confusion)
+        shown.append(
+            ContextErrors(
+                context=contexts[code],
+                classes=tuple(names[number] for number in np.flatnonzero(tied[code])),
+                n=int(counts[code]),
+                n_errors=int(wrong[code]),
+                share=_share(errors, here, evaluated, _why_none(len(classes), int(wrong[code]))),
+                chance=_mean(errors.even[here]),
+                confusion=confusion,
+            )
+        )
+    every = np.ones(len(errors.hit), bool)
+    return ErrorsByContext(
+        split=split,
+        source=source,
+        trained={name: trained[name] for name in names if name in trained},
+        n_errors=int(wrong.sum()),
+        share=_share(errors, every, evaluated, nothing),
+        chance=_mean(errors.even),
+        chance_of_answers=_mean(errors.answers),
+        contexts=tuple(shown),
+    )
+
+
+def _trained(facts: BuildFacts) -> tuple[Literal["counts", "usual"], dict[str, tuple[str, ...]]] | None:
+    """What says which contexts are a class's own, and which these are."""
+    if facts.group_counts:
+        rows: dict[str, dict[str, int]] = {}
+        for group, count in facts.group_counts.items():
+            label, _, context = group.partition("/")
+            rows.setdefault(label, {})[context] = count
+        own = {
+            label: tuple(sorted(context for context, count in of.items() if 0 < count == max(of.values())))
+            for label, of in rows.items()
+        }
+        return "counts", own
+    if facts.usual_contexts:
+        return "usual", {label: tuple(sorted(contexts)) for label, contexts in facts.usual_contexts.items()}
+    return None
+
+
+def _tied(
+    trained: Mapping[str, Sequence[str]], names: Sequence[str], contexts: Sequence[str], classes: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """(contexts, classes) True where the context is the class's own in training, and the class an answer."""
+    tied = np.zeros((len(contexts), len(names)), bool)
+    place = {context: row for row, context in enumerate(contexts)}
+    for number in classes.tolist():
+        for context in trained.get(names[number], ()):
+            if context in place:
+                tied[place[context], number] = True
+    return tied
+
+
+def _errors(
+    tied: NDArray[np.bool_],
+    context: NDArray[np.int64],
+    label: NDArray[np.int64],
+    answer: NDArray[np.int64],
+    *,
+    classes: int,
+    cluster: Any,
+) -> _Errors:
+    own = tied[context, label]
+    others = tied.sum(axis=1)[context] - own
+    tells = np.flatnonzero((label != answer) & (others > 0) & (others < classes - 1))
+    given = np.bincount(answer, minlength=tied.shape[1])
+    to_tied = (tied @ given)[context] - own * given[label]
+    to_others = len(answer) - given[label]
+    return _Errors(
+        context=context[tells],
+        hit=tied[context[tells], answer[tells]],
+        even=others[tells] / max(classes - 1, 1),
+        answers=to_tied[tells] / to_others[tells],
+        cluster=None if cluster is None else np.asarray(cluster)[tells],
+    )
+
+
+def _share(errors: _Errors, some: NDArray[np.bool_], evaluated: Evaluated, nothing: str) -> Estimate:
+    hit = errors.hit[some]
+    if not len(hit):
+        return Estimate(math.nan, n=0, method="none", reason=nothing)
+    if errors.cluster is None:
+        return wilson(int(hit.sum()), len(hit))
+    return mean_estimate(hit.astype(np.int8), Sampling(cluster=errors.cluster[some], **evaluated.sampling))
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _why_none(classes: int, errors: int) -> str:
+    """Why no error can tell."""
+    if not errors:
+        return "no errors"
+    if classes <= 2:
+        return "of two classes an error has one place to go"
+    return "no error in a context of some of the other classes"
+
+
+class _Confusion:
+    """How often each class got each answer in each context; cells are made for the contexts that are asked for."""
+
+    def __init__(
+        self,
+        context: NDArray[np.int64],
+        label: NDArray[np.int64],
+        answer: NDArray[np.int64],
+        names: Sequence[str],
+    ) -> None:
+        self._names = names
+        self._keys, self._counts = np.unique((context * len(names) + label) * len(names) + answer, return_counts=True)
+
+    def of(self, context: int, most: int) -> tuple[ConfusionCell, ...]:
+        """The cells of a context; none where they are more than `most`."""
+        names, size = self._names, len(self._names)
+        first, end = np.searchsorted(self._keys, [context * size**2, (context + 1) * size**2])
+        if end - first > most:
+            return ()
+        pairs = [divmod(key % size**2, size) for key in self._keys[first:end].tolist()]
+        counts = self._counts[first:end].tolist()
+        return tuple(
+            ConfusionCell(label=names[row], predicted=names[column], n=count)
+            for (row, column), count in zip(pairs, counts, strict=True)
+        )
