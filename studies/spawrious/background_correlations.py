@@ -52,7 +52,7 @@ def background_correlations(counts: pd.DataFrame) -> pd.DataFrame:
 
 def _table(images: pd.DataFrame) -> pd.DataFrame:
     """Of counts (classes, backgrounds), one row a cell."""
-    of_label, of_background, n = images.sum(1), images.sum(0), int(images.to_numpy().sum())
+    of_label, of_background, n = images.sum(axis=1), images.sum(axis=0), int(images.to_numpy().sum())
     rows = []
     for label in images.index:
         for background in images.columns:

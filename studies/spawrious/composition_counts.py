@@ -27,4 +27,4 @@ def composition_counts(composition: SpawriousComposition, n: int) -> pd.DataFram
         cells.append({"split": "validation", **place, "n": held_out})
     table = pd.DataFrame(cells)
     keys = ["split", "environment", "label", "background"]
-    return table[table["n"] > 0].groupby(keys, sort=False, as_index=False)["n"].sum()
+    return table[table["n"] > 0].groupby(keys, sort=False)["n"].sum().reset_index()
