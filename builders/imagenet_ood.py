@@ -11,13 +11,13 @@ import datasets
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
-from oochub.builders.sources.imagenet import containers
+from oochub.builders.sources.imagenet import is_wnid
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, columns_of, entering, set_of
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
 from oochub.builders.sources.imagenet_wnids import LABELS
-from oochub.builders.sources.stored import Stored
+from oochub.builders.sources.stored import Stored, containers
 from oochub.errors import OochubError
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
@@ -232,7 +232,7 @@ class ImagenetOod(BenchmarkBuilder):
         needed |= {_TRAIN, f"imagenet/{SOLUTION}", f"imagenet/{DEVKIT}/"} if config == "imagenet_1k" else set()
         enter = entering(config)
         for path in filter(None, (raw.find(folder) for raw in imagenet_ood.raw_files if raw.path in needed)):
-            yield from containers(path, enter) if path.is_dir() else [path]
+            yield from containers(path, enter, is_last=is_wnid) if path.is_dir() else [path]
 
     def _find(self, path: str) -> Path | None:
         return next(raw for raw in imagenet_ood.raw_files if raw.path == path).find(self._folder())
@@ -281,7 +281,7 @@ def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[
     """The last `share` of each class apart from the others."""
     of_class: dict[str, list[Stored]] = {}
     for stored in pictures:
-        of_class.setdefault(stored.wnid, []).append(stored)
+        of_class.setdefault(stored.label, []).append(stored)
     cuts = {wnid: len(several) - int(share * len(several)) for wnid, several in of_class.items()}
     return (
         [stored for wnid, several in of_class.items() for stored in several[: cuts[wnid]]],
@@ -292,7 +292,7 @@ def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[
 def _facts(environment: str, parts: dict[str, tuple[Path, list[Stored]]], listing: Listing) -> BuildFacts:
     return BuildFacts(
         rows={split: len(pictures) for split, (_, pictures) in parts.items()},
-        present_classes=tuple(sorted({LABELS[stored.wnid] for stored in parts["test"][1] if stored.wnid in LABELS})),
+        present_classes=tuple(sorted({LABELS[stored.label] for stored in parts["test"][1] if stored.label in LABELS})),
         trained_groups=("imagenet_1k/photo",) if "train" in parts else None,
         other={"shift": SETS[environment].shift} | ({"missing": list(listing.missing)} if listing.missing else {}),
     )

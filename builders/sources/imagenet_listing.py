@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from oochub.builders.sources.imagenet import stored_pictures
+from oochub.builders.sources.imagenet import WNID, imagenet_pictures
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, entering, published_name, set_of
 from oochub.builders.sources.imagenet_truth import validation_wnids
 from oochub.builders.sources.imagenet_wnids import LABELS
-from oochub.builders.sources.stored import WNID, Stored
+from oochub.builders.sources.stored import Stored
 from oochub.errors import OochubError
 from oochub.reading import read_lines
 
@@ -58,17 +58,17 @@ def _listed(config: str, place: Path, file_list: Path | None, within: Path | Non
     if config == "imagenet_ood":
         names = None if file_list is None else _read_list(file_list, of_21k=True)
         wnids = set(OOD_CLASSES) if names is None else {name.partition("/")[0] for name in names}
-        of_wnids = stored_pictures(
+        of_wnids = imagenet_pictures(
             place, enter=lambda name: not WNID.fullmatch(name) or name in wnids, within=within, passed=passed
         )
-        return _imagenet_ood(place, (stored for stored in of_wnids if stored.wnid in wnids), names, wnids)
+        return _imagenet_ood(place, (stored for stored in of_wnids if stored.label in wnids), names, wnids)
     published = SETS[environment].images if environment == config else 50_000
-    pictures = list(stored_pictures(place, enter=entering(config), within=within, passed=passed))
+    pictures = list(imagenet_pictures(place, enter=entering(config), within=within, passed=passed))
     if environment == "openimage_o":
         return _openimage_o(place, pictures, file_list)
-    if environment == "imagenet_1k" and not all(stored.wnid for stored in pictures):
+    if environment == "imagenet_1k" and not all(stored.label for stored in pictures):
         truth = validation_wnids(place)
-        pictures = [each._replace(wnid=truth.get(PurePosixPath(each.name).stem, each.wnid)) for each in pictures]
+        pictures = [each._replace(label=truth.get(PurePosixPath(each.name).stem, each.label)) for each in pictures]
     if environment == "imagenet_c":
         pictures = [stored for stored in pictures if _is_corrupted(stored)]
     return _of_known_classes(environment, place, pictures, published, "images")
@@ -77,7 +77,7 @@ def _listed(config: str, place: Path, file_list: Path | None, within: Path | Non
 def list_training_pictures(place: Path, *, within: Path | None = None) -> Listing:
     """The pictures of ImageNet-1K's split `train`; see `list_pictures`."""
     passed: list[str] = []
-    pictures = stored_pictures(place, within=within, passed=passed)
+    pictures = imagenet_pictures(place, within=within, passed=passed)
     listing = _of_known_classes("imagenet_1k", place, pictures, 1_281_167, "training images")
     return listing._replace(gaps=[*listing.gaps, *_links(passed)])
 
@@ -93,7 +93,7 @@ def _is_corrupted(stored: Stored) -> bool:
 
 def _of_known_classes(environment: str, place: Path, pictures: Iterable[Stored], images: int, what: str) -> Listing:
     named = _by_name(environment, place, pictures)
-    unknown = [stored.name for stored in named.values() if stored.wnid not in LABELS]
+    unknown = [stored.name for stored in named.values() if stored.label not in LABELS]
     if unknown:
         raise OochubError(
             f"{len(unknown):,} pictures in {place} are of no class of ImageNet-1K: {_shortened(unknown)}. Each lies in "
@@ -101,7 +101,7 @@ def _of_known_classes(environment: str, place: Path, pictures: Iterable[Stored],
         )
     pictures = [named[name] for name in sorted(named)]
     counts = (
-        (len({stored.wnid for stored in pictures}), SETS[environment].classes, "classes"),
+        (len({stored.label for stored in pictures}), SETS[environment].classes, "classes"),
         (len(pictures), images, what),
     )
     return Listing(pictures, [f"partial: {n:,} of {of:,} {what}" for n, of, what in counts if n != of])
@@ -111,7 +111,7 @@ def _imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str] | N
     named = _by_name("imagenet_ood", place, pictures)
     named = {name: stored for name, stored in named.items() if _OF_21K.fullmatch(name)}
     if listed is None:
-        classes = len({stored.wnid for stored in named.values()})
+        classes = len({stored.label for stored in named.values()})
         gap = f"no file list: every picture of {classes} of the {len(OOD_CLASSES)} classes, not the published choice"
         return Listing([named[name] for name in sorted(named)], [gap])
     remarks = []

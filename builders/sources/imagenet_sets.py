@@ -3,11 +3,11 @@
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from oochub.builders.sources.imagenet import Enter, codec_and_size
+from oochub.builders.sources.imagenet import codec_and_size
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_wnids import LABELS
-from oochub.builders.sources.stored import Stored
+from oochub.builders.sources.stored import Enter, Stored
 
 CORRUPTIONS = (
     *("gaussian_noise", "shot_noise", "impulse_noise"),
@@ -85,11 +85,11 @@ def published_name(environment: str, stored: Stored) -> str:
     """
     path = PurePosixPath(stored.name)
     if environment == "imagenet_ood":
-        return f"{stored.wnid}/{path.stem}.JPEG"
+        return f"{stored.label}/{path.stem}.JPEG"
     if environment == "imagenet_c":
         return "/".join(path.parts[-4:])
-    if environment in ("imagenet_r", "imagenet_sketch") or path.name.startswith(f"{stored.wnid}_"):
-        return f"{stored.wnid}/{path.name}"
+    if environment in ("imagenet_r", "imagenet_sketch") or path.name.startswith(f"{stored.label}_"):
+        return f"{stored.label}/{path.name}"
     return path.name
 
 
@@ -102,7 +102,7 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
     data = stored.read(place, within=within)
     name = published_name(environment, stored)
     codec, width, height = codec_and_size(data, f"{stored.name} in {place / stored.archive}")
-    file, label = PurePosixPath(name), LABELS.get(stored.wnid, -1)
+    file, label = PurePosixPath(name), LABELS.get(stored.label, -1)
     imagenet_set = SETS[environment]
     context = imagenet_set.contexts[0]
     example, severity = file.stem, None
@@ -112,7 +112,7 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
     elif environment in ("imagenet_r", "imagenet_sketch"):
         prefix = file.stem.partition("_")[0]
         context = prefix if prefix in imagenet_set.contexts else "misc"
-        example = f"{environment}/{stored.wnid}/{file.stem}"  # a stem such as art_0 is in every class
+        example = f"{environment}/{stored.label}/{file.stem}"  # a stem such as art_0 is in every class
     return {
         "example_id": example,
         "image": {"bytes": data, "path": file.name},
@@ -123,8 +123,8 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
         "is_ood": imagenet_set.shift == "semantic",
         "context": context,
         "severity": severity,
-        "wnid": stored.wnid,
-        "class_name": IMAGENET_1K_NAMES[label].partition(", ")[0] if label >= 0 else OOD_CLASSES.get(stored.wnid, ""),
+        "wnid": stored.label,
+        "class_name": IMAGENET_1K_NAMES[label].partition(", ")[0] if label >= 0 else OOD_CLASSES.get(stored.label, ""),
         "file_name": name,
         "codec": codec,
         "width": width,

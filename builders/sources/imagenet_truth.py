@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from oochub.builders.sources.stored import WNID
+from oochub.builders.sources.imagenet import WNID
 from oochub.errors import OochubError
 from oochub.reading import read_bytes, read_lines, read_text
 

@@ -1,17 +1,30 @@
-"""A picture of a raw folder, in a file of its own or in an archive that stays packed."""
+"""Pictures of a raw folder where they lie: in files of their own, or in tar archives that stay packed.
 
-import re
-from collections.abc import Sequence
+An archive's headers are read once; nothing is unpacked, and no link in it is followed. A picture is then the archive,
+the place where its bytes begin, and their number.
+"""
+
+import os
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import pyarrow as pa
+from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.picture_file import check_inside, read_picture
 
-WNID = re.compile(r"n[0-9]{8}")
+Enter = Callable[[str], bool]
+"""Whether to look into the folder, or the archive of that name without its suffix."""
+
 _SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
+_COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
+_DECOMPRESS = "Decompress it to a plain .tar: the pictures of one are read in place."
+_BROKEN = (tarfile.TarError, OSError, ValueError, IndexError, OverflowError, MemoryError, RecursionError)
+_AGAIN = "Download it again."
+_READ = 2**20
 
 
 class Stored(NamedTuple):
@@ -19,27 +32,27 @@ class Stored(NamedTuple):
 
     Attributes:
         name: Its path below the place, as folders and archive members name it; an archive's own name is left out.
-        wnid: Its class, "" where that is not known.
+        label: Its class as its source names it, "" where that is not known.
         archive: The archive that holds it, below the place; "" for a file of its own.
         offset: Where in the archive its bytes begin.
         size: How many they are; -1 for a file of its own.
     """
 
     name: str
-    wnid: str = ""
+    label: str = ""
     archive: str = ""
     offset: int = 0
     size: int = -1
 
     @classmethod
     def of(cls, path: Path | PurePosixPath, *, archive: str = "", offset: int = 0, size: int = -1) -> "Stored":
-        """The picture of that path; its class is the last folder that a wnid names, else what its name begins with.
+        """The picture of that path, of no known class.
 
         Raises:
             OochubError: A name that is not UTF-8, so that no data set can hold it.
 
-        >>> Stored.of(PurePosixPath("train/n01440764/n01440764_18.JPEG")).wnid
-        'n01440764'
+        >>> Stored.of(PurePosixPath("train/n01440764/n01440764_18.JPEG")).name
+        'train/n01440764/n01440764_18.JPEG'
         """
         name = path.as_posix()
         try:
@@ -47,9 +60,7 @@ class Stored(NamedTuple):
         except UnicodeEncodeError:
             where = f" in {archive}" if archive else ""
             raise OochubError(f"The name of {name!r}{where} is not UTF-8. Rename it.") from None
-        names = [path.name.partition("_")[0], *path.parts[:-1]]
-        wnid = next((name for name in reversed(names) if WNID.fullmatch(name)), "")
-        return cls(name, wnid, archive, offset, size)
+        return cls(name, "", archive, offset, size)
 
     @staticmethod
     def table(pictures: Sequence["Stored"]) -> pa.Table:
@@ -82,3 +93,172 @@ class Stored(NamedTuple):
         if not data or self.size != len(data):
             raise OochubError(f"{self.name} in {path} is {'cut off' if data else 'empty'}. Download it again.")
         return data
+
+
+def containers(
+    place: Path,
+    enter: Enter,
+    *,
+    is_last: Enter = lambda name: False,
+    within: Path | None = None,
+    above: tuple[Path, ...] = (),
+) -> Iterator[Path]:
+    """The folder `place`, and the folders and tar archives below it that `enter` lets in, by name.
+
+    Args:
+        place: A folder.
+        enter: Which folders and archives below it to look into.
+        is_last: Which folders hold pictures alone, and are not searched for more.
+        within: The folder that no link may lead out of; None follows every link.
+        above: Real paths of the folders that lead to this one.
+
+    Raises:
+        OochubError: An archive is compressed, so its members cannot be read in place; a folder that cannot be listed;
+            a link that leads out of `within`, or back to a folder that holds it.
+    """
+    yield place
+    if is_last(place.name):
+        return
+    try:
+        with os.scandir(place) as entries:
+            listing = sorted((e.name, e.is_dir(), e.is_symlink()) for e in entries if not e.name.startswith("."))
+    except OSError as error:  # no permission, or a link to itself
+        raise OochubError(f"{error.filename or place} cannot be listed: {error.strerror}. Unpack it again.") from error
+    above = (*above, place.resolve())
+    for name, is_folder, is_link in listing:
+        path = place / name
+        if not is_folder and name.endswith(_COMPRESSED):
+            raise OochubError(f"{path} is compressed. {_DECOMPRESS}")
+        if not (is_folder or name.endswith(".tar")) or not enter(name if is_folder else name.removesuffix(".tar")):
+            continue
+        if is_link and within:
+            check_inside(path, root=within)
+        if is_link and is_folder and any(each.is_relative_to(path.resolve()) for each in above):
+            raise OochubError(f"{path} is a link to a folder that holds it: folders in a circle. Remove the link.")
+        if is_folder:
+            yield from containers(path, enter, is_last=is_last, within=within, above=above)
+        else:
+            yield path
+
+
+def stored_pictures(
+    place: Path,
+    *,
+    enter: Enter = lambda name: True,
+    is_last: Enter = lambda name: False,
+    within: Path | None = None,
+    passed: list[str] | None = None,
+) -> Iterator[Stored]:
+    """Every picture below `place`: folder by folder and archive by archive, by name within a folder.
+
+    Args:
+        place: A folder.
+        enter: Which folders and archives below it to look into.
+        is_last: Which folders hold pictures alone, and are not searched for more.
+        within: The folder that no link may lead out of; None follows every link.
+        passed: Takes the names of archive members that a picture's name has and that are links or devices: none is
+            followed.
+
+    Yields:
+        Pictures, told by the suffix of their names (.JPEG, .jpg, .png, .webp); other files are passed over.
+
+    Raises:
+        OochubError: An archive is broken, cut off or compressed, or a member's path leads out of it; as for
+            `containers`.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "snow"
+    >>> folder.mkdir()
+    >>> _ = (folder / "snow_corgi_7.png").write_bytes(b"...")
+    >>> [stored.name for stored in stored_pictures(folder.parent)]
+    ['snow/snow_corgi_7.png']
+    """
+    found = list(containers(place, enter, is_last=is_last, within=within))
+    for container in tqdm(found, desc=f"Listing {place.name}", unit="folder", disable=None, delay=2):
+        below = container.relative_to(place)
+        if container.is_dir():
+            for name in sorted(path.name for path in container.iterdir() if Stored.is_picture(path.name)):
+                yield Stored.of(below / name)
+        else:
+            yield from tar_pictures(container, below, enter, [] if passed is None else passed)
+
+
+def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str]) -> Iterator[Stored]:
+    """The pictures of an archive, those of archives in it too, in their order.
+
+    tarfile takes a damaged header after the first for the end of the archive; here an archive ends with the zeros that
+    mark its end, or it is damaged.
+
+    Args:
+        file: The archive.
+        below: Its path below the place that pictures are named by.
+        enter: Which folders and archives in it to look into.
+        passed: Takes the names of links and devices that are called like pictures.
+
+    Raises:
+        OochubError: No regular file or no plain tar; a damaged header, a cut end; a path that leads out of the archive;
+            a member that is compressed or sparse.
+    """
+    if not file.is_file():
+        raise OochubError(f"{file} is not a file, so no tar archive. Remove it, or {_AGAIN.lower()}")
+    try:
+        with tarfile.open(file, "r:") as archive:
+            yield from _members(archive, file, below, 0, enter, passed)
+    except OochubError:
+        raise
+    except _BROKEN as error:
+        raise OochubError(f"{file} is not a whole plain tar archive ({error}). {_AGAIN}") from error
+
+
+def _members(
+    archive: tarfile.TarFile, file: Path, below: Path, start: int, enter: Enter, passed: list[str]
+) -> Iterator[Stored]:
+    """The pictures of an archive that begins at byte `start` of `file`."""
+    last = -1
+    for member in archive:
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or "\\" in member.name:
+            raise OochubError(
+                f"{file} holds {member.name!r}, a path that leads out of the archive. Nothing was read from it: get it "
+                "from its publisher."
+            )
+        if member.size < 0 or member.offset <= last:
+            raise OochubError(f"{file} is damaged: the header of {member.name!r} leads back. {_AGAIN}")
+        last = member.offset
+        if not all(enter(part) for part in path.parts[:-1]):
+            continue
+        if not member.isreg():
+            passed += [f"{path} in {file}"] if Stored.is_picture(path.name) and not member.isdir() else []
+        elif path.suffix == ".tar" and enter(path.stem):
+            with tarfile.open(fileobj=archive.extractfile(member), mode="r:") as inner:
+                yield from _members(inner, file, below, start + member.offset_data, enter, passed)
+        elif path.name.endswith(_COMPRESSED):
+            raise OochubError(f"{path} in {file} is compressed. {_DECOMPRESS}")
+        elif Stored.is_picture(path.name):
+            if member.issparse():
+                raise OochubError(f"{path} in {file} is stored as a sparse file. Pack the archive again without.")
+            yield Stored.of(
+                below.parent / path, archive=below.as_posix(), offset=start + member.offset_data, size=member.size
+            )
+    _check_end(archive, file, start)
+
+
+def _check_end(archive: tarfile.TarFile, file: Path, start: int) -> None:
+    """Checks that what follows the last member is the end: zeros alone, at least a block of them."""
+    assert archive.fileobj is not None  # noqa: S101  it is open
+    archive.fileobj.seek(archive.offset)
+    rest, is_marked = archive.fileobj.read(_READ), False
+    while rest:
+        is_marked |= len(rest) >= tarfile.BLOCKSIZE
+        if rest.strip(b"\0"):
+            names = archive.getnames()
+            after = f"after {names[-1]!r}, its member number {len(names)}" if names else "at its beginning"
+            raise OochubError(
+                f"{file} is damaged: {after}, at byte {start + archive.offset}, stands neither a member nor the end of "
+                f"the archive. {_AGAIN}"
+            )
+        rest = archive.fileobj.read(_READ)
+    if not is_marked:
+        raise OochubError(
+            f"{file} is cut off: at byte {start + archive.offset} it ends without the zeros that mark its end. {_AGAIN}"
+        )

@@ -17,7 +17,7 @@ from PIL import Image
 
 import oochub
 from oochub.build_record import BuildRecord
-from oochub.builders.sources.imagenet import stored_pictures
+from oochub.builders.sources.imagenet import imagenet_pictures
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
@@ -397,7 +397,7 @@ def test_broken_archives_and_pictures_are_named(tmp_path):
 def test_an_archive_cut_between_reading_and_listing(tmp_path):
     """The bytes that a header promised are there or the picture is named."""
     archive = _tar(tmp_path / "n02725872.tar", [("n02725872_1.JPEG", _jpeg())])
-    (stored,) = stored_pictures(tmp_path)
+    (stored,) = imagenet_pictures(tmp_path)
     assert stored.read(tmp_path) == _jpeg()
     archive.write_bytes(archive.read_bytes()[: stored.offset + 9])
     with pytest.raises(oochub.OochubError, match=r"n02725872_1.JPEG in .*n02725872.tar is cut off"):

@@ -22,7 +22,6 @@ FUZZED = {
     "builders/sources/imagenet_truth.py": "lists",
     "builders/sources/nooch/id_arrays.py": "ids",
     "builders/sources/stored.py": "tars",
-    "builders/sources/tar_pictures.py": "tars",
     "src/oochub/builder.py": "spawrious",
     "src/oochub/data/shard_index.py": "shards",
     "src/oochub/data/shard_rows.py": "shards",

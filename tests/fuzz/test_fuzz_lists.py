@@ -70,7 +70,7 @@ def _make_devkit(folder: Path) -> None:
 
 def _use_validation(folder: Path, out: Path) -> Used:
     listing = list_pictures("imagenet_1k", folder / "imagenet" / "val", None)
-    return Used(numbers=[[stored.name, stored.wnid] for stored in listing.pictures], notes=tuple(listing.gaps))
+    return Used(numbers=[[stored.name, stored.label] for stored in listing.pictures], notes=tuple(listing.gaps))
 
 
 LISTS = Format(name="file lists", make=_make_list, use=_use_list)

@@ -12,7 +12,7 @@ from fuzz_case import CHANGED, REFUSED, SAME, Case, Format, Used
 from mutations import place_cases
 from PIL import Image
 
-from oochub.builders.sources.imagenet import codec_and_size, stored_pictures
+from oochub.builders.sources.imagenet import codec_and_size, imagenet_pictures
 
 _TAR = "pictures/n01440764.tar"
 _SHARD = "pictures/train-000000.tar"
@@ -55,10 +55,10 @@ def _make(folder: Path) -> None:
 
 def _use(folder: Path, out: Path) -> Used:
     place, numbers = folder / "pictures", []
-    for stored in stored_pictures(place):
+    for stored in imagenet_pictures(place):
         data = stored.read(place)
         kind = codec_and_size(data, f"{stored.name} in {stored.archive}")
-        numbers.append([stored.name, stored.wnid, *kind, hashlib.sha256(data).hexdigest()])
+        numbers.append([stored.name, stored.label, *kind, hashlib.sha256(data).hexdigest()])
     return Used(numbers=numbers)
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from oochub import OochubError
 from oochub.build_record import BuildRecord
-from oochub.builders.sources.imagenet import stored_pictures
+from oochub.builders.sources.stored import stored_pictures
 
 BLOCK = tarfile.BLOCKSIZE
 
