@@ -76,6 +76,13 @@ def _is_site(folder: Path) -> bool:
     return names <= known and (not names or "leaderboard.json" in names)
 
 
+def _is_cleanliness(folder: Path) -> bool:
+    """Whether it holds the pages of raters and nothing else, for the folder is replaced: answers stay."""
+    names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".draft")}
+    is_ours = all(name == "sample.csv" or (name.startswith("rater_") and name.endswith(".html")) for name in names)
+    return is_ours and (not names or "sample.csv" in names)
+
+
 PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)
 """Of `Predictions.save`."""
 REPORT = FileKind("a report", (".json",), _is_report)
@@ -102,6 +109,8 @@ STUDY = FileKind("a study", (), _holds("numbers.csv", "predictions"), is_folder=
 """Of `oochub detect`: predictions, reports, tables."""
 REPOSITORY = FileKind("a Parquet repository", (), _is_repository, is_folder=True)
 """Configs beside a card."""
+CLEANLINESS = FileKind("a check of cleanliness", (), _is_cleanliness, is_folder=True)
+"""Of `oochub cleanliness`: pages beside their sample."""
 DETECTOR = FileKind("a detector", (), _holds("detector.json"), is_folder=True)
 """Of `Detector.save`."""
 DEMO = FileKind("the demo", (), _holds("runs", "raw"), is_folder=True)

@@ -17,6 +17,7 @@ KINDS = {  # of what each option writes
     ("build", "--audit"): artifacts.CSV,
     ("build", "--out"): artifacts.REPOSITORY,
     ("challenge", "--out"): artifacts.REPOSITORY,
+    ("cleanliness", "--out"): artifacts.CLEANLINESS,
     ("compare", "--csv"): artifacts.CSV,
     ("compare", "--html"): artifacts.PAGE,
     ("compare", "--latex"): artifacts.LATEX,

@@ -44,6 +44,7 @@ FUZZED = {
     "src/oochub/sweep/read_recipe.py": "recipes",
     "src/oochub/tensor_file.py": "detectors",
     "studies/imagenet_ood/model_list.py": "lists",
+    "studies/spawrious/cleanliness_sample.py": "decisions",
 }
 """A file that reads, and the fuzz file whose cases go through it."""
 

@@ -198,6 +198,9 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("review", i("ood.parquet"), i("known.parquet"), *_data(i, "imagenet_ood", f"{o}/review.html")),
         *("--keep", f"{o}/keep.txt", "--top", "5"),
     ],
+    "cleanliness": lambda i, o: [
+        *("cleanliness", _TASK, *_data(i, "spawrious", f"{o}/check"), "--raters", "2", "--images", "3")
+    ],
     "demo": lambda i, o: ["demo", "--out", f"{o}/demo"],
 }
 """The words of each, by the folder that it may write into. What stands before a blank is the command."""

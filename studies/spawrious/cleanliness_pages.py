@@ -1,0 +1,68 @@
+"""The pages of a check of cleanliness: one a rater, each with its part of the sample."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from oochub.build_record import BuildRecord
+from oochub.files import folder_written_whole
+from oochub.artifacts import CLEANLINESS
+from oochub.reviewing.question import Choice, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
+from oochub.reviewing.shown_pictures import shown_pictures
+from oochub.studies.spawrious.cleanliness_sample import FILE, SampledImage, sample_text
+
+def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Mapping[str, Any]) -> None:
+    """Writes `rater_<k>.html` for each page and the sample beside them, the whole folder or none.
+
+    Args:
+        out: The folder.
+        sample: What `cleanliness_sample` drew.
+        data: The splits that it was drawn from.
+
+    Raises:
+        OochubError: A picture that cannot be read, or a folder that holds something else.
+    """
+    pictures = shown_pictures(data, [image.example_id for image in sample], what="sampled")
+    record = BuildRecord.of(next(iter(data.values())).info)
+    name = f"{record.benchmark}/{record.config}" if record else "Spawrious"
+    text = sample_text(sample)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    pages = max(image.page for image in sample)
+    with folder_written_whole(out, kind=CLEANLINESS) as draft:
+        (draft / FILE).write_text(text, "utf-8")
+        for page in range(1, pages + 1):
+            own = [image for image in sample if image.page == page]
+            content = review_page(
+                [
+                    Card(
+                        id=image.example_id,
+                        pictures=(Shown("", pictures[image.example_id], image.description, image.example_id),),
+                    )
+                    for image in own
+                ],
+                _question(page),
+                title=f"Rater {page}: {name}",
+                about=f"Rater {page} of {pages}: {len(own):,} images of {name}",
+                store=f"oochub cleanliness {digest} rater {page}",
+            )
+            (draft / f"rater_{page}.html").write_text(content, "utf-8")
+
+
+def _question(page: int) -> Question:
+    return Question(
+        heading="Does each picture show what is written below it?",
+        lead="Right: it shows a dog of this breed in this place. Wrong: another animal or none, another breed, another "
+        "place, or a picture in which nobody could tell. A picture without a mark counts as not answered.",
+        then="oochub cleanliness FOLDER rater_*.csv",
+        choices=(
+            Choice(decision="right", label="Right", past="right", key="r"),
+            Choice(decision="wrong", label="Wrong", past="wrong", key="w", is_good=False),
+        ),
+        file=f"rater_{page}.csv",
+    )
+
+
+ALLOWED = _question(1).allowed
+"""The words that a rater's file may hold."""

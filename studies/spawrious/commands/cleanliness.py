@@ -1,0 +1,138 @@
+"""The command `oochub cleanliness`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oochub.artifacts import CLEANLINESS
+from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
+from oochub.errors import OochubError
+
+if TYPE_CHECKING:
+    from oochub.reviewing.rater_scores import RaterScores
+
+
+def cleanliness(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE|FOLDER", help="Spawrious, such as spawrious/o2o_hard; with ANSWERS what --out wrote."
+        ),
+    ],
+    answers: Annotated[
+        list[Path] | None, typer.Argument(metavar="ANSWERS...", help="The files that the pages saved, one a rater.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=writes(CLEANLINESS), help="A folder of pages, one a rater, to send them.")
+    ] = None,
+    raters: Annotated[int, typer.Option(help="How many raters.", min=1)] = 10,
+    images: Annotated[int, typer.Option(help="How many images each of them sees.", min=1)] = 48,
+    shared: Annotated[int, typer.Option(help="How many of these all raters see, to compare raters.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of the sample.", min=0)] = 0,
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Asks people whether pictures of Spawrious show the intended dog and place, and scores their answers."""
+    if answers:
+        if out is not None:
+            raise OochubError("Either the pages are written (--out) or answers are scored, not both.")
+        _score(Path(source).expanduser(), answers, as_json)
+        return
+    if out is None:
+        raise OochubError(
+            "Nothing to do: give --out FOLDER to write the pages, or the folder and the files that its pages saved."
+        )
+    _write(source, out, {"raters": raters, "images": images, "shared": shared, "seed": seed}, data_dir, option, as_json)
+
+
+def _write(
+    source: str,
+    out: Path,
+    size: dict[str, int],
+    data_dir: str | None,
+    option: list[str] | None,
+    as_json: bool,
+) -> None:
+    from oochub.data.load import load
+    from oochub.parameters import parse_options
+    from oochub.studies.spawrious.cleanliness_pages import cleanliness_pages
+    from oochub.studies.spawrious.cleanliness_sample import cleanliness_sample
+
+    data = load(source, data_dir=data_dir, options=parse_options(option or []))
+    sample = cleanliness_sample(data, **size)
+    cleanliness_pages(out, sample, data)
+    if not as_json:
+        different = len({image.example_id for image in sample})
+        out_console.print(f"{different:,} images on {size['raters']:,} pages. Send each rater one, then: ", end="")
+        out_console.print(f"oochub cleanliness {out} rater_*.csv")
+    done({"pages": str(out)}, as_json)
+
+
+def _score(folder: Path, answers: list[Path], as_json: bool) -> None:
+    from oochub.reviewing.decisions import read_decisions
+    from oochub.reviewing.rater_scores import rater_scores
+    from oochub.studies.spawrious.cleanliness_pages import ALLOWED
+    from oochub.studies.spawrious.cleanliness_sample import read_sample
+
+    sample = read_sample(folder)
+    files = {_name(path, answers): read_decisions(path, allowed=ALLOWED) for path in answers}
+    pages = [[image.example_id for image in sample if image.page == page] for page in {each.page for each in sample}]
+    scores = rater_scores(files, pages)
+    if as_json:
+        out_console.print_json(data=_fields(scores))
+        return
+    _show(scores, {image.example_id: image.description for image in sample})
+
+
+def _name(path: Path, paths: list[Path]) -> str:
+    """The stem of a file, or all of its path where two have the same."""
+    return path.stem if sum(each.stem == path.stem for each in paths) == 1 else str(path)
+
+
+def _fields(scores: "RaterScores") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "raters": [asdict(rater) for rater in scores.raters],
+        "mean": scores.mean.to_dict(),
+        "images": scores.images.to_dict(),
+        "asked": scores.asked,
+        "unanswered": scores.unanswered,
+        "wrong": list(scores.wrong),
+        "same": scores.same,
+        "pairs": scores.pairs,
+    }
+
+
+def _show(scores: "RaterScores", descriptions: dict[str, str]) -> None:
+    from rich.table import Table
+
+    from oochub.report import numbers, wording
+
+    table = Table("rater", "right", "answered", "of", "share")
+    for rater in scores.raters:
+        share = f"{100 * rater.right / rater.answered:.1f}%" if rater.answered else "–"
+        table.add_row(wording.name(rater.name), *map(str, (rater.right, rater.answered, rater.asked)), share)
+    out_console.print(table)
+    for words, estimate in (("Mean of the raters", scores.mean), ("All images", scores.images)):
+        out_console.print(f"{words}: {_percent(estimate)}")
+    if scores.unanswered:
+        out_console.print(f"{numbers.count(scores.unanswered)} of {numbers.count(scores.asked)} images have no answer.")
+    if scores.pairs:
+        out_console.print(
+            f"Where two raters saw the same image, they agree {scores.same:,} of {scores.pairs:,} times "
+            f"({100 * scores.same / scores.pairs:.1f}%)."
+        )
+    for image in scores.wrong:
+        out_console.print(f"not {descriptions[image]}: {wording.name(image)}")
+
+
+def _percent(estimate: Any) -> str:
+    if estimate != estimate:
+        return f"none, {estimate.reason}"
+    middle = f"{100 * estimate:.2f}%"
+    if estimate.low != estimate.low:
+        return f"{middle} ({estimate.reason})"
+    return f"{middle} [{100 * estimate.low:.2f} to {100 * estimate.high:.2f}], {estimate.method}, {estimate.n:,} answers"
