@@ -19,7 +19,7 @@ QUESTION = Question(
     lead="Drop an image that shows the class of its neighbor, or what nobody could tell from it; drop a class when all "
     "its images do. An image without a mark stays, and one that is kept stays when its class is dropped. The nearest "
     "pairs come first.",
-    then="oochub review OOD.parquet --apply decisions.csv --keep keep.txt",
+    then="run: oochub review OOD.parquet --apply decisions.csv --keep keep.txt",
     choices=(
         Choice(decision="keep", label="Keep", past="kept", key="k"),
         Choice(decision="drop", label="Drop", past="dropped", key="d", is_good=False),

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from oochub.artifacts import CLEANLINESS
 from oochub.build_record import BuildRecord
 from oochub.files import folder_written_whole
-from oochub.artifacts import CLEANLINESS
 from oochub.reviewing.question import Choice, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_pictures
 from oochub.studies.spawrious.cleanliness_sample import FILE, SampledImage, sample_text
+
 
 def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Mapping[str, Any]) -> None:
     """Writes `rater_<k>.html` for each page and the sample beside them, the whole folder or none.
@@ -55,7 +56,7 @@ def _question(page: int) -> Question:
         heading="Does each picture show what is written below it?",
         lead="Right: it shows a dog of this breed in this place. Wrong: another animal or none, another breed, another "
         "place, or a picture in which nobody could tell. A picture without a mark counts as not answered.",
-        then="oochub cleanliness FOLDER rater_*.csv",
+        then=f"send rater_{page}.csv to who asked you",
         choices=(
             Choice(decision="right", label="Right", past="right", key="r"),
             Choice(decision="wrong", label="Wrong", past="wrong", key="w", is_good=False),

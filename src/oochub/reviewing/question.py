@@ -40,7 +40,7 @@ class Question:
     Attributes:
         heading: The question itself.
         lead: What counts, a few sentences.
-        then: The command that takes the saved file.
+        then: What to do with the saved file, such as the command that takes it.
         choices: The answers; each can be taken back, which is stored as "open".
         file: The name of the file that the page saves.
     """

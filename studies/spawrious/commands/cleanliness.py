@@ -116,8 +116,8 @@ def _show(scores: "RaterScores", descriptions: dict[str, str]) -> None:
         share = f"{100 * rater.right / rater.answered:.1f}%" if rater.answered else "–"
         table.add_row(wording.name(rater.name), *map(str, (rater.right, rater.answered, rater.asked)), share)
     out_console.print(table)
-    for words, estimate in (("Mean of the raters", scores.mean), ("All images", scores.images)):
-        out_console.print(f"{words}: {_percent(estimate)}")
+    out_console.print(f"Mean of the raters: {_percent(scores.mean, 'answers')}")
+    out_console.print(f"All images: {_percent(scores.images, 'images')}")
     if scores.unanswered:
         out_console.print(f"{numbers.count(scores.unanswered)} of {numbers.count(scores.asked)} images have no answer.")
     if scores.pairs:
@@ -129,10 +129,12 @@ def _show(scores: "RaterScores", descriptions: dict[str, str]) -> None:
         out_console.print(f"not {descriptions[image]}: {wording.name(image)}")
 
 
-def _percent(estimate: Any) -> str:
+def _percent(estimate: Any, unit: str) -> str:
     if estimate != estimate:
         return f"none, {estimate.reason}"
     middle = f"{100 * estimate:.2f}%"
     if estimate.low != estimate.low:
         return f"{middle} ({estimate.reason})"
-    return f"{middle} [{100 * estimate.low:.2f} to {100 * estimate.high:.2f}], {estimate.method}, {estimate.n:,} answers"
+    return (
+        f"{middle} [{100 * estimate.low:.2f} to {100 * estimate.high:.2f}], {estimate.method}, {estimate.n:,} answers"
+    )
