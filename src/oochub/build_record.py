@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from oochub.errors import OochubError
+from oochub.metric import facts_of
 from oochub.schema import from_json, optional, remainder, to_json
 
 OWN = "custom"
@@ -61,6 +62,25 @@ class BuildFacts:
     published_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     other: Mapping[str, Any] = remainder()
+
+    def options_of(self, metric: Callable[..., Any]) -> dict[str, Any]:
+        """The arguments that a metric takes from these facts (`MetricFacts.from_record`), by name.
+
+        Raises:
+            OochubError: A fact that is not known.
+
+        >>> from oochub import get
+        >>> BuildFacts(group_counts={"bird/sea": 95, "bird/land": 5}).options_of(get("metric", "adjusted_accuracy"))
+        {'weights': {'bird/sea': 95, 'bird/land': 5}}
+        """
+        facts = facts_of(metric)
+        options = {name: getattr(self, fact) for name, fact in facts.from_record.items()} if facts else {}
+        if unknown := [facts.from_record[name] for name, value in options.items() if value is None] if facts else []:
+            raise OochubError(
+                f"The metric {metric.__name__} takes {', '.join(unknown)} from the build record, and no record with it "
+                "came with these rows. Take rows that oochub built, name other metrics, or call the metric yourself."
+            )
+        return options
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,7 @@ class MetricFacts:
             is the percentile bootstrap of the metric itself.
         compact: Whether it also takes columns as evaluation holds them: a `ClassProbability` of probabilities (n, c),
             a pandas Categorical of names (n,). Other metrics are given arrays.
+        from_record: Arguments that a report takes from the facts of the build record, each with the name of its fact.
     """
 
     title: str
@@ -46,6 +47,7 @@ class MetricFacts:
     keys: Mapping[str, "MetricFacts"] = field(default_factory=dict)
     interval: Callable[..., Any] | None = None
     compact: bool = False
+    from_record: Mapping[str, str] = field(default_factory=dict)
 
 
 def facts_of(metric: Callable[..., Any]) -> MetricFacts | None:

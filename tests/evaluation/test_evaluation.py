@@ -93,6 +93,46 @@ def test_numbers_against_scikit_learn(predictions, report):
     assert to_json(report)["worst_group"]["accuracy"]["group"] == worst.idxmin()
 
 
+def test_the_worst_group_in_both_senses(predictions, report):
+    """The worst of all four groups (Sagawa et al.), and the worse of the two out of context (NOOCH), by a loop.
+
+    Faults planted: the groups of all rows on the side out of context; the largest group for the worst.
+    """
+    frame = predictions.to_pandas()
+    frame["wrong"] = [(row[1] > row[0]) != label for row, label in zip(frame["logits"], frame["label"], strict=True)]
+    test = frame[frame["split"] == "test"]
+    for name, rows in (("all", test), ("out_of_context", test[test["challenge"] != "easy"])):
+        error = {group: rows[rows["group"] == group]["wrong"].mean() for group in sorted(set(rows["group"]))}
+        worst = max(error, key=error.get)
+        assert report[f"{name}/worst_group.error_rate"] == pytest.approx(error[worst], abs=1e-12)
+        assert report[f"{name}/worst_group.error_rate"].n == (rows["group"] == worst).sum()
+        named = report.slice(name).worst_groups["worst_group.error_rate"]
+        assert (named.name, named.among) == (worst, {"all": 4, "out_of_context": 2}[name])
+    assert "in_context/worst_group.error_rate" not in report and report.slice("in_context").worst_groups is None
+    again = from_json(Report, json.loads(json.dumps(to_json(report))), what="the report")
+    assert again.slice("all").worst_groups == report.slice("all").worst_groups
+    sentence = "Worst group by error: road without car, of 4 groups (all examples); road without car, of 2 groups (out"
+    assert sentence in report.to_markdown() and sentence in report.to_html()
+
+
+def test_adjusted_accuracy_takes_its_weights_from_the_record(predictions, report):
+    """Against a loop over groups; a report on all rows alone has it. Fault planted: every group weighed alike."""
+    counts = {"car/context": 10, "car/no_context": 1, "no_car/context": 2, "no_car/no_context": 7}
+    known = replace(predictions.metadata, facts=BuildFacts(group_counts=counts, contexts=("road",), object="car"))
+    number = oochub.evaluate(Predictions(predictions.table, known), metrics=["accuracy", "adjusted_accuracy"])
+    frame = predictions.to_pandas()
+    test = frame[frame["split"] == "test"]
+    right = np.array([(row[1] > row[0]) == label for row, label in zip(test["logits"], test["label"], strict=True)])
+    expected = sum(count / 20 * right[test["group"] == group].mean() for group, count in counts.items())
+    assert number["adjusted_accuracy"] == pytest.approx(expected, abs=1e-12)
+    assert [name for name in number if name.endswith("adjusted_accuracy")] == [
+        "adjusted_accuracy",
+        "all/adjusted_accuracy",
+    ]
+    with pytest.raises(oochub.OochubError, match="adjusted_accuracy takes group_counts from the build record"):
+        oochub.evaluate(predictions, metrics=["adjusted_accuracy"])
+
+
 def test_sides_also_go_by_the_benchmarks_own_words(report):
     """Every metric on hard, easy, hard positives, hard negatives and all; an alias adds no number of its own."""
     metrics = ("auc", "accuracy", "error_rate", "nll", "ece")

@@ -8,6 +8,7 @@ granted, a figure that shows "error_rate" whatever there is, a metric that is re
 import inspect
 import io
 import re
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -16,8 +17,10 @@ from parsed_page import ParsedPage
 from rich.console import Console
 
 import oochub
+from oochub.build_record import BuildFacts
 from oochub.evaluation.evaluated import arguments
 from oochub.metric import facts_of
+from oochub.prediction.predictions import Predictions
 from oochub.report.charts import FEWEST
 from oochub.report.report import Report
 from oochub.report.tables import terminal
@@ -41,6 +44,12 @@ def _columns():
 
 
 def _predictions(kind, **columns):
+    """With a build record that has what metrics ask it for."""
+    made = _made(kind, **columns)
+    return Predictions(made.table, replace(made.metadata, facts=BuildFacts(group_counts={"a": 2, "b": 1, "c": 1})))
+
+
+def _made(kind, **columns):
     label = np.arange(N) % 2
     z = np.random.default_rng(1).normal(size=N) + 2 * label - 1
     if kind == "number":

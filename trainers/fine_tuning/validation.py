@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from oochub import catalog
+from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
 from oochub.trainers.losses import example_losses
@@ -96,6 +97,8 @@ class Validation:
                 "hard_positive or hard_negative. Choose another, for example 'loss'."
             )
         self._metrics = {name: catalog.get("metric", name) for name in names}
+        record = BuildRecord.of(dataset.info)
+        self._facts = BuildFacts() if record is None else record.facts
         numbers = self.measure(np.zeros((len(self._label), classes), np.float32))
         if metric_for_best_model not in numbers:
             raise unknown_name("number for metric_for_best_model", metric_for_best_model, numbers)
@@ -106,7 +109,7 @@ class Validation:
         numbers, arrays = self._own(logits), self._columns | self._predicted(logits)
         for name, metric in self._metrics.items():
             try:
-                value = metric(**_arguments(name, metric, arrays))
+                value = metric(**_arguments(name, metric, arrays), **self._facts.options_of(metric))
             except OochubError as error:
                 if self._type == CLASSES:
                     raise

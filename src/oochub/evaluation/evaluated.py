@@ -45,16 +45,25 @@ class Evaluated:
         facts = facts_of(metric)
         if np.asarray(rows).dtype == np.bool_ and np.all(rows):
             rows = slice(None)  # nothing is copied
-        columns = {name: self.columns[name][rows] for name in arguments(metric) if name in self.columns}
+        asked = [name for name in arguments(metric) if name in self.columns and name not in self.options(metric)]
+        columns = {name: self.columns[name][rows] for name in asked}
         if facts is not None and facts.compact:
             probability = columns.get("probability")
             return columns | ({"label": probability.label} if isinstance(probability, ClassProbability) else {})
         return {name: _array(column) for name, column in columns.items()}
 
+    def options(self, metric: Callable[..., Any]) -> dict[str, Any]:
+        """The arguments that a metric takes from the build record (`MetricFacts.from_record`), by name."""
+        return self.predictions.metadata.facts.options_of(metric)
+
+    def value(self, metric: Callable[..., Any], rows: Any) -> Any:
+        """A metric on some rows (a mask or row numbers), without its interval: a float, or a dict of them."""
+        return metric(**self.arrays(metric, rows), **self.options(metric))
+
     def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
         """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
         shared = {"cluster": self.cluster(rows), **self.sampling, **sampling}
-        return estimate(metric, self.arrays(metric, rows), **shared)
+        return estimate(metric, self.arrays(metric, rows), options=self.options(metric), **shared)
 
     @cached_property
     def examples(self) -> ExampleDigest:
@@ -97,7 +106,8 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: Evaluated) ->
     """Checks that a metric can be computed, before anything is.
 
     Raises:
-        OochubError: A column that the predictions lack, or a metric of another kind of output.
+        OochubError: A column or a fact of the build record that the predictions lack, or a metric of another kind of
+            output.
     """
     facts, kind, columns = facts_of(metric), evaluated.predictions.metadata.kind, evaluated.columns
     if facts is not None and kind not in facts.outputs:
@@ -115,3 +125,4 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: Evaluated) ->
             f"The metric {name} needs {', '.join(missing)}, which these predictions lack ({why}). "
             f"Name other metrics with {either('metrics=[...]', '--metric')}."
         )
+    evaluated.options(metric)

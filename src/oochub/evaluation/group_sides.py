@@ -57,7 +57,7 @@ def worst_group_rows(
         evaluated: See `group_side`.
     """
     groups = list(_groups(side, mask, evaluated).values())
-    values = np.array([float(metric(**evaluated.arrays(metric, rows))) for rows in groups])
+    values = np.array([float(evaluated.value(metric, rows)) for rows in groups])
     of_worst = np.zeros(len(mask), dtype=bool)
     if groups and not np.isnan(values).all():
         of_worst[groups[int(np.nanargmin(values if _is_higher_better(metric) else -values))]] = True
@@ -83,7 +83,7 @@ def _percentile(
 ) -> Estimate:
     values = row_values(metric, evaluated.columns)
     of_group = [
-        float(values[rows].mean()) if values is not None else float(metric(**evaluated.arrays(metric, rows)))
+        float(values[rows].mean()) if values is not None else float(evaluated.value(metric, rows))
         for rows in groups.values()
     ]
     sampling = Sampling(**evaluated.sampling)

@@ -21,7 +21,7 @@ from oochub.evaluation.paired_difference import (
     worst_difference,
 )
 from oochub.evaluation.paired_rows import paired_rows
-from oochub.evaluation.row_sets import ON_ALL_ROWS, RowSet, row_sets, side_estimate
+from oochub.evaluation.row_sets import RowSet, is_computed, row_sets, side_estimate
 from oochub.evaluation.weighted_metric import row_values
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
@@ -127,7 +127,7 @@ def _slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], pair: Pair) 
         numbers[pair[0].benchmark.primary_metric] = _side_number(rows, side, pair)
     else:
         for name, metric in metrics.items():
-            if name not in ON_ALL_ROWS or rows.role == "all":
+            if is_computed(name, rows.role):
                 numbers |= _numbers(name, metric, np.flatnonzero(rows.mask), pair)
     return _compared(rows.name, rows.role, rows.title, rows.split, rows.mask, numbers, pair)
 

@@ -69,7 +69,7 @@ def paired_difference(
         return _by_interval(mean_estimate(values[1] - values[0], sampling, are_shares=False))
 
     def value(each: Evaluated, drawn: Rows) -> float:
-        number = metric(**each.arrays(metric, drawn))
+        number = each.value(metric, drawn)
         return float(number[key] if key is not None else number)
 
     return _by_interval(bootstrap(lambda drawn: value(second, drawn) - value(first, drawn), {"drawn": rows}, sampling))
@@ -108,7 +108,7 @@ def percentile_difference(
     if not groups:
         nothing = Estimate(np.nan, n=0, method="none", reason=f"no row has a group in {side.column}")
         return TestedDifference(nothing, np.nan, FROM_INTERVAL)
-    first, second = (np.array([metric(**each.arrays(metric, of)) for of in groups], np.float64) for each in pair)
+    first, second = (np.array([each.value(metric, of) for of in groups], np.float64) for each in pair)
 
     def change(first: Any, second: Any) -> float:
         ends = [side.statistic(values.tolist(), higher_is_better=higher) for values in (second, first)]

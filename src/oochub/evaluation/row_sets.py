@@ -11,12 +11,17 @@ from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.group_sides import group_side, worst_group_rows
 from oochub.prediction.metadata import row_counts
-from oochub.report.records import Role, Slice
+from oochub.report.records import ChosenGroup, Role, Slice
 from oochub.sides import GroupsOfRows, Rows, WorstOfGroups
 from oochub.stats.estimate import Estimate
+from oochub.stats.group_codes import check_group
 
-ON_ALL_ROWS = {"auc_hard", "worst_group"}
-"""They pick their own rows, so a slice of them says nothing new."""
+_ROLES: Mapping[str, tuple[Role, ...]] = {
+    "auc_hard": ("all",),
+    "adjusted_accuracy": ("all",),
+    "worst_group": ("all", "out"),
+}
+"""Metrics that pick their own rows, or need all groups: a slice of another role says nothing new, or nothing."""
 
 
 class RowSet(NamedTuple):
@@ -66,6 +71,15 @@ def row_sets(evaluated: Evaluated) -> list[RowSet]:
     return sets
 
 
+def is_computed(metric: str, role: Role) -> bool:
+    """Whether a metric is computed on slices of that role.
+
+    >>> is_computed("worst_group", "out"), is_computed("worst_group", "in"), is_computed("accuracy", "in")
+    (True, False, True)
+    """
+    return role in _ROLES.get(metric, (role,))
+
+
 def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated: Evaluated) -> Slice:
     """Every metric on the rows of a slice; of a side that is a statistic over groups, that of the primary metric.
 
@@ -75,15 +89,18 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
         evaluated: What they are rows of.
     """
     estimates: dict[str, Estimate] = {}
+    worst_groups: dict[str, ChosenGroup] = {}
     n = own = int(rows.mask.sum())
     if isinstance(_side(rows, evaluated), GroupsOfRows):
         statistic = side_estimate(rows, primary_metric(evaluated), evaluated)
         estimates[evaluated.benchmark.primary_metric], n = statistic, statistic.n
     else:
         for name, metric in metrics.items():
-            if name in ON_ALL_ROWS and rows.role != "all":
+            if not is_computed(name, rows.role):
                 continue
             value = evaluated.of(metric, rows.mask)
+            if name == "worst_group":
+                worst_groups |= _worst_groups(evaluated.value(metric, rows.mask), rows, evaluated)
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
     binary = evaluated.predictions.output.one_answer and len(evaluated.predictions.class_names) == 2
@@ -96,7 +113,15 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
         n_positive=int((rows.mask & (evaluated.columns["label"] == 1)).sum()) if binary and n == own else None,
         metrics=estimates,
         examples=evaluated.examples.of(rows.mask),
+        worst_groups=worst_groups or None,
     )
+
+
+def _worst_groups(values: Mapping[str, Any], rows: RowSet, evaluated: Evaluated) -> dict[str, ChosenGroup]:
+    """The groups that the numbers of worst_group are of, by the names of these numbers."""
+    among = len(np.unique(check_group(evaluated.columns["group"][rows.mask]).codes))
+    named = {key.removesuffix("_group"): str(name) for key, name in values.items() if key.endswith("_group")}
+    return {f"worst_group.{key}": ChosenGroup(name=name, among=among) for key, name in named.items()}
 
 
 def side_estimate(rows: RowSet, metric: Callable[..., Any], evaluated: Evaluated) -> Estimate:

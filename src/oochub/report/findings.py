@@ -132,6 +132,23 @@ def _confidence_heading(report: "Report") -> str:
     return f"{wording.sentence_case(wording.side_title(report.benchmark, 'out'))} it is too sure of itself"
 
 
+def worst_group_words(report: "Report") -> str:
+    """Which group each worst-group error is of, and the worst of how many, in one sentence; "" where there is none.
+
+    The worst of all groups is that of Sagawa et al. and WILDS; NOOCH's is the worse of those out of context.
+    """
+    rows = {row.group: row for row in report.group_rows}
+    named = []
+    for part in report.slices:
+        worst = (part.worst_groups or {}).get("worst_group.error_rate")
+        if worst is not None:
+            row = rows.get(worst.name)
+            group = wording.words(worst.name) if row is None else wording.group_words(report.benchmark, row)
+            where = wording.in_sentence(wording.slice_words(report.benchmark, part))
+            named.append(f"{group}, of {numbers.count(worst.among)} groups ({where})")
+    return f"Worst group by error: {'; '.join(named)}." if named else ""
+
+
 def matched_words(report: "Report") -> str:
     """The matched gap of a report beside the raw one, in one sentence; "" where none was asked for."""
     matched, raw = report.matched_gap, report.gap.estimate

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.prediction.metadata import Training
 from oochub.report import charts, numbers, svg, theme, wording
 from oochub.report.detector_section import detection_section
-from oochub.report.findings import headings, match_title, matched_words, out_count
+from oochub.report.findings import headings, match_title, matched_words, out_count, worst_group_words
 from oochub.report.mistake_cards import LINK, mistake_cards
 from oochub.report.origin_records import SideRows
 from oochub.report.records import GroupRow
@@ -94,7 +94,7 @@ def _slices(report: "Report", title: str) -> Section | None:
         if metric not in shared and metric in part.metrics
     ]
     tables = [shared[start : start + _COLUMNS] for start in range(0, max(len(shared), 1), _COLUMNS)]
-    return {"title": title, "parts": parts, "tables": tables, "alone": alone}
+    return {"title": title, "parts": parts, "tables": tables, "alone": alone, "worst": worst_group_words(report)}
 
 
 def _groups(report: "Report", title: str) -> Section | None:

@@ -19,6 +19,14 @@ Role = Literal["all", "in", "out", "hard_positive", "hard_negative", "split"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChosenGroup:
+    """The group that a worst value is of, and among how many it was the worst."""
+
+    name: str
+    among: Count
+
+
+@dataclass(frozen=True, kw_only=True)
 class Slice:
     """Every metric on some rows of one split.
 
@@ -31,6 +39,7 @@ class Slice:
         n_positive: Of a binary task, how many show the object.
         metrics: By name; "worst_group.nll" is one number of a metric that gives several.
         examples: A hash of the rows' ids and labels: equal where two reports are of the same rows.
+        worst_groups: The groups that the numbers of worst_group are of, by their names in `metrics`.
     """
 
     name: str
@@ -41,6 +50,7 @@ class Slice:
     n_positive: Count | None
     metrics: Mapping[str, Estimate]
     examples: str | None = optional()
+    worst_groups: Mapping[str, ChosenGroup] | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

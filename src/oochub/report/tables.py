@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.report import detector_words, numbers, theme, wording
 from oochub.report.charts import group_rows
 from oochub.report.detection_records import DetectionRow, ProbeRow
-from oochub.report.findings import matched_words, out_count
+from oochub.report.findings import matched_words, out_count, worst_group_words
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.report.verdict import verdict
 from oochub.stats.estimate import Estimate
@@ -44,7 +44,8 @@ def terminal(report: "Report") -> "Group":
     parts += [*(sides_table(report) if sides else slices_table(report)).to_terminal(), Text()]
     groups, matched, legend = groups_table(report), matched_words(report), _legend(report)
     parts += [*groups.to_terminal(), Text()] if groups.rows else []
-    parts += [Text(line) for line in ([matched] if matched else []) + [fact.text for fact in answer.facts[1:]]]
+    sentences = [matched, worst_group_words(report), *(fact.text for fact in answer.facts[1:])]
+    parts += [Text(line) for line in sentences if line]
     for table in detector_tables(report):
         parts += [Text(), Text(table.title, style="bold"), *map(Text, table.sentences), *table.to_terminal()]
     parts += [Text(), Text(legend, style="dim")] if legend else []
@@ -62,7 +63,7 @@ def to_markdown(report: "Report") -> str:
     rest = markdown_text(f" {answer.rest}" if answer.rest else "")
     lines = [f"**{markdown_text(answer.headline)}**{rest}", "", markdown_text(answer.lead), ""]
     lines += [f"- {fact.title}: **{markdown_text(fact.answer)}**{markdown_text(fact.detail)}" for fact in answer.facts]
-    lines += [f"- {markdown_text(matched)}", ""] if matched else [""]
+    lines += [*(f"- {markdown_text(words)}" for words in (matched, worst_group_words(report)) if words), ""]
     lines += [sides_table(report).to_markdown(" ({})"), "", slices_table(report).to_markdown()]
     groups = groups_table(report)
     lines += ["", groups.to_markdown(" ({})")] if groups.rows else []
@@ -82,7 +83,13 @@ def to_latex(report: "Report") -> str:
     """
     benchmark = report.benchmark
     task = f"{wording.model_words(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}."
-    sentences = [task, verdict(report).sentence, matched_words(report), "Below each value its 95% interval."]
+    sentences = [
+        task,
+        verdict(report).sentence,
+        matched_words(report),
+        worst_group_words(report),
+        "Below each value its 95% interval.",
+    ]
     sentences += [f"{wording.sentence_case(note)}." for note in notes(report)]
     return slices_table(report).to_latex(" ".join(filter(None, sentences)))
 

@@ -1,0 +1,1 @@
+"""Accuracy: the share of rows whose predicted class is the true one."""

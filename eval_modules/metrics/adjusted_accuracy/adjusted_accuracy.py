@@ -1,0 +1,158 @@
+"""Adjusted accuracy: the accuracies of the groups, each weighed as its group is in training.
+
+    adjusted accuracy = sum_g w_g accuracy_g / sum_g w_g
+
+It is the average accuracy on data whose groups are as frequent as in training, measured on data whose groups are not:
+the test set of Waterbirds holds as many water birds on land as on water, its training set one in twenty.
+
+Interval: Wilson's of each group, squared and added (Zou, Huang and Zhang 2009, Comput. Stat. Data Anal. 53:1080-1085);
+with clusters a percentile bootstrap.
+
+Limitations: It hides the small groups, which is what it is for; read it beside worst_group.
+
+Source: Sagawa, Koh, Hashimoto and Liang 2020, "Distributionally Robust Neural Networks for Group Shifts", ICLR, Section
+2 (average test accuracy of Waterbirds); `adj_acc_avg` of WILDS.
+"""
+
+import math
+from collections.abc import Hashable, Mapping
+from functools import partial
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.eval_modules.metrics.worst_group.worst_group import _checked, _counted
+from oochub.metric import MetricFacts, MetricShell
+from oochub.stats.array_checks import Array
+from oochub.stats.estimation import Estimate, Sampling, bootstrap, wilson
+
+Weights = Mapping[Hashable, float]
+
+
+def adjusted_accuracy(
+    label: Any, prediction: Any, group: Any, weights: Weights | None = None, form: str | None = None
+) -> float:
+    """Mean of the groups' accuracies, weighed by how frequent each group is elsewhere.
+
+    Args:
+        label: The class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool.
+        group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers or strings.
+        weights: Group to how often it occurs in training, as counts or shares; a group that is not named weighs
+            nothing. None weighs all groups alike. A report takes the training rows of each group from the build record.
+        form: "wilds" counts a group without rows as wrong, as WILDS' code does.
+
+    Returns:
+        A fraction in [0, 1], higher is better; nan where a group that weighs has no row, since its accuracy is not
+        known, and where no group weighs.
+
+    Raises:
+        OochubError: As `accuracy`; groups that are NaN or not hashable; weights that are negative, not finite or all 0.
+
+    >>> columns = {"label": [0, 0, 1, 1], "prediction": [0, 0, 1, 0], "group": ["sea", "sea", "land", "land"]}
+    >>> adjusted_accuracy(**columns, weights={"sea": 95, "land": 5})
+    0.975
+    >>> adjusted_accuracy(**columns)
+    0.75
+    """
+    state = _AdjustedAccuracyState(weights=weights, form=form)
+    state.update(label=label, prediction=prediction, group=group)
+    return state.compute()
+
+
+class _AdjustedAccuracyState:
+    """Per group: rows and correct rows."""
+
+    def __init__(self, weights: Weights | None = None, form: str | None = None) -> None:
+        if form not in (None, "wilds"):
+            raise OochubError(f'form is None or "wilds", got {form!r}.')
+        self._weights = None if weights is None else _checked_weights(weights)
+        self._empty_is_wrong = form == "wilds"
+        self._counts: dict[Hashable, tuple[int, int]] = {}
+
+    def update(self, *, label: Any, prediction: Any, group: Any) -> None:
+        label, prediction, groups = _checked(label, prediction, group)
+        wrong, right = (counts.tolist() for counts in _counted(label, prediction, groups))
+        self._take({name: (r + w, r) for name, w, r in zip(groups.names, wrong, right, strict=True) if r + w})
+
+    def merge(self, other: "_AdjustedAccuracyState") -> None:
+        self._take(other._counts)
+
+    def compute(self) -> float:
+        weights = self._shares()
+        if not self._empty_is_wrong and self._without_rows(weights):
+            return math.nan
+        accuracies = {name: right / n for name, (n, right) in self._counts.items()}
+        return math.fsum(share * accuracies.get(name, 0.0) for name, share in weights.items())
+
+    def estimate(self, sampling: Sampling) -> Estimate:
+        value, weights, n = self.compute(), self._shares(), sum(n for n, _ in self._counts.values())
+        method = f"wilson of {len(weights)} groups, squared and added"
+        if empty := self._without_rows(weights):
+            shown = ", ".join(map(str, empty[:3])) + (f" and {len(empty) - 3} more" if len(empty) > 3 else "")
+            return Estimate(value, n=n, method="none", reason=f"no row of the training groups {shown}")
+        below = above = 0.0
+        for name, share in weights.items():
+            rows, right = self._counts[name]
+            each = wilson(right, rows, confidence=sampling.confidence)
+            below += (share * (each.value - each.low)) ** 2
+            above += (share * (each.high - each.value)) ** 2
+        return Estimate(value, low=value - math.sqrt(below), high=value + math.sqrt(above), n=n, method=method)
+
+    def _shares(self) -> dict[Hashable, float]:
+        """What each group weighs, 1 in all; groups that weigh nothing are left out."""
+        if not self._counts:
+            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+        weights = dict.fromkeys(self._counts, 1.0) if self._weights is None else self._weights
+        total = math.fsum(weights.values())
+        return {name: weight / total for name, weight in weights.items() if weight}
+
+    def _without_rows(self, weights: Weights) -> list[Hashable]:
+        return [name for name in weights if name not in self._counts]
+
+    def _take(self, counts: Mapping[Hashable, tuple[int, int]]) -> None:
+        for name, (n, right) in counts.items():
+            before = self._counts.get(name, (0, 0))
+            self._counts[name] = (before[0] + n, before[1] + right)
+
+
+def _checked_weights(weights: Weights) -> dict[Hashable, float]:
+    checked = {name: float(weight) for name, weight in weights.items()}
+    wrong = [name for name, weight in checked.items() if not (math.isfinite(weight) and weight >= 0)]
+    if wrong:
+        raise OochubError(f"weights are counts or shares, 0 or more; {wrong[0]!r} weighs {checked[wrong[0]]}.")
+    if not any(checked.values()):
+        raise OochubError("weights are all 0, or there are none: name at least one group that weighs something.")
+    return checked
+
+
+def _interval(
+    columns: dict[str, Array], sampling: Sampling, weights: Weights | None = None, form: str | None = None
+) -> Estimate:
+    if sampling.cluster is not None or form is not None:
+        return bootstrap(partial(adjusted_accuracy, weights=weights, form=form), columns, sampling)
+    state = _AdjustedAccuracyState(weights=weights)
+    state.update(**columns)
+    return state.estimate(sampling)
+
+
+FACTS = MetricFacts(
+    title="Adjusted accuracy",
+    direction="higher",
+    interval=_interval,
+    compact=True,
+    from_record={"weights": "group_counts"},
+)
+
+
+class AdjustedAccuracy(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "adjusted_accuracy"))
+    >>> columns = {"label": [0, 0, 1, 1], "prediction": [0, 0, 1, 0], "group": ["sea", "sea", "land", "land"]}
+    >>> module.compute(**columns, weights={"sea": 95, "land": 5})
+    {'adjusted_accuracy': 0.975}
+    """
+
+    state = _AdjustedAccuracyState
