@@ -107,6 +107,7 @@ def _loaded(name: str, labels: dict[str, Any], kind: type[Input], dataset: Any, 
         probe = kind.of(processor).probe
         return open_weights(auto, name, probe=probe, words=words, hint=hint, changes=changes).model, processor
     config = model_config(name, words=words, hint=hint, changes=changes)
+    config.name_or_path = ""  # nothing of it was loaded
     with opening(name, words=words, hint=hint):
         return auto.from_config(config), processor
 

@@ -74,6 +74,7 @@ def recipe(
         "model": {
             "architecture": type(model).__name__,
             "base": Path(base).name if base and Path(base).is_absolute() else base,
+            "pretrained": base is not None,
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
         },
         "data": {

@@ -81,7 +81,7 @@ def test_what_is_not_compared(run, files, tmp_path):
         ((erm,), "Exactly two files of predictions are compared"),
         ((erm, dro, erm), "got 3"),
         ((erm, tmp_path / "no.parquet"), "No predictions at"),
-        ((erm, dro, "--slice", "hard"), "--slice and --reported are of reports"),
+        ((erm, dro, "--slice", "hard"), "--slice, --reported, --table and --rows are of reports"),
         ((files / "reports", "--task", "ce_car"), "--task is of predictions"),
         ((erm, dro, "--metric", "acuracy"), "Did you mean 'accuracy'"),
         ((_made(tmp_path / "empty"),), "There is no report in"),

@@ -34,6 +34,7 @@ from transformers import AutoImageProcessor, AutoModelForImageClassification
 import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
+from oochub.models.training_record import training_record
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.fine_tuning.loop import Loop
@@ -130,8 +131,20 @@ def test_the_folder_opens_with_transformers_and_says_what_was_done(
     }
     assert "lowest loss on the validation split" in recipe["selection"]["rule"]
     assert str(tmp_path) not in json.dumps(recipe)
+    assert recipe["model"]["pretrained"] is False
     assert "group_dro" not in (card := (result.output_dir / "README.md").read_text())
     assert "trained with erm" in card
+
+
+@pytest.mark.parametrize("pretrained", [True, False])
+def test_what_was_trained_is_read_again(tmp_path: Path, train: Dataset, pretrained: bool) -> None:
+    """From a folder's weights, or from its config alone. Planted fault seen: the config kept the name of the folder."""
+    trainer_of(tmp_path / "first", train, num_train_epochs=1).train()
+    network = backbone(str(tmp_path / "first"), class_names=CLASSES, pretrained=pretrained)
+    out = trainer_of(tmp_path / "run", train, num_train_epochs=1, model=network).train().output_dir
+    record = training_record(out / "recipe.json")
+    assert record and (record.architecture, record.pretrained) == ("ResNetForImageClassification", pretrained)
+    assert record.base == ("first" if pretrained else None)
 
 
 def test_a_finished_run_is_returned_at_once(tmp_path: Path, train: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,11 +20,16 @@ def compare(
     ],
     metric: Annotated[list[str] | None, typer.Option(help="Repeatable, a table each; default the primary.")] = None,
     slice: Annotated[
-        str | None, typer.Option(help="Of reports: such as hard, easy, all; default out of context.")
+        list[str] | None,
+        typer.Option(help="Of reports: such as hard, easy, all; repeatable, side by side; default out of context."),
     ] = None,
     reported: Annotated[
-        bool, typer.Option("--reported", help="Of reports: add the paper's numbers as columns.")
+        bool, typer.Option("--reported", help="Of reports: add the paper's numbers, of the model that was trained.")
     ] = False,
+    table: Annotated[
+        str | None, typer.Option(help="Of reports: add the paper's numbers of this table, such as 3.")
+    ] = None,
+    rows: Annotated[str, typer.Option(help="Of reports: what a row is, tasks or methods.")] = "tasks",
     task: Annotated[str | None, typer.Option(help="Of predictions of nooch/all: the task, such as ce_car.")] = None,
     html: Annotated[
         Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
@@ -53,8 +58,10 @@ def compare(
     }
     compared: Any
     if given.predictions:
-        if slice is not None or reported:
-            raise OochubError("--slice and --reported are of reports; a pair of predictions shows every slice.")
+        if slice or reported or table is not None or rows != "tasks":
+            raise OochubError(
+                "--slice, --reported, --table and --rows are of reports; a pair of predictions shows every slice."
+            )
         compared = _paired(given.predictions, metric, task)
         numbers = {"comparison": compared.to_json()} if as_json else {}
     else:
@@ -62,7 +69,9 @@ def compare(
             raise OochubError("--task is of predictions of many tasks; each report is of one.")
         from oochub.report.comparing.comparison import comparison
 
-        compared = comparison(given.reports, metric=metric or None, slice=slice, reported=reported)
+        compared = comparison(
+            given.reports, metric=metric or None, slice=slice or None, reported=reported, table=table, rows=rows
+        )
         numbers = {"numbers": json.loads(compared.to_frame().to_json(orient="records"))} if as_json else {}
     texts = {
         "html": lambda: compared.to_html(),

@@ -7,7 +7,7 @@ from typing import Any
 
 from oochub.prediction.metadata import Training
 from oochub.reading import read_json
-from oochub.schema import from_json
+from oochub.schema import from_json, optional
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,13 @@ class _Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Model:
+    architecture: str | None = optional()
+    base: str | None = optional()
+    pretrained: bool | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Recipe:
     """What of `trainers.recipe.recipe` is read again."""
 
@@ -38,6 +45,7 @@ class _Recipe:
     arguments: Mapping[str, Any]
     data: _Data
     selection: _Selection
+    model: _Model = optional(_Model())
 
 
 def training_record(recipe: Path) -> Training | None:
@@ -65,6 +73,9 @@ def training_record(recipe: Path) -> Training | None:
         "selection": content.selection.rule,
         "arguments": arguments,
         "data": {"benchmark": data.benchmark, "config": data.config, "version": data.version, "rows": data.rows},
+        "architecture": content.model.architecture,
+        "base": content.model.base,
+        "pretrained": content.model.pretrained,
     }
     record: Training = from_json(Training, known, what=str(recipe))
     return record

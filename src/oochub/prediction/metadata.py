@@ -34,6 +34,9 @@ class Training:
         selection: How the weights were chosen among the epochs.
         arguments: The training arguments.
         data: benchmark, config, version and rows of the training data.
+        architecture: Class of the model in transformers.
+        base: What its weights or its config came from, by name.
+        pretrained: Whether its first weights were trained ones.
     """
 
     objective: str | None = optional()
@@ -44,6 +47,9 @@ class Training:
     selection: str | None = optional()
     arguments: Mapping[str, Any] | None = optional()
     data: Mapping[str, Any] | None = optional()
+    architecture: str | None = optional()
+    base: str | None = optional()
+    pretrained: bool | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,15 +2,15 @@
 
 One JSON file a benchmark, `studies/reported/<benchmark>.json`: its source, setting, notes, and tables as printed, each
 with the metric, slice and methods under the names of this hub; of ImageNet-OOD, a slice is the set out of distribution
-and the methods are detectors. A cell is [mean, standard deviation] or null where the
-source has none that can be read with certainty.
+and the methods are detectors. A table may have a setting, notes and a model of its own. A cell is [mean, standard
+deviation] or null where the source has none that can be read with certainty.
 """
 
 import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from oochub import catalog
 from oochub.errors import unknown_name
@@ -25,6 +25,14 @@ class ReportedNumber(NamedTuple):
     table: str
 
 
+class ReportedModel(NamedTuple):
+    """What was trained for a table: its name in print, its class in transformers, and whether from trained weights."""
+
+    title: str
+    architecture: str
+    pretrained: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReportedNumbers:
     """What a paper reports of one metric on one slice; as text, where it stands.
@@ -33,15 +41,18 @@ class ReportedNumbers:
         source: Authors, year and title.
         setting: What was measured: the model, the split.
         values: The numbers by (config, method), in the order of the paper.
+        notes: What must be known of them, such as a misprint.
     """
 
     source: str
     setting: str
     values: Mapping[tuple[str, str], ReportedNumber]
+    notes: tuple[str, ...] = ()
 
     def among(self, configs: Collection[str]) -> "ReportedNumbers":
         """Those of some configs."""
-        return replace(self, values={place: number for place, number in self.values.items() if place[0] in configs})
+        values = {place: number for place, number in self.values.items() if place[0] in configs}
+        return replace(self, values=values, notes=self.notes if values else ())
 
     def __str__(self) -> str:
         tables = sorted({number.table for number in self.values.values()}, key=lambda table: (len(table), table))
@@ -51,7 +62,9 @@ class ReportedNumbers:
         return f"Reported, not measured: {of} of {self.source} ({self.setting}); never bold."
 
 
-def reported_numbers(benchmark: str, metric: str, slice: str, *, table: str | None = None) -> ReportedNumbers:
+def reported_numbers(
+    benchmark: str, metric: str, slice: str, *, table: str | None = None, model: ReportedModel | None = None
+) -> ReportedNumbers:
     """The reported numbers of a metric on a slice.
 
     Where two tables print the same number, the one with a standard deviation is taken, else the first.
@@ -60,7 +73,8 @@ def reported_numbers(benchmark: str, metric: str, slice: str, *, table: str | No
         benchmark: One of `reported_benchmarks()`.
         metric: As in a report ("auc", "worst_group.nll").
         slice: The name of a slice as in a report ("out_of_context", "hard_positive").
-        table: The number of a table, to take no other's; its own setting then stands for the paper's.
+        table: The number of a table, to take no other's.
+        model: One of `reported_models`, to take its tables; None is the paper's main one, where no table is named.
 
     Returns:
         The numbers as fractions or nats; none where the paper prints no such table.
@@ -71,21 +85,44 @@ def reported_numbers(benchmark: str, metric: str, slice: str, *, table: str | No
     >>> reported_numbers("nooch", "auc", "out_of_context").values["ce_car", "group_dro"]
     ReportedNumber(mean=0.891, sd=0.006, table='9')
     """
-    if benchmark not in reported_benchmarks():
-        raise unknown_name("benchmark with reported numbers", benchmark, reported_benchmarks())
-    content = json.loads(catalog.reported_files()[benchmark].read_text("utf-8"))
+    content = _content(benchmark)
     values: dict[tuple[str, str], ReportedNumber] = {}
+    notes: dict[str, None] = {}
     setting = content["setting"]
-    for number, printed in content["tables"].items():
-        if (printed["metric"], printed["slice"]) != (metric, slice) or table not in (None, number.partition(" ")[0]):
+    for name, printed in content["tables"].items():
+        number = name.partition(" ")[0]
+        if (printed["metric"], printed["slice"]) != (metric, slice):
             continue
-        setting = setting if table is None else printed.get("setting", setting)
+        if number != table if table else _model(content, printed) != (model or _model(content, {})):
+            continue
+        setting = printed.get("setting", setting) if table or model else setting
+        notes |= dict.fromkeys(printed.get("notes", ()))
         for config, cells in printed["rows"].items():
             for method, cell in zip(printed["columns"], cells, strict=True):
                 if cell is not None and (cell[1] is not None or (config, method) not in values):
                     sd = math.nan if cell[1] is None else cell[1]
-                    values[config, method] = ReportedNumber(cell[0], sd, number.partition(" ")[0])
-    return ReportedNumbers(source=content["source"], setting=setting, values=values)
+                    values[config, method] = ReportedNumber(cell[0], sd, number)
+    return ReportedNumbers(source=content["source"], setting=setting, values=values, notes=tuple(notes))
+
+
+def reported_models(benchmark: str) -> dict[str, ReportedModel]:
+    """The model of each table by its number; none where the paper has one setting, or says no more of it.
+
+    >>> {table: model.title for table, model in reported_models("spawrious").items()}
+    {'3': 'ResNet-50', '4': 'ResNet-50 from scratch', '5': 'ViT-B/16'}
+    """
+    content = _content(benchmark)
+    models = {name.partition(" ")[0]: _model(content, printed) for name, printed in content["tables"].items()}
+    return {number: model for number, model in models.items() if model}
+
+
+def reported_tables(benchmark: str) -> list[str]:
+    """The numbers of the tables of a benchmark's paper.
+
+    >>> reported_tables("spawrious")
+    ['3', '4', '5']
+    """
+    return list(dict.fromkeys(name.partition(" ")[0] for name in _content(benchmark)["tables"]))
 
 
 def reported_benchmarks() -> list[str]:
@@ -95,3 +132,15 @@ def reported_benchmarks() -> list[str]:
     ['imagenet_ood', 'nooch', 'spawrious', 'waterbirds']
     """
     return list(catalog.reported_files())
+
+
+def _content(benchmark: str) -> dict[str, Any]:
+    if benchmark not in reported_benchmarks():
+        raise unknown_name("benchmark with reported numbers", benchmark, reported_benchmarks())
+    content: dict[str, Any] = json.loads(catalog.reported_files()[benchmark].read_text("utf-8"))
+    return content
+
+
+def _model(content: Mapping[str, Any], printed: Mapping[str, Any]) -> ReportedModel | None:
+    model = printed.get("model", content.get("model"))
+    return ReportedModel(**model) if model else None

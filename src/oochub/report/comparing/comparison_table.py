@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from oochub.errors import OochubError, unknown_name
 from oochub.report import wording
+from oochub.report.comparing.reported_columns import reported_columns
 from oochub.report.report import Report
-from oochub.report.reported import reported_numbers
 from oochub.stats.estimate import Estimate
 
 AVERAGE = "Average"
@@ -61,6 +61,7 @@ class ComparisonTable:
         metric: Key of the metric.
         slice: Name of the slice.
         where: The slice in words.
+        brief: The same in fewer, for the head of a column.
         title: Title of the metric.
         direction: "higher", "lower" or "none".
         unit: Unit of the metric.
@@ -76,6 +77,7 @@ class ComparisonTable:
     metric: str
     slice: str
     where: str
+    brief: str
     title: str
     direction: str
     unit: str
@@ -99,12 +101,18 @@ class ComparedRun(NamedTuple):
 
 
 def comparison_table(
-    runs: Sequence[ComparedRun], *, metric: str | None = None, slice: str | None = None, reported: bool = False
+    runs: Sequence[ComparedRun],
+    *,
+    metric: str | None = None,
+    slice: str | None = None,
+    reported: bool = False,
+    table: str | None = None,
 ) -> ComparisonTable:
     """The table of one benchmark's runs; see `oochub.report.comparing.comparison.comparison`.
 
     Raises:
-        OochubError: A metric or slice that no run has, or runs of one config on different rows.
+        OochubError: A metric or slice that no run has, runs of one config on different rows, or no choice among the
+            paper's tables.
     """
     key, name, first = _found(runs, metric or runs[0].report.benchmark.primary_metric, slice)
     _check_same_rows(runs, name)
@@ -116,22 +124,24 @@ def comparison_table(
     cells = {place: _cell(list(of_seed.values())) for place, of_seed in values.items()}
     configs = list(dict.fromkeys(run.config for run in runs))
     columns = list(dict.fromkeys(Column(run.method) for run in runs))
-    printed = reported_numbers(runs[0].benchmark, key, name).among(configs) if reported else None
-    if printed:
-        for (config, method), number in printed.values.items():
-            cells[config, Column(method, reported=True)] = Cell(mean=number.mean, sd=number.sd)
-        columns += dict.fromkeys(Column(method, reported=True) for _, method in printed.values)
+    of_models = reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
+    printed = {model: numbers.among(configs) for model, numbers in of_models.items()}
+    for model, theirs in printed.items():
+        for (config, method), number in theirs.values.items():
+            column = Column(f"{method}, {model}" if len(printed) > 1 else method, reported=True)
+            cells[config, column] = Cell(mean=number.mean, sd=number.sd)
+            columns += [] if column in columns else [column]
     if len(configs) > 1:
         cells |= {(AVERAGE, column): cell for column, cell in _averages(configs, columns, cells, values)}
     rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
     title = wording.name(part.title, 60)
+    side = wording.side_title(first.report.benchmark, part.role) if part.role in ("in", "out") else ""
     return ComparisonTable(
         benchmark=runs[0].benchmark,
         metric=key,
         slice=name,
-        where=f"{wording.side_title(first.report.benchmark, part.role)} ({title})"
-        if part.role in ("in", "out")
-        else title,
+        where=f"{side} ({title})" if side else title,
+        brief=side or title,
         title=facts.title,
         direction=facts.direction,
         unit=facts.unit,
@@ -139,8 +149,12 @@ def comparison_table(
         columns=tuple(columns),
         cells=cells,
         bold=frozenset(place for row in rows for place in _best(row, columns, cells, facts.direction)),
-        notes=(*_notes(runs, configs), *_undefined(cells)),
-        reported_from=str(printed or ""),
+        notes=(
+            *_notes(runs, configs),
+            *dict.fromkeys(note for theirs in printed.values() for note in theirs.notes),
+            *_undefined(cells),
+        ),
+        reported_from=" ".join(map(str, printed.values())),
     )
 
 
