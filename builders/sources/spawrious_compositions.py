@@ -217,8 +217,15 @@ def _check(name: str, environment: SpawriousEnvironment) -> None:
             raise OochubError(f"{where}: the shares of {breed} sum to {math.fsum(shares.values()):g}, more than 1.")
 
 
-def _o2o(level: str, generic: str, spurious: Sequence[str], unseen: Sequence[str]) -> SpawriousComposition:
-    """Of each breed, in the order of BREEDS: the spurious background of training, and the background of the test."""
+def one_to_one(about: str, generic: str, spurious: Sequence[str], unseen: Sequence[str]) -> SpawriousComposition:
+    """A one-to-one challenge in the form of Table 2, 97% and 87% of a breed on the background that misleads.
+
+    Args:
+        about: What it is, in a sentence.
+        generic: The background of the other training images of every breed.
+        spurious: Of each breed, in the order of BREEDS, the background that misleads.
+        unseen: Of each breed the background of the test.
+    """
     environments = {
         f"env_{repeat + 1}": SpawriousEnvironment(
             split="train",
@@ -229,13 +236,20 @@ def _o2o(level: str, generic: str, spurious: Sequence[str], unseen: Sequence[str
     }
     shares = {breed: {place: 1.0} for breed, place in zip(BREEDS, unseen, strict=True)}
     environments["test"] = SpawriousEnvironment(split="test", repeats=(0, 1), shares=shares)
-    return SpawriousComposition(environments=environments, about=f"O2O-{level} of Table 2.")
+    return SpawriousComposition(environments=environments, about=about)
 
 
-def _m2m(
+def many_to_many(
     about: str, first: Sequence[str], second: Sequence[str], unseen: Sequence[Sequence[str]]
 ) -> SpawriousComposition:
-    """Of each breed: the backgrounds of environments 1 and 2, and the two of the test; repeat 1 is not used."""
+    """A many-to-many challenge in the form of Table 2, all of repeat 0.
+
+    Args:
+        about: What it is, in a sentence.
+        first: Of each breed, in the order of BREEDS, the background of environment 1.
+        second: That of environment 2.
+        unseen: Of each breed the two backgrounds of the test.
+    """
     environments = {
         name: SpawriousEnvironment(
             split="train", repeats=(0,), shares={b: {place: 1.0} for b, place in zip(BREEDS, places, strict=True)}
@@ -253,25 +267,30 @@ _MEDIUM = (("desert", "jungle", "mountain", "dirt"), ("mountain", "dirt", "deser
 _HARD = (("beach", "mountain", "beach", "mountain"), ("snow", "desert", "snow", "desert"), (_DM, _BS, _DM, _BS))
 _SWAPPED = (("beach", "desert", "snow", "mountain"), ("snow", "mountain", "beach", "desert"), (_DM, _BS, _DM, _BS))
 _O2O = {
-    "o2o_easy": _o2o("Easy", "beach", ("desert", "snow", "jungle", "dirt"), ("dirt", "jungle", "snow", "desert")),
-    "o2o_medium": _o2o(
-        "Medium", "desert", ("mountain", "jungle", "beach", "dirt"), ("jungle", "snow", "dirt", "beach")
+    "o2o_easy": one_to_one(
+        "O2O-Easy of Table 2.", "beach", ("desert", "snow", "jungle", "dirt"), ("dirt", "jungle", "snow", "desert")
     ),
-    "o2o_hard": _o2o(
-        "Hard", "beach", ("jungle", "desert", "mountain", "snow"), ("mountain", "jungle", "snow", "desert")
+    "o2o_medium": one_to_one(
+        "O2O-Medium of Table 2.", "desert", ("mountain", "jungle", "beach", "dirt"), ("jungle", "snow", "dirt", "beach")
+    ),
+    "o2o_hard": one_to_one(
+        "O2O-Hard of Table 2.",
+        "beach",
+        ("jungle", "desert", "mountain", "snow"),
+        ("mountain", "jungle", "snow", "desert"),
     ),
 }
 TABLE_2: Mapping[str, SpawriousComposition] = {
     **_O2O,
-    "m2m_easy": _m2m("M2M-Easy of Table 2.", *_EASY),
-    "m2m_medium": _m2m("M2M-Medium of Table 2.", *_MEDIUM),
-    "m2m_hard": _m2m("M2M-Hard of Table 2.", *_HARD),
+    "m2m_easy": many_to_many("M2M-Easy of Table 2.", *_EASY),
+    "m2m_medium": many_to_many("M2M-Medium of Table 2.", *_MEDIUM),
+    "m2m_hard": many_to_many("M2M-Hard of Table 2.", *_HARD),
 }
 """The six challenges of the paper's Table 2, by the names of the configs."""
 RELEASED: Mapping[str, SpawriousComposition] = {
     **_O2O,
-    "m2m_easy": _m2m("The released code's m2m_easy, M2M-Medium of Table 2.", *_MEDIUM),
-    "m2m_medium": _m2m("The released code's m2m_medium, near M2M-Hard of Table 2.", *_SWAPPED),
-    "m2m_hard": _m2m("The released code's m2m_hard, M2M-Easy of Table 2.", *_EASY),
+    "m2m_easy": many_to_many("The released code's m2m_easy, M2M-Medium of Table 2.", *_MEDIUM),
+    "m2m_medium": many_to_many("The released code's m2m_medium, near M2M-Hard of Table 2.", *_SWAPPED),
+    "m2m_hard": many_to_many("The released code's m2m_hard, M2M-Easy of Table 2.", *_EASY),
 }
 """The challenges of the authors' code: it permutes the three M2M names, and in one swaps two breeds' environments."""
