@@ -52,11 +52,11 @@ def background_correlations(counts: pd.DataFrame) -> pd.DataFrame:
 
 def _table(images: pd.DataFrame) -> pd.DataFrame:
     """Of counts (classes, backgrounds), one row a cell."""
-    of_label, of_background, n = images.sum(axis=1), images.sum(axis=0), int(images.to_numpy().sum())
+    of_background, n = images.sum().to_dict(), int(images.to_numpy().sum())
     rows = []
     for label, of_its in images.to_dict("index").items():
         for background, cell in of_its.items():
-            margins = {f"of {label}": int(of_label[label]), f"on {background}": int(of_background[background])}
+            margins = {f"of {label}": sum(of_its.values()), f"on {background}": of_background[background]}
             constant = [f"{'every' if of else 'no'} image is {what}" for what, of in margins.items() if of in (0, n)]
             a, b = margins.values()
             spread = math.sqrt(a * (n - a)) * math.sqrt(b * (n - b))

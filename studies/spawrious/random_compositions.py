@@ -75,8 +75,8 @@ def _many_to_many() -> Iterator[tuple[str, Sequence[str], Sequence[str], Sequenc
                 second = {breeds[0]: own[1], breeds[1]: own[0], others[0]: theirs[1], others[1]: theirs[0]}
                 about = f"Many-to-many: {_listed(breeds)} from {_listed(own)} to {_listed(theirs)}, "
                 about += f"{_listed(others)} the other way."
-                in_order = ([places[breed] for breed in BREEDS] for places in (first, second))
-                yield about, *in_order, [theirs if breed in breeds else own for breed in BREEDS]
+                unseen = [theirs if breed in breeds else own for breed in BREEDS]
+                yield about, [first[breed] for breed in BREEDS], [second[breed] for breed in BREEDS], unseen
 
 
 def _listed(names: Sequence[str]) -> str:
