@@ -282,8 +282,30 @@ def _spawrious() -> Content:
     report["groups"] = {"columns": ["label", "background"], "split": "test", "rows": rows}
     report["worst_group"] = _worst([row for row in rows if row["role"] == "out"])
     report["calibration"] = {"in": calibration(inside, 0.0), "out": calibration(outside, 0.0)}
+    report["errors"] = _spawrious_errors(cells)
     report["mistakes"] = _spawrious_mistakes(cells)
     return report
+
+
+def _spawrious_errors(cells: Mapping[tuple[str, str, str], Rows]) -> dict[str, Any]:
+    contexts = []
+    for breed, place in UNSEEN.items():
+        answers = [BREEDS[k] for k in cells[breed, place, "test"]["probability"].argmax(1)]
+        wrong, own = [name for name in answers if name != breed], next(b for b in BREEDS if SEEN[b] == place)
+        content = {"context": place, "classes": [own], "n": 200, "n_errors": len(wrong), "chance": 1 / 3}
+        content |= {"share": _share(wrong.count(own), len(wrong)), "hits": wrong.count(own)}
+        found = [{"label": breed, "predicted": name, "n": answers.count(name)} for name in BREEDS if name in answers]
+        contexts.append(content | {"confusion": found})
+    contexts.sort(key=lambda each: -each["n_errors"])
+    hits, n = sum(each.pop("hits") for each in contexts), sum(each["n_errors"] for each in contexts)
+    trained = {breed: [place] for breed, place in SEEN.items()}
+    report = {"split": "test", "source": "counts", "trained": trained, "n_errors": n, "share": _share(hits, n)}
+    return report | {"chance": 1 / 3, "chance_of_answers": 0.35, "contexts": contexts}
+
+
+def _share(hits: int, n: int) -> dict[str, Any]:
+    low, high = wilson(hits, n)
+    return {"value": hits / n, "low": low, "high": high, "n": n, "method": "wilson", "reason": None}
 
 
 def _spawrious_mistakes(cells: Mapping[tuple[str, str, str], Rows]) -> list[dict[str, Any]]:

@@ -155,6 +155,8 @@ def test_frame_holds_every_number_at_full_precision(report):
     first = report["groups"]["rows"][0]
     assert cells.loc[f"group {first['split']}:{first['group']}", "nll"]["value"] == first["nll"]["value"]
     total = sum(len(part["metrics"]) for part in report["slices"]) + 1 + 3 * len(report["groups"]["rows"])
+    if "errors" in report:
+        total += 1 + len(report["errors"]["contexts"])
     assert len(frame) == total
     assert frame["value"].dtype == np.float64
 

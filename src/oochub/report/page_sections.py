@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.prediction.metadata import Training
 from oochub.report import charts, numbers, svg, theme, wording
 from oochub.report.detector_section import detection_section
+from oochub.report.error_section import error_section
 from oochub.report.findings import headings, match_title, matched_words, out_count, worst_group_words
 from oochub.report.mistake_cards import LINK, mistake_cards
 from oochub.report.origin_records import SideRows
@@ -44,6 +45,7 @@ def sections(report: "Report", *, images: bool = True) -> Section:
         "slices": _slices(report, titles.slices),
         "groups": _groups(report, titles.groups),
         "confidence": _confidence(report, titles.confidence),
+        "errors": error_section(report),
         "detection": detection_section(report),
         "mistakes": _mistakes(report, images=images),
         "reproduce": _reproduce(report),

@@ -168,10 +168,10 @@ def strip(height: int, parts: Sequence[Markup]) -> Markup:
     return frame.format(height, Markup("").join(parts))
 
 
-def grid(scale: Scale) -> Markup:
-    """Vertical lines at the ticks of a scale."""
+def grid(scale: Scale, most: int = 6) -> Markup:
+    """Vertical lines at the ticks of a scale, at most so many."""
     line = Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>')
-    return Markup("").join(line.format(scale.at(tick)) for tick in ticks(scale.low, scale.high))
+    return Markup("").join(line.format(scale.at(tick)) for tick in ticks(scale.low, scale.high, most=most))
 
 
 def whisker(scale: Scale, estimate: Estimate, name: str, y: float, width: float) -> Markup:

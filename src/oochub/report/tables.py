@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.report import detector_words, numbers, theme, wording
 from oochub.report.charts import group_rows
 from oochub.report.detection_records import DetectionRow, ProbeRow
+from oochub.report.error_words import TITLE, error_finding, errors_table
 from oochub.report.findings import matched_words, out_count, worst_group_words
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.report.verdict import verdict
@@ -28,7 +29,7 @@ _SIGNED = ("change", "beyond_msp")
 
 
 def terminal(report: "Report") -> "Group":
-    """A report for a terminal: the verdict, in context beside out of context, the groups, the detectors, the notes.
+    """A report for a terminal: the verdict, both sides, the groups, the errors, the detectors, the notes.
 
     Where the predictions have no rows on either side, the slices stand in place of the sides.
 
@@ -46,6 +47,10 @@ def terminal(report: "Report") -> "Group":
     parts += [*groups.to_terminal(), Text()] if groups.rows else []
     sentences = [matched, worst_group_words(report), *(fact.text for fact in answer.facts[1:])]
     parts += [Text(line) for line in sentences if line]
+    finding, wheres = error_finding(report), errors_table(report)
+    if finding is not None:
+        parts += [Text(), Text(TITLE, style="bold"), Text(finding.text)]
+        parts += wheres.to_terminal() if wheres.rows else []
     for table in detector_tables(report):
         parts += [Text(), Text(table.title, style="bold"), *map(Text, table.sentences), *table.to_terminal()]
     parts += [Text(), Text(legend, style="dim")] if legend else []
@@ -54,7 +59,7 @@ def terminal(report: "Report") -> "Group":
 
 
 def to_markdown(report: "Report") -> str:
-    """A report in Markdown: the verdict, its facts, both sides, all slices, the groups, the detectors, the notes.
+    """A report in Markdown: the verdict, its facts, both sides, all slices, groups, errors, detectors, notes.
 
     Returns:
         Text ending in a line feed; pipes, angle brackets and other markup in names are escaped.
@@ -67,6 +72,10 @@ def to_markdown(report: "Report") -> str:
     lines += [sides_table(report).to_markdown(" ({})"), "", slices_table(report).to_markdown()]
     groups = groups_table(report)
     lines += ["", groups.to_markdown(" ({})")] if groups.rows else []
+    finding, wheres = error_finding(report), errors_table(report)
+    if finding is not None:
+        lines += ["", f"**{TITLE}.** {markdown_text(finding.text)}"]
+        lines += ["", wheres.to_markdown()] if wheres.rows else []
     for table in detector_tables(report):
         lines += ["", f"**{markdown_text(table.title)}** {markdown_text(' '.join(table.sentences))}", ""]
         lines.append(table.to_markdown())
@@ -217,6 +226,9 @@ def _estimates(report: "Report") -> Iterator[tuple[str, str, Estimate]]:
         known = {metric: estimate for metric, estimate in errors.items() if estimate is not None}
         known |= group.metrics or {}
         yield from ((f"group {group.split}:{group.group}", metric, estimate) for metric, estimate in known.items())
+    if report.errors is not None:
+        yield "errors", "share", report.errors.share
+        yield from ((f"errors {each.context}", "share", each.share) for each in report.errors.contexts)
     for row in report.detection or ():
         sets = f"detection {row.id_set} / {row.ood_set}"
         yield from ((sets, f"{row.detector}/{metric}", estimate) for metric, estimate in row.metrics.items())

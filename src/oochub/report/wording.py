@@ -68,7 +68,12 @@ def group_words(benchmark: EvaluatedBenchmark, row: GroupRow) -> str:
         return pairing(benchmark.object, benchmark.contexts, present=row.label == benchmark.object, role=row.role)
     if not row.context:
         return words(row.group)
-    return f"{words(row.label)}{f' {benchmark.words.place} ' if benchmark.words.place else ', '}{words(row.context)}"
+    return pair_words(benchmark, row.label, row.context)
+
+
+def pair_words(benchmark: EvaluatedBenchmark, label: str, context: str) -> str:
+    """A class and its context in words: "labrador on desert", "cow, grass" where the benchmark has no word for it."""
+    return f"{words(label)}{f' {benchmark.words.place} ' if benchmark.words.place else ', '}{words(context)}"
 
 
 def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -> str:
