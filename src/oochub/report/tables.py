@@ -47,10 +47,10 @@ def terminal(report: "Report") -> "Group":
     parts += [*groups.to_terminal(), Text()] if groups.rows else []
     sentences = [matched, worst_group_words(report), *(fact.text for fact in answer.facts[1:])]
     parts += [Text(line) for line in sentences if line]
-    finding, wheres = error_finding(report), errors_table(report)
+    finding, by_context = error_finding(report), errors_table(report)
     if finding is not None:
         parts += [Text(), Text(TITLE, style="bold"), Text(finding.text)]
-        parts += wheres.to_terminal() if wheres.rows else []
+        parts += by_context.to_terminal() if by_context.rows else []
     for table in detector_tables(report):
         parts += [Text(), Text(table.title, style="bold"), *map(Text, table.sentences), *table.to_terminal()]
     parts += [Text(), Text(legend, style="dim")] if legend else []
@@ -72,10 +72,10 @@ def to_markdown(report: "Report") -> str:
     lines += [sides_table(report).to_markdown(" ({})"), "", slices_table(report).to_markdown()]
     groups = groups_table(report)
     lines += ["", groups.to_markdown(" ({})")] if groups.rows else []
-    finding, wheres = error_finding(report), errors_table(report)
+    finding, by_context = error_finding(report), errors_table(report)
     if finding is not None:
         lines += ["", f"**{TITLE}.** {markdown_text(finding.text)}"]
-        lines += ["", wheres.to_markdown()] if wheres.rows else []
+        lines += ["", by_context.to_markdown()] if by_context.rows else []
     for table in detector_tables(report):
         lines += ["", f"**{markdown_text(table.title)}** {markdown_text(' '.join(table.sentences))}", ""]
         lines.append(table.to_markdown())
