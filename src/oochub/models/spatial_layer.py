@@ -1,0 +1,173 @@
+"""Finds the last layer of a network that still has places on the picture, by what it computes, never by its name."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from oochub.errors import OochubError
+
+_UNEVEN = 1.5  # how far the strides down and across may be from each other: a grid is rounded
+
+
+class SpatialLayer(NamedTuple):
+    """A layer, which of its calls in a pass is meant, and how its output lies on the picture.
+
+    Attributes:
+        layer: Whose output has places.
+        call: The number of the call, of a layer that is called several times.
+        form: "channels_first" (b, c, h, w), "channels_last" (b, h, w, c), or "tokens" (b, t, c).
+        before: Tokens that are none of the picture, such as a class token, before those that are.
+        after: Such tokens behind them.
+    """
+
+    layer: nn.Module
+    call: int
+    form: str
+    before: int = 0
+    after: int = 0
+
+    def places(self, output: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+        """The output (b, c, h, w), a view of it.
+
+        Args:
+            output: Of the layer.
+            size: (height, width) of the picture that the network sees.
+        """
+        if self.form == "channels_first":
+            return output
+        if self.form == "channels_last":
+            return output.movedim(-1, 1)
+        tokens = output[:, self.before : output.shape[1] - self.after]
+        grid = _grid(tokens.shape[1], size)
+        if grid is None:
+            raise OochubError(
+                f"{tokens.shape[1]} tokens are no grid on a picture of {size[0]} x {size[1]} pixels. Make the pictures "
+                "of one size, as the model's processor does."
+            )
+        return tokens.movedim(-1, 1).unflatten(-1, grid)
+
+
+def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> SpatialLayer:
+    """The last layer with places through which all passes that the logits know of the picture.
+
+    A pass over the probe records what each layer gives: maps (b, c, h, w) or (b, h, w, c), or tokens (b, t, c). Tokens
+    that are the same for two pictures when a sequence of their number is first seen are none of the picture. From the
+    last layer back, the first is taken whose places the logits depend on, and without whose gradient no gradient
+    reaches the pixels: of a residual network the end of its last stage and not one of the branches before it, of a
+    vision transformer that reads its class token what goes into its last block.
+
+    Args:
+        network: In evaluation mode; `network(**probe).logits` is (b, c).
+        probe: With `pixel_values` of two pictures that differ.
+
+    Raises:
+        OochubError: A network that is not called with pixels, or that has no such layer.
+
+    >>> from transformers import ResNetConfig, ResNetForImageClassification
+    >>> config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic")
+    >>> network = ResNetForImageClassification(config).eval()
+    >>> found = find_spatial_layer(network, {"pixel_values": torch.randn(2, 3, 64, 64)})
+    >>> found.layer is network.resnet.encoder.stages[-1], found.form
+    (True, 'channels_first')
+    """
+    if "pixel_values" not in probe or probe["pixel_values"].ndim != 4:
+        raise OochubError(
+            f"A saliency map lies on a picture, and {type(network).__name__} is not called with the pixels of one. "
+            "Give a model of pictures."
+        )
+    pixels = probe["pixel_values"].detach().clone().requires_grad_(True)
+    size = (pixels.shape[2], pixels.shape[3])
+    with torch.enable_grad(), outputs_of(network) as calls:
+        logits = network(**{**probe, "pixel_values": pixels}).logits.float()
+    weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(0)).to(logits.device)
+    answer = (logits * weights).sum()  # a plain sum may be the same for every picture
+    found: SpatialLayer
+    for found, given in reversed(list(_candidates(calls, size))):
+        (gradient,) = torch.autograd.grad(answer, given, retain_graph=True, allow_unused=True)
+        if gradient is not None and found.places(gradient, size).any() and _is_whole(answer, given, pixels):
+            return found
+    raise OochubError(
+        f"{type(network).__name__} has no layer with places through which all passes that it sees of a picture, so it "
+        "has no saliency map. Use a convolutional network or a vision transformer."
+    )
+
+
+@contextmanager
+def outputs_of(network: nn.Module, layer: nn.Module | None = None) -> Iterator[list[tuple[nn.Module, torch.Tensor]]]:
+    """A block in which what each layer of a network gives is listed, in the order of the calls.
+
+    Args:
+        network: Whose layers these are.
+        layer: The only one that is listed; None lists all.
+    """
+    calls: list[tuple[nn.Module, torch.Tensor]] = []
+
+    def see(module: nn.Module, _: Any, output: Any) -> None:
+        first = output[0] if isinstance(output, tuple) and output else output
+        if isinstance(first, torch.Tensor):
+            calls.append((module, first))
+
+    handles = [each.register_forward_hook(see) for each in ([layer] if layer is not None else network.modules())]
+    try:
+        yield calls
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _candidates(
+    calls: list[tuple[nn.Module, torch.Tensor]], size: tuple[int, int]
+) -> Iterator[tuple[SpatialLayer, torch.Tensor]]:
+    counts: dict[nn.Module, int] = {}
+    beside: dict[int, tuple[int, int] | None] = {}  # number of tokens: how many are not of the picture
+    for layer, given in calls:
+        call = counts[layer] = counts.get(layer, -1) + 1
+        if given.ndim == 4:
+            for form, (height, width) in (("channels_first", given.shape[2:]), ("channels_last", given.shape[1:3])):
+                if given.requires_grad and height * width > 1 and _is_even((height, width), size):
+                    yield SpatialLayer(layer, call, form), given
+                    break
+        elif given.ndim == 3 and len(given) == 2 and given.shape[2] > 1:  # (b, c, 1) is what pooling leaves
+            count = given.shape[1]
+            if count not in beside:
+                beside[count] = _not_of_picture(given)
+            ends = beside[count]
+            if given.requires_grad and ends and (_grid(count - sum(ends), size) or (1, 1)) != (1, 1):
+                yield SpatialLayer(layer, call, "tokens", *ends), given
+
+
+def _not_of_picture(given: torch.Tensor) -> tuple[int, int] | None:
+    """How many tokens before and behind the others are the same for two pictures; None where all are."""
+    differ = (given[0] != given[1]).any(-1).nonzero().flatten().tolist()
+    return (differ[0], given.shape[1] - differ[-1] - 1) if differ else None
+
+
+def _grid(count: int, size: tuple[int, int]) -> tuple[int, int] | None:
+    """The rows and columns of so many tokens that are nearest to squares on the picture; None where none are near."""
+    grids = [(rows, count // rows) for rows in range(1, count + 1) if count % rows == 0]
+    even = [grid for grid in grids if _is_even(grid, size)]
+    return min(even, key=lambda grid: _unevenness(grid, size), default=None)
+
+
+def _unevenness(grid: tuple[int, int], size: tuple[int, int]) -> float:
+    down, across = (pixels / places for pixels, places in zip(size, grid, strict=True))
+    return max(down / across, across / down)
+
+
+def _is_even(grid: tuple[int, int], size: tuple[int, int]) -> bool:
+    return all(0 < places <= pixels for places, pixels in zip(grid, size, strict=True)) and (
+        _unevenness(grid, size) <= _UNEVEN
+    )
+
+
+def _is_whole(answer: torch.Tensor, given: torch.Tensor, pixels: torch.Tensor) -> bool:
+    """Whether no gradient reaches the pixels past this output."""
+    handle = given.register_hook(torch.zeros_like)
+    try:
+        (gradient,) = torch.autograd.grad(answer, pixels, retain_graph=True, allow_unused=True)
+    finally:
+        handle.remove()
+    return gradient is None or not gradient.any()
