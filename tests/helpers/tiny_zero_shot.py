@@ -20,7 +20,10 @@ _VISION = {
     "image_size": SIZE,
     "patch_size": 16,
 }
-_WORDS = "a an photo of the small large car boat scene something else type dog not . , labrador corgi bulldog dachshund"
+_WORDS = (
+    "a an photo of the small large car boat scene something else type dog not . , labrador corgi bulldog dachshund "
+    "in location desert jungle dirt mountain snow beach"
+)
 _BERT = {
     "hidden_size": 16,
     "num_hidden_layers": 1,

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oochub.artifacts import CLEANLINESS
-from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
+from oochub.commands._options import AsJson, DataDir, Device, Limit, Options, done, out_console, writes
 from oochub.errors import OochubError
 
 if TYPE_CHECKING:
     from oochub.reviewing.rater_scores import RaterScores
+    from oochub.studies.spawrious.description_match import DescriptionMatch
 
 
 def cleanliness(
@@ -30,21 +31,32 @@ def cleanliness(
     images: Annotated[int, typer.Option(help="How many images each of them sees.", min=1)] = 48,
     shared: Annotated[int, typer.Option(help="How many of these all raters see, to compare raters.", min=0)] = 0,
     seed: Annotated[int, typer.Option(help="Of the sample.", min=0)] = 0,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Instead of people a CLIP-like model, folder or Hub id: is the intended description best?"),
+    ] = None,
+    template: Annotated[
+        list[str] | None, typer.Option(help="Of --model: a text with {} for the description; repeatable.")
+    ] = None,
+    limit: Limit = None,
+    device: Device = "auto",
     data_dir: DataDir = None,
     option: Options = None,
     as_json: AsJson = False,
 ) -> None:
-    """Asks people whether pictures of Spawrious show the intended dog and place, and scores their answers."""
-    if answers:
-        if out is not None:
-            raise OochubError("Either the pages are written (--out) or answers are scored, not both.")
-        _score(Path(source).expanduser(), answers, as_json)
-        return
-    if out is None:
+    """Whether pictures of Spawrious show the intended dog and place: pages for people, their score, or CLIP's."""
+    if bool(answers) + (out is not None) + (model is not None) != 1:
         raise OochubError(
-            "Nothing to do: give --out FOLDER to write the pages, or the folder and the files that its pages saved."
+            "Give one of three: --out FOLDER to write the pages; that folder and the files that its pages saved; "
+            "--model CLIP to score by a model."
         )
-    _write(source, out, {"raters": raters, "images": images, "shared": shared, "seed": seed}, data_dir, option, as_json)
+    if answers:
+        _score(Path(source).expanduser(), answers, as_json)
+    if model is not None:
+        _match(source, model, template, limit, device, data_dir, option, as_json)
+    if out is not None:
+        size = {"raters": raters, "images": images, "shared": shared, "seed": seed}
+        _write(source, out, size, data_dir, option, as_json)
 
 
 def _write(
@@ -84,6 +96,54 @@ def _score(folder: Path, answers: list[Path], as_json: bool) -> None:
         out_console.print_json(data=_fields(scores))
         return
     _show(scores, {image.example_id: image.description for image in sample})
+
+
+def _match(
+    source: str,
+    model: str,
+    templates: list[str] | None,
+    limit: int | None,
+    device: str,
+    data_dir: str | None,
+    option: list[str] | None,
+    as_json: bool,
+) -> None:
+    from oochub.commands._options import without_weight_bars
+    from oochub.data.load import load
+    from oochub.parameters import parse_options
+    from oochub.studies.spawrious.description_match import description_match
+
+    without_weight_bars()
+    data = load(source, data_dir=data_dir, options=parse_options(option or []))
+    given = {"templates": templates} if templates else {}
+    match = description_match(model, data, limit=limit, device=device, **given)
+    shares = {"both": match.both, "breed": match.breed, "background": match.background}
+    if as_json:
+        fields = {name: share.to_dict() for name, share in shares.items()}
+        groups = {name: share.to_dict() for name, share in match.groups.items()}
+        out_console.print_json(data=fields | {"groups": groups, "texts": match.texts})
+        return
+    for name, share in shares.items():
+        out_console.print(f"{_SHARES[name]}: {_percent(share, 'images')}")
+    _show_groups(match)
+
+
+def _show_groups(match: "DescriptionMatch") -> None:
+    from rich.table import Table
+
+    breeds, backgrounds = (list(dict.fromkeys(name.split("/")[part] for name in match.groups)) for part in (0, 1))
+    table = Table("best for", *backgrounds)
+    for breed in breeds:
+        shares = [match.groups[f"{breed}/{background}"] for background in backgrounds]
+        table.add_row(breed, *("–" if share.n == 0 else f"{100 * share:.1f}% of {share.n:,}" for share in shares))
+    out_console.print(table)
+
+
+_SHARES = {
+    "both": "The intended description is the best of all",
+    "breed": "The best one names the breed",
+    "background": "The best one names the background",
+}
 
 
 def _name(path: Path, paths: list[Path]) -> str:
