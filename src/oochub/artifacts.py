@@ -119,6 +119,8 @@ EXAMPLE = FileKind("an example", (), _holds("pictures"), is_folder=True)
 """Of `oochub example`: pictures, and a model trained on them."""
 AUDIT = FileKind("an audit", (), _holds("predictions.parquet"), is_folder=True)
 """Of `oochub audit`: predictions, report and page."""
+GENERATION = FileKind("generated pictures", (), _holds("generation.json"), is_folder=True)
+"""Of `oochub generate`: pictures, their captions and the record of both."""
 SITE = FileKind("a leaderboard's site", (), _is_site, is_folder=True)
 """Of `oochub leaderboard`: pages beside their data."""
 ENTRY = FileKind("an entry of a leaderboard", (), _holds("entry.json"), is_folder=True)

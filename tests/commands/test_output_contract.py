@@ -28,6 +28,7 @@ KINDS = {  # of what each option writes
     ("evaluate", "--out"): artifacts.REPORT,
     ("gallery", "--export"): artifacts.CSV,
     ("gallery", "--out"): artifacts.FIGURE,
+    ("generate", "--out"): artifacts.GENERATION,
     ("leaderboard", "--out"): artifacts.SITE,
     ("predict", "--out"): artifacts.PREDICTIONS,
     ("push", "--out"): artifacts.REPOSITORY,

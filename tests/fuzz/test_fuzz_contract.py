@@ -73,6 +73,10 @@ ELSEWHERE = {
     "src/oochub/report/figure_sources.py": "a table of the package",
     "src/oochub/reviewing/shown_pictures.py": "pictures of a data set that was built",
     "studies/imagenet_ood/class_audit.py": "a list of classes, tests/studies/test_class_audit.py",
+    "studies/spawrious/contact_sheet.py": "pictures of a run of its own",
+    "studies/spawrious/generation_record.py": "a run's own record, tests/studies/test_generate_spawrious.py",
+    "studies/spawrious/picture_maker.py": "headers of weights that diffusers has read",
+    "studies/spawrious/tried_image.py": "a run's own lists, tests/studies/test_generate_spawrious.py",
     "trainers/fine_tuning/run_folder.py": "a run's own progress, tests/trainers/test_trainer_resume.py",
 }
 """A file that reads something else, and what that is."""

@@ -23,6 +23,10 @@ _STEPS.set_forkserver_preload(
         "oochub.studies.demo.demo",
         "oochub.studies.imagenet_ood.study",
         "oochub.studies.imagenet_ood.review",
+        "oochub.studies.spawrious.generate_spawrious",
+        "oochub.studies.spawrious.captioner",
+        "oochub.studies.spawrious.picture_maker",
+        "diffusers.pipelines.stable_diffusion.pipeline_stable_diffusion",
         "oochub.sweep.feature_measurement",
         "oochub.report.page",
         "oochub.prediction.predict",
@@ -33,6 +37,7 @@ _STEPS.set_forkserver_preload(
         "oochub.figures.gallery",
         "sentence_transformers",
         "transformers.models.resnet.modeling_resnet",
+        "transformers.models.vision_encoder_decoder.modeling_vision_encoder_decoder",
         "transformers.models.vit.image_processing_pil_vit",
     ]
 )

@@ -73,6 +73,16 @@ def _imagenet_model(inputs: Inputs, path: Path) -> Words:
     return []
 
 
+def _tiny(name: str) -> Callable[[Inputs, Path], Words]:
+    def save(inputs: Inputs, path: Path) -> Words:
+        import tiny_generators
+
+        getattr(tiny_generators, name)(path)
+        return []
+
+    return save
+
+
 def _own_pictures(inputs: Inputs, path: Path) -> Words:
     from own_data import picture_folder
 
@@ -113,6 +123,8 @@ _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/imagenet_ood": _world("toy_imagenet", size=1),
     "encoder": _encoder,
     "own_pictures": _own_pictures,
+    "pipeline": _tiny("pipeline"),
+    "captioner": _tiny("captioner"),
     "recipe.toml": _recipe,
     "imagenet_model": _imagenet_model,
     "run": _train(_TASK, "raw/spawrious"),
@@ -193,6 +205,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "detect": lambda i, o: [
         *("detect", i("imagenet_model"), *_data(i, "imagenet_ood", f"{o}/study"), "--image-set", "imagenet_ood"),
         *("--detector", "msp", "--detector", "max_cosine"),
+    ],
+    "generate": lambda i, o: [
+        *("generate", "spawrious", "--model", i("pipeline"), "--captioner", i("captioner"), "--out", f"{o}/dogs"),
+        *("--prompts", "3", "--images-per-prompt", "4", "--steps", "1", "--repeat", "0", "--background", "snow"),
     ],
     "review": lambda i, o: [
         *("review", i("ood.parquet"), i("known.parquet"), *_data(i, "imagenet_ood", f"{o}/review.html")),

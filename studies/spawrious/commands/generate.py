@@ -1,0 +1,104 @@
+"""The command `oochub generate`."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.table import Table
+
+from oochub import catalog
+from oochub.artifacts import GENERATION
+from oochub.commands._options import AsJson, Device, Dtype, done, out_console, without_weight_bars, writes
+from oochub.errors import OochubError
+
+
+def generate(
+    benchmark: Annotated[str, typer.Argument(help="spawrious")],
+    out: Annotated[
+        Path, typer.Option(callback=writes(GENERATION), help="The folder of the pictures; `--data-dir` of spawrious.")
+    ],
+    model: Annotated[
+        str, typer.Option(help="Text-to-image pipeline of diffusers, a folder or Hub id; safetensors only.")
+    ] = "CompVis/stable-diffusion-v1-4",
+    captioner: Annotated[
+        str, typer.Option(help="Says what a picture shows, a folder or Hub id.")
+    ] = "nlpconnect/vit-gpt2-image-captioning",
+    form: Annotated[
+        Literal["paper", "released"],
+        typer.Option(
+            help="released: brackets, negative prompt, 100 steps; four pictures are kept or dropped together."
+        ),
+    ] = "paper",
+    images_per_prompt: Annotated[int, typer.Option(help="Of each prompt in each folder.", min=1)] = 44,
+    prompts: Annotated[int, typer.Option(help="How many of the 72, evenly spread.", min=1, max=72)] = 72,
+    repeat: Annotated[list[int] | None, typer.Option(help="0 or 1; repeatable. Default both.")] = None,
+    background: Annotated[list[str] | None, typer.Option(help="One of the six; repeatable. Default all.")] = None,
+    breed: Annotated[list[str] | None, typer.Option(help="One of the four; repeatable. Default all.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Of the scheduler; default the pipeline's own.", min=1)] = None,
+    batch_size: Annotated[int, typer.Option(help="Pictures that are made at once.", min=1)] = 4,
+    most_tries: Annotated[int, typer.Option(help="Stop where fewer than one picture in so many is fit.", min=1)] = 50,
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="Take a pipeline that has no safety checker.")] = False,
+    seed: Annotated[int, typer.Option(help="From which that of each picture is derived.", min=0)] = 0,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Makes pictures of dogs from texts, as Spawrious did, and keeps those in which a captioner sees a dog."""
+    if benchmark != "spawrious":
+        catalog.get("benchmark", benchmark)  # an unknown name is said to be one
+        raise OochubError(f"The pictures of {benchmark} are no generated ones; those of spawrious are.")
+    from oochub.ranks import Ranks
+    from oochub.schema import to_json
+    from oochub.studies.spawrious.generate_spawrious import generate_spawrious, jobs_left
+    from oochub.studies.spawrious.generation_plan import GenerationPlan
+
+    names = {"repeats": repeat, "backgrounds": background, "breeds": breed}
+    plan = GenerationPlan(
+        model=model,
+        captioner=captioner,
+        form=form,
+        seed=seed,
+        steps=steps,
+        prompts=prompts,
+        unchecked=unchecked,
+        dtype=dtype,
+        images_per_prompt=images_per_prompt,
+        batch_size=batch_size,
+        most_tries=most_tries,
+        **{name: tuple(given) for name, given in names.items() if given},  # type: ignore[arg-type]
+    )
+    was_done = out.is_dir() and not jobs_left(out, plan)
+    without_weight_bars()
+    record = generate_spawrious(out, plan, device=device, bar=_bar)
+    if not Ranks.here().is_first:
+        return
+    if not as_json:
+        if was_done:
+            out_console.print("Nothing to do: all pictures are there.")
+        out_console.print(_table(record))
+        if not record.safety_checker:
+            out_console.print(f"Note: {record.model.name} has no safety checker; look at the pictures yourself.")
+    shares = {} if not as_json else {"shares": to_json(record.shares)}
+    done({"pictures": str(out), "contact_sheet": str(out / "contact_sheet.png")} | shares, as_json)
+
+
+def _bar(jobs: Sequence[Any]) -> Iterable[Any]:
+    from tqdm import tqdm
+
+    bar: Iterable[Any] = tqdm(jobs, desc="prompts", unit="prompt", disable=None)
+    return bar
+
+
+def _table(record: Any) -> Table:
+    table = Table("", "pictures", "fit", "share", "95% interval", "flagged", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for share in record.shares:
+        if not (share.breed and share.background):  # the cells stand in generation.json
+            number = share.estimate
+            interval = f"[{number.low:.3f}, {number.high:.3f}]"
+            counts = (f"{share.tried:,}", f"{share.accepted:,}")
+            name = share.breed or share.background or "all"
+            table.add_row(name, *counts, f"{number:.3f}", interval, f"{share.flagged:,}")
+    return table

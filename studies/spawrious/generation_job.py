@@ -1,0 +1,111 @@
+"""Makes the pictures of one prompt in one folder, and goes on where an earlier run was stopped."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from oochub.errors import OochubError, either
+from oochub.files import written_whole
+from oochub.studies.spawrious.generation_plan import GenerationPlan, Job
+from oochub.studies.spawrious.tried_image import (
+    IN_BAD_MINIBATCH,
+    TriedImage,
+    part_file,
+    read_part,
+    reason_to_drop,
+    write_part,
+)
+
+if TYPE_CHECKING:
+    from oochub.studies.spawrious.captioner import Captioner
+    from oochub.studies.spawrious.picture_maker import PictureMaker
+
+SIDE = 224
+"""Pixels of a picture of the release."""
+_SHOWN = 3
+
+
+def missing_images(folder: Path, plan: GenerationPlan, job: Job) -> int:
+    """How many pictures a job still lacks.
+
+    Raises:
+        OochubError: Its list is damaged.
+    """
+    return max(0, plan.images_per_prompt - _accepted(_until_now(folder, plan, job)))
+
+
+def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMaker", captioner: "Captioner") -> None:
+    """Makes pictures until enough are fit; after each batch they stand on the disk, and then in the job's list.
+
+    Raises:
+        OochubError: Too few are fit, see `GenerationPlan.most_tries`.
+    """
+    tried = _until_now(folder, plan, job)
+    while (lacking := plan.images_per_prompt - _accepted(tried)) > 0:
+        if len(tried) >= plan.most_tries * (_accepted(tried) + plan.together):
+            raise _too_few(folder, plan, job, tried)
+        attempts = range(len(tried), len(tried) + min(plan.batch_size, lacking))
+        seeds = [plan.image_seed(job, attempt) for attempt in attempts]
+        made = maker.pictures(job.prompt, seeds, negative_prompt=plan.negative_prompt, steps=plan.steps_taken)
+        captions = iter(captioner.captions([each.image for each in made if not each.flagged]))
+        said = ["" if each.flagged else next(captions) for each in made]
+        reasons = [
+            reason_to_drop(caption, flagged=each.flagged, form=plan.form)
+            for caption, each in zip(said, made, strict=True)
+        ]
+        if plan.together > 1 and any(reasons):
+            reasons = [reason or IN_BAD_MINIBATCH for reason in reasons]
+        for attempt, seed, each, caption, reason in zip(attempts, seeds, made, said, reasons, strict=True):
+            number = plan.picture_number(job, _accepted(tried))
+            file = "" if reason else job.cell.file(number)
+            if file:
+                _save(each.image, folder / file)
+            tried.append(
+                TriedImage(
+                    repeat=job.cell.repeat,
+                    background=job.cell.background,
+                    breed=job.cell.breed,
+                    prompt_number=job.number,
+                    attempt=attempt,
+                    seed=seed,
+                    prompt=job.prompt,
+                    caption=caption,
+                    accepted=not reason,
+                    reason=reason,
+                    file=file,
+                )
+            )
+        write_part(folder, job, tried)
+
+
+def _until_now(folder: Path, plan: GenerationPlan, job: Job) -> list[TriedImage]:
+    """What was tried, up to the first picture that was deleted since; a minibatch counts whole."""
+    tried = read_part(folder, job)
+    whole = list(takewhile(lambda each: not each.file or (folder / each.file).is_file(), tried))
+    return whole[: len(whole) - len(whole) % plan.together]
+
+
+def _accepted(tried: Sequence[TriedImage]) -> int:
+    return sum(each.accepted for each in tried)
+
+
+def _save(image: Image.Image, file: Path) -> None:
+    with written_whole(file) as draft:
+        image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(draft, "PNG")
+
+
+def _too_few(folder: Path, plan: GenerationPlan, job: Job, tried: Sequence[TriedImage]) -> OochubError:
+    reasons = Counter(each.reason for each in tried if each.reason)
+    counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    captions = dict.fromkeys(each.caption for each in tried if each.caption and not each.accepted)
+    seen = f" Captions: {'; '.join(map(repr, list(captions)[:_SHOWN]))}." if captions else ""
+    return OochubError(
+        f"{_accepted(tried)} of {len(tried)} pictures of {job.prompt.partition('. ')[0]!r} are fit ({counts}), and "
+        f"{plan.images_per_prompt} are wanted.{seen} Look at {part_file(folder, job)}; then take another model or "
+        f"captioner, or raise {either('most_tries', '--most-tries')} ({plan.most_tries}). What is made is kept: the "
+        "same again goes on."
+    )

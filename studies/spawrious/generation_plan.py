@@ -1,0 +1,168 @@
+"""What a generation of Spawrious makes: which models, which pictures, and the seed of each."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple, get_args
+
+from oochub.errors import OochubError, either, unknown_name
+from oochub.models.in_dtype import DTYPES
+from oochub.studies.spawrious.dog_prompts import BACKGROUNDS, BREEDS, NEGATIVE_PROMPT, Form, dog_prompts
+
+MINIBATCH = 4
+"""Pictures that the released code makes at once, and drops together where one is unfit."""
+_PROMPTS = 72
+_RELEASED_STEPS = 100
+_REPEATS = (0, 1)
+
+
+class Cell(NamedTuple):
+    """One of the 48 folders."""
+
+    repeat: int
+    background: str
+    breed: str
+
+    @property
+    def folder(self) -> str:
+        """Its path below `spawrious224`."""
+        return f"{self.repeat}/{self.background}/{self.breed}"
+
+    def file(self, number: int) -> str:
+        """The path of one of its pictures, from the folder that holds `spawrious224`."""
+        return f"spawrious224/{self.folder}/{self.background}_{self.breed}_{number}.png"
+
+
+class Job(NamedTuple):
+    """The pictures of one prompt in one folder.
+
+    Attributes:
+        cell: The folder.
+        number: Of the prompt among the 72, from 0.
+        place: Of the prompt among those that are taken, from 0.
+        prompt: Its text.
+    """
+
+    cell: Cell
+    number: int
+    place: int
+    prompt: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationPlan:
+    """What is made; of the same plan, on machines of one kind, come the same pictures.
+
+    Attributes:
+        model: Text-to-image pipeline, a folder or Hub id.
+        captioner: Says what a picture shows, a folder or Hub id.
+        form: "paper": the template as the paper prints it, each picture judged alone, "dog" a word of its caption in
+            lower case. "released": the code's brackets, negative prompt and 100 steps, four pictures kept or dropped
+            together, and "dog" between blanks.
+        seed: From which the seed of each picture is derived.
+        steps: Of the scheduler; None takes the released code's 100, or the pipeline's own number in the paper's form.
+        prompts: How many of the 72, evenly spread.
+        unchecked: Whether the pipeline may lack a safety checker.
+        dtype: What the pipeline computes in, one of `DTYPES`.
+        images_per_prompt: Pictures of each prompt in each folder.
+        repeats: Which halves, of 0 and 1.
+        backgrounds: Which of the six.
+        breeds: Which of the four.
+        batch_size: Pictures that are made at once; the released form takes 4.
+        most_tries: The generation stops where a prompt has fewer than one fit picture in so many tries; of the
+            released form, fewer than one fit minibatch of 4 in four times as many.
+
+    Raises:
+        OochubError: A name or number that is not allowed.
+    """
+
+    model: str = "CompVis/stable-diffusion-v1-4"
+    captioner: str = "nlpconnect/vit-gpt2-image-captioning"
+    form: Form = "paper"
+    seed: int = 0
+    steps: int | None = None
+    prompts: int = _PROMPTS
+    unchecked: bool = False
+    dtype: str = "auto"
+    images_per_prompt: int = 44
+    repeats: tuple[int, ...] = _REPEATS
+    backgrounds: tuple[str, ...] = tuple(BACKGROUNDS)
+    breeds: tuple[str, ...] = tuple(BREEDS)
+    batch_size: int = MINIBATCH
+    most_tries: int = 50
+
+    def __post_init__(self) -> None:
+        if self.form not in get_args(Form):
+            raise OochubError(f"form is 'paper' or 'released', got {self.form!r}.")
+        for kind, names, known in (
+            ("background", self.backgrounds, tuple(BACKGROUNDS)),
+            ("breed", self.breeds, tuple(BREEDS)),
+            ("repeat", tuple(map(str, self.repeats)), tuple(map(str, _REPEATS))),
+            ("dtype", (self.dtype,), tuple(DTYPES)),
+        ):
+            wrong = next((name for name in names if name not in known), None)
+            if wrong is not None:
+                raise unknown_name(kind, wrong, known)
+            if not names or len(set(names)) < len(names):
+                raise OochubError(f"Name each {kind} once, and one at least; got {', '.join(names) or 'none'}.")
+        least = {"images_per_prompt": 1, "batch_size": 1, "most_tries": 1, "seed": 0, "prompts": 1}
+        for name, lowest in (least | ({} if self.steps is None else {"steps": 1})).items():
+            if getattr(self, name) < lowest:
+                raise OochubError(f"{_said(name)} must be {lowest} or more, got {getattr(self, name)}.")
+        if self.prompts > _PROMPTS:
+            raise OochubError(f"There are {_PROMPTS} prompts, got {_said('prompts')} {self.prompts}.")
+        if self.form == "released" and (self.images_per_prompt % MINIBATCH or self.batch_size != MINIBATCH):
+            raise OochubError(
+                f"The released code makes {MINIBATCH} pictures at once and keeps or drops them together: "
+                f"{_said('images_per_prompt')} must be a multiple of {MINIBATCH}, got {self.images_per_prompt}, and "
+                f"{_said('batch_size')} {MINIBATCH}, got {self.batch_size}."
+            )
+
+    @property
+    def together(self) -> int:
+        """How many pictures are kept or dropped together."""
+        return MINIBATCH if self.form == "released" else 1
+
+    @property
+    def negative_prompt(self) -> str:
+        """What the pictures shall not show, "" for nothing."""
+        return NEGATIVE_PROMPT if self.form == "released" else ""
+
+    @property
+    def steps_taken(self) -> int | None:
+        """Steps of the scheduler; None is the pipeline's own number."""
+        return _RELEASED_STEPS if self.steps is None and self.form == "released" else self.steps
+
+    def cells(self) -> list[Cell]:
+        """The folders, in the order in which they are filled."""
+        return [Cell(*names) for names in product(self.repeats, self.backgrounds, self.breeds)]
+
+    def jobs(self) -> Iterator[Job]:
+        """What is to be made: for each prompt a part of each folder, so that a run that is stopped has some of all."""
+        numbers = [place * _PROMPTS // self.prompts for place in range(self.prompts)]
+        cells = {cell: dog_prompts(cell.breed, cell.background, form=self.form) for cell in self.cells()}
+        for place, number in enumerate(numbers):
+            for cell, prompts in cells.items():
+                yield Job(cell, number, place, prompts[number])
+
+    def picture_number(self, job: Job, accepted: int) -> int:
+        """The number in the name of the accepted picture `accepted`, from 0, of a job.
+
+        Pictures of one prompt lie `prompts` apart: whatever range of numbers a split takes, it has all prompts alike.
+        """
+        return 1 + accepted * self.prompts + job.place
+
+    def image_seed(self, job: Job, attempt: int) -> int:
+        """The seed of one picture, in [0, 2**63): of it and nothing else, so that nobody needs to be told of others.
+
+        Args:
+            job: Its prompt and folder.
+            attempt: From 0.
+        """
+        name = f"{self.seed}/{job.cell.folder}/{job.number}/{attempt}"
+        return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
+
+
+def _said(name: str) -> str:
+    return either(name, f"--{name.replace('_', '-')}")

@@ -1,0 +1,92 @@
+"""What became of each picture that was made: its prompt, seed and caption, and why it was dropped."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from oochub.files import written_whole
+from oochub.reading import parse_json, read_lines
+from oochub.schema import from_json, to_json
+from oochub.studies.spawrious.dog_prompts import Form
+from oochub.studies.spawrious.generation_plan import Job
+
+FLAGGED = "flagged by the safety checker"
+NO_DOG = "no dog in the caption"
+IN_BAD_MINIBATCH = "another of its minibatch is unfit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriedImage:
+    """One picture that was made.
+
+    Attributes:
+        repeat: Its half, 0 or 1.
+        background: What the prompt says.
+        breed: What the prompt says.
+        prompt_number: Among the 72, from 0.
+        attempt: Which picture of this prompt in this folder, from 0.
+        seed: Of its generator.
+        prompt: Its text.
+        caption: What the captioner says; "" of a picture that was flagged, which is black.
+        accepted: Whether it is kept.
+        reason: Why it is dropped; "" where it is kept.
+        file: Where it is, from the folder of the generation; "" where it is dropped.
+    """
+
+    repeat: int
+    background: str
+    breed: str
+    prompt_number: int
+    attempt: int
+    seed: int
+    prompt: str
+    caption: str
+    accepted: bool
+    reason: str = ""
+    file: str = ""
+
+
+def reason_to_drop(caption: str, *, flagged: bool, form: Form) -> str:
+    """Why a picture is dropped, "" where it is kept.
+
+    Args:
+        caption: What the captioner says.
+        flagged: Whether the safety checker did.
+        form: "paper" looks for the word dog in lower case; "released" for dog between blanks.
+
+    >>> reason_to_drop("A Dog, running", flagged=False, form="paper")
+    ''
+    >>> reason_to_drop("a dog, running", flagged=False, form="released")
+    'no dog in the caption'
+    """
+    words = caption.strip().split(" ") if form == "released" else re.findall(r"[^\W_]+", caption.lower())
+    return FLAGGED if flagged else "" if "dog" in words else NO_DOG
+
+
+def part_file(folder: Path, job: Job) -> Path:
+    """Where the pictures of a job are listed, one JSON object a line."""
+    return folder / "tries" / f"{job.cell.folder.replace('/', '_')}_{job.number:02d}.jsonl"
+
+
+def read_part(folder: Path, job: Job) -> list[TriedImage]:
+    """The pictures of a job that were made until now.
+
+    Raises:
+        OochubError: A file that is damaged.
+    """
+    file = part_file(folder, job)
+    if not file.is_file():
+        return []
+    lines = enumerate(read_lines(file), start=1)
+    return [
+        from_json(TriedImage, parse_json(line, name=f"{file}, line {number}"), what=f"{file}, line {number}")
+        for number, line in lines
+    ]
+
+
+def write_part(folder: Path, job: Job, tried: Sequence[TriedImage]) -> None:
+    """Lists the pictures of a job, whole or as before."""
+    with written_whole(part_file(folder, job)) as draft:
+        draft.write_text("".join(json.dumps(to_json(each), ensure_ascii=False) + "\n" for each in tried), "utf-8")

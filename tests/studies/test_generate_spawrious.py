@@ -1,0 +1,354 @@
+"""Generated pictures: the real classes of diffusers and transformers, tiny; about half of the pictures are fit."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny_generators
+import torch
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+import oochub
+from oochub.errors import OochubError
+from oochub.parquet_file import read_parquet
+from oochub.studies.spawrious import generate_spawrious as generation
+from oochub.studies.spawrious.dog_prompts import NEGATIVE_PROMPT, dog_prompts
+from oochub.studies.spawrious.generate_spawrious import generate_spawrious
+from oochub.studies.spawrious.generation_plan import GenerationPlan
+from oochub.studies.spawrious.generation_record import read_record
+from oochub.studies.spawrious.picture_maker import PictureMaker
+from oochub.studies.spawrious.tried_image import IN_BAD_MINIBATCH, reason_to_drop
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The folders of a pipeline and a captioner."""
+    folder = tmp_path_factory.mktemp("models")
+    made = {"model": tiny_generators.pipeline(folder / "sd"), "captioner": tiny_generators.captioner(folder / "says")}
+    return {name: str(path) for name, path in made.items()}
+
+
+@pytest.fixture(scope="module")
+def small(models: dict[str, str]) -> GenerationPlan:
+    """Three prompts in two folders, three pictures of each."""
+    return GenerationPlan(
+        **models,
+        prompts=3,
+        images_per_prompt=3,
+        steps=1,
+        repeats=(0,),
+        backgrounds=("snow",),
+        breeds=("corgi", "labrador"),
+    )
+
+
+@pytest.fixture(scope="module")
+def made(small: GenerationPlan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an undisturbed run of it leaves; tests only read it."""
+    folder = tmp_path_factory.mktemp("generated") / "dogs"
+    generate_spawrious(folder, small, device="cpu")
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All files but the record, by name."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in ("generation.json", "manifest.parquet")
+    }
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return read_parquet(folder / "manifest.parquet").table.to_pylist()
+
+
+def test_each_picture_is_that_of_its_seed(made: Path, models: dict[str, str]) -> None:
+    """The libraries called one picture at a time, as their own pages do; the seed by its formula.
+
+    Planted faults seen: one generator for a batch; captions in another order than pictures; a seed without the try.
+    """
+    import diffusers
+    import transformers
+
+    pipeline = diffusers.StableDiffusionPipeline.from_pretrained(models["model"], use_safetensors=True)
+    pipeline.set_progress_bar_config(disable=True)
+    says = transformers.VisionEncoderDecoderModel.from_pretrained(models["captioner"]).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models["captioner"])
+    processor = transformers.ViTImageProcessorPil.from_pretrained(models["captioner"])
+    known = rows(made)
+    assert 18 < len(known) < 90 and Counter(row["accepted"] for row in known)[True] == 18
+    for row in known[::3]:
+        name = f"0/0/{row['background']}/{row['breed']}/{row['prompt_number']}/{row['attempt']}"
+        assert row["seed"] == int.from_bytes(sha256(name.encode()).digest()[:8], "big") >> 1
+        assert row["prompt"] == dog_prompts(row["breed"], row["background"])[row["prompt_number"]]
+        generator = torch.Generator().manual_seed(row["seed"])
+        result = pipeline(row["prompt"], generator=generator, num_inference_steps=1)
+        picture = result.images[0]
+        assert (row["reason"] == "flagged by the safety checker") == result.nsfw_content_detected[0]
+        if result.nsfw_content_detected[0]:
+            assert not row["accepted"] and not row["caption"]
+            continue
+        tokens = says.generate(
+            processor(picture, return_tensors="pt").pixel_values, num_beams=4, max_length=16, do_sample=False
+        )
+        caption = tokenizer.decode(tokens[0], skip_special_tokens=True)
+        assert row["caption"] == caption
+        assert row["accepted"] == ("dog" in caption.split())
+        if row["accepted"]:
+            kept = np.asarray(Image.open(made / row["file"])).astype(int)
+            expected = np.asarray(picture.resize((224, 224), Image.Resampling.LANCZOS)).astype(int)
+            assert kept.shape == (224, 224, 3) and np.abs(kept - expected).max() <= 1
+
+
+def test_the_layout_and_the_record(made: Path, small: GenerationPlan) -> None:
+    """Numbers 1 to 9 in each folder, prompts in turn. Planted fault: numbers that count one prompt after the other."""
+    for breed in ("corgi", "labrador"):
+        names = {path.name for path in (made / "spawrious224" / "0" / "snow" / breed).iterdir()}
+        assert names == {f"snow_{breed}_{number}.png" for number in range(1, 10)}
+    by_number = {row["file"]: row["prompt_number"] for row in rows(made) if row["accepted"]}
+    prompts = [by_number[f"spawrious224/0/snow/corgi/snow_corgi_{number}.png"] for number in range(1, 10)]
+    assert prompts == [0, 24, 48] * 3
+    record = read_record(made)
+    assert record is not None and record.safety_checker and record.plan.model == "sd"
+    everything = record.shares[0]
+    known = rows(made)
+    assert (everything.tried, everything.accepted, everything.estimate.method) == (len(known), 18, "wilson")
+    assert everything.flagged == sum(row["reason"] == "flagged by the safety checker" for row in known) > 0
+    corgis = next(share for share in record.shares if share.breed == "corgi" and not share.background)
+    assert corgis.estimate.value == 9 / sum(row["breed"] == "corgi" for row in known)
+    assert all(row["model"] == "sd" and len(row["model_revision"]) == 40 for row in known)
+    assert str(made.parent) not in (made / "generation.json").read_text()
+    with Image.open(made / "contact_sheet.png") as sheet:
+        assert sheet.width > 1000
+
+
+def test_a_second_run_has_nothing_to_do(made: Path, small: GenerationPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted fault: models that are opened before what is left is known."""
+    monkeypatch.setattr(generation, "_opened", lambda *_: pytest.fail("models were opened"))
+    times = {path: path.stat().st_mtime_ns for path in made.rglob("*")}
+    record = generate_spawrious(made, small, device="cpu")
+    assert record == read_record(made)
+    assert times == {path: path.stat().st_mtime_ns for path in made.rglob("*")}
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: Path, batch_size: int) -> None:
+    """Planted fault: one generator for a batch."""
+    generate_spawrious(tmp_path / "dogs", replace(small, batch_size=batch_size), device="cpu")
+    first = {name: content for name, content in files(made).items() if not name.startswith(("tries", "contact"))}
+    assert first.keys() == {name for name in files(tmp_path / "dogs") if name.startswith("spawrious224")}
+    kept = [
+        [(row["file"], row["seed"]) for row in rows(place) if row["accepted"]] for place in (made, tmp_path / "dogs")
+    ]
+    assert kept[0] == kept[1]
+
+
+def test_more_is_added(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
+    """Fewer pictures first and one breed, then all. Planted fault: a seed that depends on how many are wanted."""
+    for plan in (replace(small, images_per_prompt=2, breeds=("labrador",)), small):
+        generate_spawrious(tmp_path / "dogs", plan, device="cpu")
+    pictures = {name: content for name, content in files(tmp_path / "dogs").items() if name.startswith("spawrious")}
+    assert pictures == {name: content for name, content in files(made).items() if name.startswith("spawrious")}
+
+
+class _Stopped(BaseException):
+    pass
+
+
+@pytest.fixture
+def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """`stopping(n)` stops a run after n writes of whatever kind."""
+    with monkeypatch.context() as patch:
+
+        def after(writes: int) -> None:
+            left = iter(range(writes))
+            from oochub import files as module
+
+            take_place = module.take_place
+
+            def counted(draft: Path, path: Path) -> None:
+                if next(left, None) is None:
+                    raise _Stopped
+                take_place(draft, path)
+
+            patch.setattr(module, "take_place", counted)
+
+        yield lambda writes: (patch.undo(), after(writes))
+
+
+def test_stopped_anywhere_it_goes_on(made: Path, small: GenerationPlan, tmp_path: Path, stopping: Any) -> None:
+    """At every eighth write. Planted faults seen: lists written before pictures; a try that is not counted."""
+    folder, stops = tmp_path / "dogs", 0
+    for writes in range(0, 400, 8):
+        stopping(7 + writes % 3)
+        try:
+            generate_spawrious(folder, small, device="cpu")
+            break
+        except _Stopped:
+            stops += 1
+    assert stops > 3
+    assert files(folder) == files(made) and rows(folder) == rows(made)
+
+
+def test_deleted_pictures_come_back(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
+    """Planted fault: only the number of lines counted."""
+    shutil.copytree(made, tmp_path / "dogs")
+    (tmp_path / "dogs/spawrious224/0/snow/corgi/snow_corgi_5.png").unlink()
+    generate_spawrious(tmp_path / "dogs", small, device="cpu")
+    pictures = {name: content for name, content in files(tmp_path / "dogs").items() if name.startswith("spawrious")}
+    assert pictures == {name: content for name, content in files(made).items() if name.startswith("spawrious")}
+
+
+def test_the_released_form_drops_minibatches(small: GenerationPlan, tmp_path: Path) -> None:
+    """Planted faults seen: the fit ones of a bad minibatch kept; no negative prompt."""
+    plan = replace(small, form="released", prompts=2, images_per_prompt=8, breeds=("corgi",))
+    asked: list[dict[str, Any]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        whole = PictureMaker.pictures
+        patch.setattr(PictureMaker, "pictures", lambda self, *a, **k: asked.append(k) or whole(self, *a, **k))
+        generate_spawrious(tmp_path / "dogs", plan, device="cpu")
+    known = rows(tmp_path / "dogs")
+    batches = [known[start : start + 4] for start in range(0, len(known), 4)]
+    assert len(batches) > 1 and len(known) % 4 == 0
+    for batch in batches:
+        assert len({row["accepted"] for row in batch}) == 1
+    assert IN_BAD_MINIBATCH in {row["reason"] for row in known}
+    assert all(
+        row["prompt"].startswith("(((one ") and "welsh corgi dog sitting))) in a snowy" in row["prompt"]
+        for row in known
+    )
+    assert asked[0] == {"negative_prompt": NEGATIVE_PROMPT, "steps": 1}
+    assert replace(plan, steps=None).steps_taken == 100 and replace(small, steps=None).steps_taken is None
+
+
+@pytest.mark.parametrize(
+    ("caption", "paper", "released"),
+    [
+        ("a dog on a beach", True, True),
+        ("a dog, running", True, False),
+        ("A Dog runs", True, False),
+        ("two dogs running", False, False),
+        ("a hotdog", False, False),
+        ("", False, False),
+        (" dog ", True, True),
+    ],
+)
+def test_what_is_fit(caption: str, paper: bool, released: bool) -> None:
+    """Worked by hand from Section 4.1 and from `caption.strip().split(" ")`. Planted fault: a part of a word counts."""
+    assert (not reason_to_drop(caption, flagged=False, form="paper")) is paper
+    assert (not reason_to_drop(caption, flagged=False, form="released")) is released
+    assert reason_to_drop(caption, flagged=True, form="paper") == "flagged by the safety checker"
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"breeds": ("corgy",)}, "No breed named 'corgy'. Did you mean 'corgi'"),
+        ({"backgrounds": ("sea",)}, "No background named 'sea'"),
+        ({"repeats": (2,)}, "No repeat named '2'"),
+        ({"breeds": ("corgi", "corgi")}, "each breed once"),
+        ({"breeds": ()}, "one at least"),
+        ({"dtype": "int8"}, "No dtype"),
+        ({"form": "code"}, "'paper' or 'released'"),
+        ({"prompts": 73}, "There are 72 prompts"),
+        ({"prompts": 0}, "must be 1 or more"),
+        ({"steps": 0}, "must be 1 or more"),
+        ({"form": "released", "images_per_prompt": 6}, "multiple of 4"),
+        ({"form": "released", "batch_size": 8}, "batch_size 4, got 8"),
+    ],
+)
+def test_a_wrong_plan(setting: dict[str, Any], words: str) -> None:
+    with pytest.raises(OochubError, match=words):
+        GenerationPlan(**setting)
+
+
+def test_another_folder_or_other_settings(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
+    """Planted faults: settings that are not compared; weights that are not; a line of a list that is skipped."""
+    before = files(made)
+    for setting, words in (({"seed": 1}, "seed 0"), ({"prompts": 2}, "prompts 3"), ({"model": "other"}, "model 'sd'")):
+        with pytest.raises(OochubError, match=words):
+            generate_spawrious(made, replace(small, **setting), device="cpu")
+    assert files(made) == before
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "text.docx").write_text("mine")
+    with pytest.raises(OochubError, match="not replaced"):
+        generate_spawrious(tmp_path / "thesis", small, device="cpu")
+    shutil.copytree(made, tmp_path / "dogs")
+    other = tmp_path / "other" / "sd"
+    shutil.copytree(small.model, other)
+    weights = load_file(other / "vae" / "diffusion_pytorch_model.safetensors")
+    weights["decoder.conv_out.bias"] += 1
+    save_file(weights, other / "vae" / "diffusion_pytorch_model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(OochubError, match="was begun with sd of revision"):
+        generate_spawrious(tmp_path / "dogs", replace(small, model=str(other), images_per_prompt=4), device="cpu")
+    part = tmp_path / "dogs" / "tries" / "0_snow_corgi_00.jsonl"
+    part.write_text(part.read_text()[:-20])
+    with pytest.raises(OochubError, match=r"0_snow_corgi_00.jsonl, line \d+ is not complete JSON"):
+        generate_spawrious(tmp_path / "dogs", small, device="cpu")
+    record = tmp_path / "dogs" / "generation.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"schema_version": 9}))
+    with pytest.raises(OochubError, match="newer oochub"):
+        generate_spawrious(tmp_path / "dogs", small, device="cpu")
+
+
+def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted faults: each check left out in turn."""
+    out = tmp_path / "dogs"
+
+    def refused(words: str, **setting: Any) -> None:
+        with pytest.raises(OochubError, match=words):
+            generate_spawrious(out, replace(small, **setting), device="cpu")
+        assert not out.exists()
+
+    refused("No model at ./nowhere", model="./nowhere")
+    refused("No model at ./nowhere", captioner="./nowhere")
+    refused("makes no text of pictures", captioner=str(Path(small.model) / "text_encoder"))
+    refused("neither a folder nor a Hub id of a text-to-image pipeline", model=small.captioner)
+    unchecked = str(tiny_generators.pipeline(tmp_path / "unchecked", checker=False))
+    refused("no safety checker", model=unchecked)
+    assert not PictureMaker(unchecked, unchecked=True).has_checker
+    shutil.copytree(small.model, tmp_path / "cut")
+    file = tmp_path / "cut" / "unet" / "diffusion_pytorch_model.safetensors"
+    weights = load_file(file)
+    weights.pop("conv_out.weight")
+    save_file(weights, file, metadata={"format": "pt"})
+    refused("would be random|cannot be loaded|can be loaded", model=str(tmp_path / "cut"))
+    file.rename(file.with_suffix(".bin"))
+    refused("can be loaded", model=str(tmp_path / "cut"))
+    with monkeypatch.context() as patch:
+        patch.setattr(generation, "find_spec", lambda name: None)
+        refused(r'pip install "oochub\[images\]"')
+    with monkeypatch.context() as patch:
+        patch.setattr(generation.shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(10, 5, 5))
+        refused("Make room")
+
+
+def test_too_few_are_fit(small: GenerationPlan, tmp_path: Path) -> None:
+    """A checker that flags everything. Planted fault: no bound, and the run never ends."""
+    strict = str(tiny_generators.pipeline(tmp_path / "strict", strictness=-1.0))
+    with pytest.raises(OochubError, match=r"0 of 12 pictures .* are fit \(12 flagged by the safety checker\)"):
+        generate_spawrious(tmp_path / "dogs", replace(small, model=strict, most_tries=10), device="cpu")
+    assert not list((tmp_path / "dogs").rglob("*.png"))
+
+
+@pytest.mark.slow
+def test_what_is_made_is_loaded_trained_on_and_reported(models: dict[str, str], tmp_path: Path) -> None:
+    """All 48 folders of ten pictures, through the builder, a training and a report."""
+    plan = GenerationPlan(**models, prompts=2, images_per_prompt=5, steps=1, batch_size=10)
+    generate_spawrious(tmp_path / "dogs", plan, device="cpu")
+    data = oochub.load("spawrious/o2o_hard", data_dir=str(tmp_path / "dogs"))
+    assert {name: len(part) for name, part in data.items()} == {"train": 65, "validation": 15, "test": 80}
+    arguments = {"num_train_epochs": 1, "data_dir": str(tmp_path / "dogs")}
+    oochub.train("spawrious/o2o_hard", tmp_path / "run", image_size=24, **arguments)
+    predictions = oochub.predict(str(tmp_path / "run"), data, cache=False)
+    report = oochub.evaluate(predictions)
+    assert report.benchmark == "spawrious"
