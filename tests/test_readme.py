@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import tiny_generators
 
 import oochub
 from oochub.studies.demo.example import example
@@ -62,6 +63,9 @@ def guide(request, coco, spawrious, imagenet, tmp_path_factory):
     (folder / "raw" / "spawrious").symlink_to(spawrious)
     (folder / "raw" / "nooch").symlink_to(coco)
     (folder / "raw" / "imagenet_ood").symlink_to(imagenet)
+    if "models/pipeline" in "".join(_blocks(request.param, "bash")):
+        tiny_generators.pipeline(folder / "models" / "pipeline")
+        tiny_generators.captioner(folder / "models" / "captioner")
     return request.param, folder
 
 

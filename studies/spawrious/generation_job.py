@@ -61,14 +61,14 @@ def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMak
             reasons = [reason or IN_BAD_MINIBATCH for reason in reasons]
         for attempt, seed, each, caption, reason in zip(attempts, seeds, made, said, reasons, strict=True):
             number = plan.picture_number(job, _accepted(tried))
-            file = "" if reason else job.cell.file(number)
+            file = "" if reason else job.folder.file(number)
             if file:
                 _save(each.image, folder / file)
             tried.append(
                 TriedImage(
-                    repeat=job.cell.repeat,
-                    background=job.cell.background,
-                    breed=job.cell.breed,
+                    repeat=job.folder.repeat,
+                    background=job.folder.background,
+                    breed=job.folder.breed,
                     prompt_number=job.number,
                     attempt=attempt,
                     seed=seed,

@@ -17,7 +17,7 @@ _RELEASED_STEPS = 100
 _REPEATS = (0, 1)
 
 
-class Cell(NamedTuple):
+class DogFolder(NamedTuple):
     """One of the 48 folders."""
 
     repeat: int
@@ -25,26 +25,26 @@ class Cell(NamedTuple):
     breed: str
 
     @property
-    def folder(self) -> str:
+    def path(self) -> str:
         """Its path below `spawrious224`."""
         return f"{self.repeat}/{self.background}/{self.breed}"
 
     def file(self, number: int) -> str:
         """The path of one of its pictures, from the folder that holds `spawrious224`."""
-        return f"spawrious224/{self.folder}/{self.background}_{self.breed}_{number}.png"
+        return f"spawrious224/{self.path}/{self.background}_{self.breed}_{number}.png"
 
 
 class Job(NamedTuple):
     """The pictures of one prompt in one folder.
 
     Attributes:
-        cell: The folder.
+        folder: The folder.
         number: Of the prompt among the 72, from 0.
         place: Of the prompt among those that are taken, from 0.
         prompt: Its text.
     """
 
-    cell: Cell
+    folder: DogFolder
     number: int
     place: int
     prompt: str
@@ -134,17 +134,17 @@ class GenerationPlan:
         """Steps of the scheduler; None is the pipeline's own number."""
         return _RELEASED_STEPS if self.steps is None and self.form == "released" else self.steps
 
-    def cells(self) -> list[Cell]:
+    def folders(self) -> list[DogFolder]:
         """The folders, in the order in which they are filled."""
-        return [Cell(*names) for names in product(self.repeats, self.backgrounds, self.breeds)]
+        return [DogFolder(*names) for names in product(self.repeats, self.backgrounds, self.breeds)]
 
     def jobs(self) -> Iterator[Job]:
         """What is to be made: for each prompt a part of each folder, so that a run that is stopped has some of all."""
         numbers = [place * _PROMPTS // self.prompts for place in range(self.prompts)]
-        cells = {cell: dog_prompts(cell.breed, cell.background, form=self.form) for cell in self.cells()}
+        texts = {each: dog_prompts(each.breed, each.background, form=self.form) for each in self.folders()}
         for place, number in enumerate(numbers):
-            for cell, prompts in cells.items():
-                yield Job(cell, number, place, prompts[number])
+            for folder, prompts in texts.items():
+                yield Job(folder, number, place, prompts[number])
 
     def picture_number(self, job: Job, accepted: int) -> int:
         """The number in the name of the accepted picture `accepted`, from 0, of a job.
@@ -160,7 +160,7 @@ class GenerationPlan:
             job: Its prompt and folder.
             attempt: From 0.
         """
-        name = f"{self.seed}/{job.cell.folder}/{job.number}/{attempt}"
+        name = f"{self.seed}/{job.folder.path}/{job.number}/{attempt}"
         return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
 
 

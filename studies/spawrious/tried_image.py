@@ -67,7 +67,7 @@ def reason_to_drop(caption: str, *, flagged: bool, form: Form) -> str:
 
 def part_file(folder: Path, job: Job) -> Path:
     """Where the pictures of a job are listed, one JSON object a line."""
-    return folder / "tries" / f"{job.cell.folder.replace('/', '_')}_{job.number:02d}.jsonl"
+    return folder / "tries" / f"{job.folder.path.replace('/', '_')}_{job.number:02d}.jsonl"
 
 
 def read_part(folder: Path, job: Job) -> list[TriedImage]:
