@@ -71,7 +71,7 @@ class RunListing:
         }
 
     def terminal(self) -> Group:
-        """The listing for a terminal: a line for each method and setting, the count of each task, the total."""
+        """The listing for a terminal: a line for each method and setting, what is fixed, the counts."""
         kinds: dict[tuple[str, ...], list[Run]] = {}
         for run in self.runs:
             kinds.setdefault((run.stage, run.method, _setting(run)), []).append(run)
@@ -80,6 +80,13 @@ class RunListing:
             left_out = sorted({run.left_out for run in group if run.left_out})
             counts = [str(len({run.task for run in group})), str(len({run.seed for run in group}))]
             runs.add_row(stage, method, setting, *counts, ", ".join(left_out) or numbers.ABSENT, str(len(group)))
+        fixed = _table("Method", "Fixed")
+        shared = _common(self.runs)
+        fixed.add_row("all", words(shared) or numbers.ABSENT)
+        for method in dict.fromkeys(run.method for run in self.runs):
+            own = _common([run for run in self.runs if run.method == method])
+            if rest := {name: value for name, value in own.items() if (name, value) not in shared.items()}:
+                fixed.add_row(method, words(rest))
         tasks = _table("Task", "Runs")
         for task, count in self.per_task.items():
             tasks.add_row(task, numbers.count(count))
@@ -90,7 +97,13 @@ class RunListing:
         if self.recipe.missing_benchmarks:
             missing = ", ".join(self.recipe.missing_benchmarks)
             lines.append(f"Not in this version: the benchmark {missing}. These runs can be listed, not run.")
-        return Group(Text(self.recipe.about), runs, Text(), tasks, Text(), *map(Text, lines))
+        return Group(Text(self.recipe.about), runs, Text(), fixed, Text(), tasks, Text(), *map(Text, lines))
+
+
+def _common(runs: Iterable[Run]) -> dict[str, Any]:
+    """What is fixed alike in all of the runs, such as a sampler."""
+    first, *others = [run.fixed for run in runs] or [{}]
+    return {name: value for name, value in first.items() if all(fixed.get(name) == value for fixed in others)}
 
 
 def _setting(run: Run) -> str:
