@@ -1,10 +1,11 @@
 """Spawrious: dog breeds whose background in training misleads at test time; six challenges."""
 
-import re
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 import datasets
@@ -20,14 +21,19 @@ from oochub.builders.sources.spawrious_compositions import (
     RELEASED_N,
     TABLE_2,
     FileSlice,
+    SpawriousComposition,
+    read_composition,
 )
-from oochub.errors import OochubError
-from oochub.sides import Rows
+from oochub.builders.sources.spawrious_files import ARCHIVES, FOLDER, SpawriousFiles, spawrious_places
+from oochub.builders.sources.stored import Stored
+from oochub.errors import OochubError, either
+from oochub.sides import Rows, WorstOfGroups
 from oochub.vocabulary import Vocabulary
 
-_NUMBER = re.compile("[0-9]{1,18}")  # "²".isdigit() too
+_LICENSE = "CC BY 4.0 (README); CC BY-SA (setup.py)"
+_LEAST = 10  # images in a folder, of which some are left for validation
 
-spawrious = Benchmark(
+_spawrious = Benchmark(
     name="spawrious",
     title="Spawrious",
     summary="Four dog breeds on six backgrounds; the backgrounds that go with a breed in training change at test time.",
@@ -39,16 +45,15 @@ spawrious = Benchmark(
   journal = {arXiv preprint arXiv:2303.05470},
   year = {2023}
 }""",
-    raw_files=tuple(
+    raw_files=(
         RawFile(
-            path=f"spawrious224/{repeat}/{background}/",
+            path=f"{FOLDER}/",
+            also=ARCHIVES,
             url="https://github.com/aengusl/spawrious (the links to the archives stand in its README)",
-            size=f"{4 * RELEASED_N:,} PNGs",
-            license="CC BY 4.0 (README); CC BY-SA (setup.py)",
-            note="{bulldog,corgi,dachshund,labrador}/" + f"{background}_<breed>_<k>.png",
-        )
-        for repeat in (0, 1)
-        for background in BACKGROUNDS
+            size=f"{48 * RELEASED_N:,} PNGs",
+            license=_LICENSE,
+            note=f"{{0,1}}/<background>/<breed>/<background>_<breed>_<k>.png; or {FOLDER}__entire_dataset.tar, packed",
+        ),
     ),
     in_context=Rows(name="backgrounds as in training", split="validation"),
     out_of_context=Rows(name="backgrounds of other breeds", split="test"),
@@ -60,10 +65,27 @@ spawrious = Benchmark(
     ),
     context_column="background",
     templates=("a photo of a {}, a type of dog.",),
-    images_license="CC BY 4.0 (README); CC BY-SA (setup.py)",
+    images_license=_LICENSE,
     annotations_license="CC BY 4.0",
     toy_world="toy_spawrious",
-    tried_configs=("o2o_hard",),
+    tried_configs=("o2o_hard", "all"),
+)
+spawrious = replace(
+    _spawrious,
+    configs={
+        "all": replace(
+            _spawrious,
+            in_context=Rows(name="all images", split="full"),
+            out_of_context=WorstOfGroups(name="worst breed and background", split="full"),
+            words=replace(
+                _spawrious.words,
+                inside="over all images",
+                outside="in the worst group",
+                inside_title="over all images",
+                outside_title="in the worst group",
+            ),
+        )
+    },
 )
 
 
@@ -74,35 +96,76 @@ class SpawriousConfig(BenchmarkConfig):
     Attributes:
         variant: "paper" names the challenges as Table 2 does; "released" as the authors' code, which permutes the
             three M2M names and swaps the environments of two breeds in one of them.
+        composition: Of `composed`: a TOML file that says which backgrounds each breed has in each environment.
         strict: Refuse folders of another size than the release's 3,168 files, instead of noting it.
         follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     variant: str = "paper"
+    composition: str | None = None
     strict: bool = False
 
 
+def _config(name: str, description: str) -> SpawriousConfig:
+    return SpawriousConfig(name=name, version=datasets.Version(spawrious.version), description=description)
+
+
 class Spawrious(BenchmarkBuilder):
-    """The six challenges O2O and M2M, easy, medium and hard, with the background as a column.
+    """The challenges O2O and M2M, easy, medium and hard; compositions of one's own; and all images.
 
     Compositions are proportions of n, the number of files in a folder (3,168 in the release). Files count in numeric
     order; the released code takes them as the file system lists them. Validation is the last 20% of each
-    environment x breed x background.
+    environment x breed x background. Each challenge is a selection of `all`, whose one split is called `full`, since
+    `split="all"` is of `datasets`; there `index` counts the files of a folder from 0.
 
     Source: Lynch et al., Spawrious, Section 4 and Table 2.
 
     >>> list(Spawrious.builder_configs)
-    ['o2o_easy', 'o2o_medium', 'o2o_hard', 'm2m_easy', 'm2m_medium', 'm2m_hard']
+    ['o2o_easy', 'o2o_medium', 'o2o_hard', 'm2m_easy', 'm2m_medium', 'm2m_hard', 'all', 'composed']
     """
 
     BENCHMARK: ClassVar[Benchmark] = spawrious
     BUILDER_CONFIG_CLASS = SpawriousConfig
     BUILDER_CONFIGS: ClassVar[list[SpawriousConfig]] = [
-        SpawriousConfig(name=name, version=datasets.Version(spawrious.version), description=f"{name} of Table 2.")
-        for name in TABLE_2
+        *(_config(name, f"{name} of Table 2.") for name in TABLE_2),
+        _config("all", "Every image, with its background, repeat and place in its folder."),
+        _config("composed", "A composition of one's own, composition=FILE.toml."),
     ]
 
+    def __init__(
+        self,
+        *args: Any,
+        config_name: str | None = None,
+        hash: str | None = None,
+        composition: str | Path | None = None,
+        **options: Any,
+    ) -> None:
+        if composition is not None:  # two files of one name are not one build
+            options["composition"] = str(composition)
+            hash = hashlib.sha256(f"{hash}{read_composition(composition).toml}".encode()).hexdigest()
+        super().__init__(*args, config_name=config_name, hash=hash, **options)
+
+    @cached_property
+    def _composition(self) -> SpawriousComposition | None:
+        """What the config is composed of; None is all images."""
+        config = self.config
+        if config.variant not in ("paper", "released"):
+            raise OochubError(f"variant is 'paper' or 'released', got {config.variant!r}.")
+        if config.variant == "released" and config.name not in RELEASED:
+            raise OochubError(f"variant='released' renames the six challenges; leave it out for {config.name}.")
+        if config.composition is not None and config.name != "composed":
+            raise OochubError(f"composition is of the config composed; leave it out for {config.name}.")
+        if config.name == "composed":
+            if config.composition is None:
+                give = either('composition="FILE.toml"', "--option composition=FILE.toml")
+                raise OochubError(f"spawrious/composed needs its composition: give {give}.")
+            return read_composition(config.composition)
+        return (TABLE_2 if config.variant == "paper" else RELEASED).get(config.name)
+
     def _info(self) -> datasets.DatasetInfo:
+        composition = self._composition
+        environments = ["repeat_0", "repeat_1"] if composition is None else list(composition.environments)
+        own = {"repeat": datasets.Value("int32"), "index": datasets.Value("int32")} if composition is None else {}
         return datasets.DatasetInfo(
             description=spawrious.summary,
             homepage=spawrious.homepage,
@@ -113,82 +176,82 @@ class Spawrious(BenchmarkBuilder):
                     "example_id": datasets.Value("string"),
                     "image": datasets.Image(),
                     "label": datasets.ClassLabel(names=list(BREEDS)),
-                    "environment": datasets.ClassLabel(names=["env_1", "env_2", "test"]),
+                    "environment": datasets.ClassLabel(names=environments),
                     "group": datasets.ClassLabel(names=[f"{y}/{b}" for y in BREEDS for b in BACKGROUNDS]),
                     "background": datasets.ClassLabel(names=list(BACKGROUNDS)),
+                    **own,
                 }
             ),
         )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
-        return (folder / "spawrious224").glob("[01]/*/*")
+        return spawrious_places(folder)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
-        if self.config.variant not in ("paper", "released"):
-            raise OochubError(f"variant is 'paper' or 'released', got {self.config.variant!r}.")
-        root = self._folder() / "spawrious224"
-        files = _files(root)
-        n = len(next(iter(files.values())))
-        notes = [] if n == RELEASED_N else [f"partial: {n:,} of {RELEASED_N:,} images in each folder"]
-        if self.config.variant == "released":
+        folder, config, composition = self._folder(), self.config, self._composition
+        files = SpawriousFiles.find(folder, within=self._within)
+        notes = [] if files.n == RELEASED_N else [f"partial: {files.n:,} of {RELEASED_N:,} images in each folder"]
+        if notes and config.strict:
+            raise OochubError(f"strict=True, but {files.place} is not the release: {notes[0]}.")
+        other: dict[str, Any] = {"n": files.n} | ({"variant": config.variant} if config.name in TABLE_2 else {})
+        if config.variant == "released":
             notes.append("challenge named as in the released code, not as in Table 2")
-        if n != RELEASED_N and self.config.strict:
-            raise OochubError(f"strict=True, but {root} is not the release: {notes[0]}.")
-        challenges = TABLE_2 if self.config.variant == "paper" else RELEASED
-        rows_of: dict[str, list[dict[str, Any]]] = {"train": [], "validation": [], "test": []}
-        for part in challenges[self.config.name].slices(n):
-            rows = list(_rows(part, files[part.repeat, part.background, part.breed]))
-            kept = len(rows) - (0 if part.split == "test" else len(rows) // 5)
-            rows_of[part.split] += rows[:kept]
-            rows_of["validation"] += rows[kept:]
-        for split, rows in rows_of.items():
-            if not rows:
-                raise OochubError(f"{n} images in a folder leave none for {split}: give at least 10 in each.")
-        group_counts = Counter(row["group"] for row in rows_of["train"])
+        if config.name == "composed" and composition is not None:
+            notes.append(
+                f"a composition of one's own, not of Table 2{f': {composition.about}' * bool(composition.about)}"
+            )
+            other["composition"] = composition.toml
+        rows_of = {"full": list(_every_row(files))} if composition is None else _composed(composition, files)
+        trained = Counter(row["group"] for row in rows_of.get("train", ()))
         facts = BuildFacts(
             rows={split: len(rows) for split, rows in rows_of.items()},
-            trained_groups=tuple(sorted(group_counts)),
-            group_counts=group_counts,
-            other={"variant": self.config.variant, "n": n},
+            trained_groups=tuple(sorted(trained)) if composition else None,
+            group_counts=trained if composition else None,
+            other=other,
         )
-        self._record(notes, facts)
+        self._record([*notes, *files.notes], facts)
         return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(pa.Table.from_pylist(rows))})
+            datasets.SplitGenerator(
+                name=split, gen_kwargs={"root": files.place, "shards": shards(pa.Table.from_pylist(rows))}
+            )
             for split, rows in rows_of.items()
         ]
 
-
-def _files(root: Path) -> dict[tuple[int, str, str], list[str]]:
-    """File names of each folder in numeric order; an error names every folder that is missing or unequal."""
-    files: dict[tuple[int, str, str], list[str]] = {}
-    for key in [(r, b, y) for r in (0, 1) for b in BACKGROUNDS for y in BREEDS]:
-        repeat, background, breed = key
-        folder = root / str(repeat) / background / breed
-        prefix = f"{background}_{breed}_"
-        numbered = [(path.stem.removeprefix(prefix), path.name) for path in folder.glob(f"{prefix}*.png")]
-        files[key] = [name for _, name in sorted((int(k), name) for k, name in numbered if _NUMBER.fullmatch(k))]
-    sizes = sorted({len(names) for names in files.values()})
-    if len(sizes) > 1 or sizes == [0]:
-        usual = max(sizes, key=lambda size: sum(len(names) == size for names in files.values()) * (size > 0))
-        wrong = [
-            f"{r}/{b}/{y} has {len(names)}" for (r, b, y), names in files.items() if len(names) != usual or not usual
-        ]
-        raise OochubError(
-            f"The 48 folders of {root} must hold equally many files <background>_<breed>_<k>.png "
-            f"(3,168 in the release). Most hold {usual}; {', '.join(wrong)}. Unpack the archives again."
-        )
-    return files
+    def _columns(self, root: Path, row: Any) -> dict[str, Any]:
+        stored = Stored(**row["image"])
+        content = stored.read(root, within=self._within)
+        return {**row, "image": {"bytes": content, "path": PurePosixPath(stored.name).name}}
 
 
-def _rows(part: FileSlice, names: list[str]) -> Iterator[dict[str, Any]]:
-    for name in names[part.first : part.last]:
-        number = name.removesuffix(".png").rpartition("_")[2]
-        folder = f"{part.repeat}/{part.background}/{part.breed}"
+def _every_row(files: SpawriousFiles) -> Iterator[dict[str, Any]]:
+    for repeat, background, breed in files.folders:
+        yield from _rows(files, FileSlice(f"repeat_{repeat}", "full", repeat, background, breed, 0, files.n))
+
+
+def _composed(composition: SpawriousComposition, files: SpawriousFiles) -> dict[str, list[dict[str, Any]]]:
+    rows_of: dict[str, list[dict[str, Any]]] = {"train": [], "validation": [], "test": []}
+    for part in composition.slices(files.n):
+        rows = list(_rows(files, part))
+        kept = len(rows) - (0 if part.split == "test" else len(rows) // 5)
+        rows_of[part.split] += rows[:kept]
+        rows_of["validation"] += rows[kept:]
+    for split, rows in rows_of.items():
+        if not rows:
+            raise OochubError(f"{files.n} images in a folder leave none for {split}: give at least {_LEAST} in each.")
+    return rows_of
+
+
+def _rows(files: SpawriousFiles, part: FileSlice) -> Iterator[dict[str, Any]]:
+    pictures = files.folders[part.repeat, part.background, part.breed]
+    for index in range(part.first, part.last):
+        number, stored = pictures[index]
         yield {
-            "example_id": f"{folder}/{number}",
-            "file": f"{folder}/{name}",
+            "example_id": f"{part.repeat}/{part.background}/{part.breed}/{number}",
+            "image": stored._asdict(),
             "label": part.breed,
             "environment": part.environment,
             "group": f"{part.breed}/{part.background}",
             "background": part.background,
+            "repeat": part.repeat,
+            "index": index,
         }

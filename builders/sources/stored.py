@@ -5,6 +5,7 @@ the place where its bytes begin, and their number.
 """
 
 import os
+import re
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -14,13 +15,14 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.picture_file import check_inside, read_picture
+from oochub.picture_file import check_beginning, check_inside, read_picture
 
 Enter = Callable[[str], bool]
 """Whether to look into the folder, or the archive of that name without its suffix."""
 
 _SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
 _COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
+_OF_ARCHIVE = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz)$")
 _DECOMPRESS = "Decompress it to a plain .tar: the pictures of one are read in place."
 _BROKEN = (tarfile.TarError, OSError, ValueError, IndexError, OverflowError, MemoryError, RecursionError)
 _AGAIN = "Download it again."
@@ -92,6 +94,7 @@ class Stored(NamedTuple):
             data = file.read(self.size)
         if not data or self.size != len(data):
             raise OochubError(f"{self.name} in {path} is {'cut off' if data else 'empty'}. Download it again.")
+        check_beginning(data, name=f"{self.name} in {path}")
         return data
 
 
@@ -113,8 +116,9 @@ def containers(
         above: Real paths of the folders that lead to this one.
 
     Raises:
-        OochubError: An archive is compressed, so its members cannot be read in place; a folder that cannot be listed;
-            a link that leads out of `within`, or back to a folder that holds it.
+        OochubError: An archive is compressed, so its members cannot be read in place, and no plain one of its name
+            stands beside it; a folder that cannot be listed; a link that leads out of `within`, or back to a folder
+            that holds it.
     """
     yield place
     if is_last(place.name):
@@ -125,12 +129,16 @@ def containers(
     except OSError as error:  # no permission, or a link to itself
         raise OochubError(f"{error.filename or place} cannot be listed: {error.strerror}. Unpack it again.") from error
     above = (*above, place.resolve())
+    files = {name for name, is_folder, _ in listing if not is_folder}
     for name, is_folder, is_link in listing:
         path = place / name
-        if not is_folder and name.endswith(_COMPRESSED):
-            raise OochubError(f"{path} is compressed. {_DECOMPRESS}")
-        if not (is_folder or name.endswith(".tar")) or not enter(name if is_folder else name.removesuffix(".tar")):
+        stem = name if is_folder else _OF_ARCHIVE.sub("", name)
+        if (stem == name and not is_folder) or not enter(stem):
             continue
+        if not is_folder and name != f"{stem}.tar":
+            if f"{stem}.tar" in files:
+                continue
+            raise OochubError(f"{path} is compressed. {_DECOMPRESS}")
         if is_link and within:
             check_inside(path, root=within)
         if is_link and is_folder and any(each.is_relative_to(path.resolve()) for each in above):

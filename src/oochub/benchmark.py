@@ -24,7 +24,7 @@ class RawFile:
         license: The license of its content.
         required: False when the builder works without it.
         note: What it is for, when the name does not say so.
-        also: Another place where it may lie.
+        also: Another place where it may lie; of a path with * the first that is there, by name.
     """
 
     path: str
@@ -38,7 +38,7 @@ class RawFile:
     def find(self, folder: Path) -> Path | None:
         """Where the file lies in `folder`; None where it does not."""
         for path in filter(None, (self.path, self.also)):
-            place = folder / path
+            place = next(iter(sorted(folder.glob(path))), folder / path) if "*" in path else folder / path
             if place.is_dir() if path.endswith("/") else place.exists():
                 return place
         return None

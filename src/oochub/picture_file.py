@@ -80,9 +80,18 @@ def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = Fal
     content = read_bytes(path)
     if not content:
         raise OochubError(f"{path} is empty. Unpack it again from its archive.")
-    if not content.startswith(_BEGINNINGS):
-        raise OochubError(_no_picture(str(path), content))
+    check_beginning(content, name=str(path))
     return content
+
+
+def check_beginning(content: bytes, *, name: str) -> None:
+    """Checks that bytes begin as a picture in one of `FORMATS` does.
+
+    Raises:
+        OochubError: They do not; `name` is what it calls them.
+    """
+    if not content.startswith(_BEGINNINGS):
+        raise OochubError(_no_picture(name, content))
 
 
 def check_inside(path: Path, *, root: Path | str) -> None:

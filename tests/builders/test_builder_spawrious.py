@@ -1,15 +1,18 @@
 """The Spawrious builder: every challenge's composition against Table 2, the released variant, wrong folders."""
 
+import tarfile
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from datasets import load_dataset
 from PIL import Image
 
 import oochub
 from oochub.build_record import BuildRecord
-from oochub.builders.sources.spawrious_compositions import TABLE_2
+from oochub.builders.sources.spawrious_compositions import RELEASED, TABLE_2
+from oochub.builders.sources.spawrious_files import SpawriousFiles
 from oochub.builders.spawrious import Spawrious
 
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
@@ -128,14 +131,107 @@ def test_table_2_is_the_papers(real_data):
             assert (seen, unseen) == ([first, second], set(others))
 
 
-def test_shares_of_the_release():
-    """int(.97 * 3168) = 3072 and int(.87 * 3168) = 2756: 12,672 images an environment (the paper's sizes)."""
-    parts = TABLE_2["o2o_hard"].slices(3168)
-    sizes = Counter()
-    for part in parts:
-        sizes[part.environment] += part.last - part.first
-    assert sizes == {"env_1": 12_672, "env_2": 12_672, "test": 25_344}
-    assert {part.last for part in parts} == {3072, 96, 2756, 412, 3168}
+# Files of the release, by hand: 0.97 x 3168 = 3072.96 and 0.87 x 3168 = 2756.16, rounded down; 96 and 412 are left.
+# A fifth of each, rounded down, is validation: 614 of 3072, 19 of 96, 551 of 2756, 82 of 412, 633 of 3168.
+_OF_SHARES = {
+    ("env_1", "spurious"): (2458, 614),
+    ("env_1", "generic"): (77, 19),
+    ("env_2", "spurious"): (2205, 551),
+    ("env_2", "generic"): (330, 82),
+}
+_OF_WHOLE = (2535, 633)
+
+
+def _released_counts(variant, config):
+    """(split, environment, breed, background) to files, from the tables typed above."""
+    counts = Counter()
+    if config in _O2O:
+        for breed, generic, spurious, unseen in _expected_o2o(config):
+            for (environment, kind), (train, validation) in _OF_SHARES.items():
+                place = spurious if kind == "spurious" else generic
+                counts["train", environment, breed, place] += train
+                counts["validation", environment, breed, place] += validation
+            counts["test", "test", breed, unseen] += 6336
+        return counts
+    for breed, seen, unseen in _m2m_pairs((_M2M if variant == "paper" else _RELEASED)[config]):
+        for environment, place in zip(("env_1", "env_2"), seen, strict=True):
+            counts["train", environment, breed, place] += _OF_WHOLE[0]
+            counts["validation", environment, breed, place] += _OF_WHOLE[1]
+        for place in unseen:
+            counts["test", "test", breed, place] += 3168
+    return counts
+
+
+def _rows_without_pictures(folder, config, **options):
+    """(split, environment, breed, background, id) of every row, no picture read."""
+    builder = Spawrious(config_name=config, data_dir=str(folder), **options)
+    for generator in builder._split_generators(None):
+        for shard in generator.gen_kwargs["shards"]:
+            table = pa.ipc.open_stream(shard).read_all()
+            columns = (table.column(c).to_pylist() for c in ("environment", "label", "background", "example_id"))
+            yield from ((str(generator.name), *row) for row in zip(*columns, strict=True))
+
+
+@pytest.fixture(scope="module", params=["folders", "tar"])
+def release(request, tmp_path_factory) -> Path:
+    """All 152,064 names of the release and files without bytes: in folders, or in one tar as it is published."""
+    root = tmp_path_factory.mktemp(request.param)
+    if request.param == "tar":
+        with (root / "spawrious224__entire_dataset.tar").open("wb") as file:
+            for repeat, place, breed, k in _release_names():
+                name = f"spawrious224/{repeat}/{place}/{breed}/{place}_{breed}_{k}.png"
+                file.write(tarfile.TarInfo(name).tobuf(tarfile.USTAR_FORMAT))
+            file.write(bytes(2 * tarfile.BLOCKSIZE))
+        return root
+    for repeat, place, breed, k in _release_names():
+        folder = root / "spawrious224" / str(repeat) / place / breed
+        if k == 1:
+            folder.mkdir(parents=True)
+        (folder / f"{place}_{breed}_{k}.png").touch()
+    return root
+
+
+def _release_names():
+    for repeat in (0, 1, "domain_adaptation_ds"):
+        for place in _BACKGROUNDS:
+            for breed in _BREEDS:
+                yield from ((repeat, place, breed, k) for k in range(1, 3169) if repeat in (0, 1) or k == 1)
+
+
+@pytest.mark.slow
+def test_every_count_of_the_release(release, monkeypatch):
+    """Each challenge in both variants by split, environment, breed and background; planted: 0.86 in environment 2."""
+    files = SpawriousFiles.find(release)  # once: a tar has 152,064 headers
+    monkeypatch.setattr(SpawriousFiles, "find", lambda folder, *, within: files)
+    for variant in ("paper", "released"):
+        for config in (*_O2O, *_M2M):
+            rows = list(_rows_without_pictures(release, config, variant=variant, strict=True))
+            counts = Counter(row[:4] for row in rows)
+            assert counts == _released_counts(variant, config), (variant, config)
+            sums = Counter()
+            for (split, environment, breed, _), count in counts.items():
+                sums["test" if split == "test" else environment] += count
+                sums[breed, split == "test"] += count
+            assert sums == {"env_1": 12_672, "env_2": 12_672, "test": 25_344} | {
+                (breed, is_test): 6336 for breed in _BREEDS for is_test in (True, False)
+            }
+            assert len({row[4] for row in rows}) == len(rows) == 50_688
+    every = list(_rows_without_pictures(release, "all", strict=True))
+    assert len(every) == len({row[4] for row in every}) == 152_064
+    of_cell = Counter(row[:4] for row in every)
+    assert set(of_cell.values()) == {3168} and len(of_cell) == 48
+
+
+@pytest.mark.parametrize("variant", ["paper", "released"])
+def test_shares_of_the_release(variant):
+    """Each challenge by split, environment, breed and background of 3,168 files a folder, validation in training."""
+    for config in (*_O2O, *_M2M):
+        counts, expected = Counter(), Counter()
+        for part in (TABLE_2 if variant == "paper" else RELEASED)[config].slices(3168):
+            counts[part.split, part.environment, part.breed, part.background] += part.last - part.first
+        for (split, *cell), count in _released_counts(variant, config).items():
+            expected["test" if split == "test" else "train", *cell] += count
+        assert counts == expected, config
 
 
 def test_partial_is_noted_and_strict_refuses(hundred):
@@ -172,3 +268,90 @@ def test_a_build_without_a_row_says_where_nothing_was_found(hundred, tmp_path, m
     builder = Spawrious(config_name="o2o_hard", data_dir=str(hundred), cache_dir=str(tmp_path))
     with pytest.raises(oochub.OochubError, match=r"spawrious/o2o_hard has no row in train, validation, test: nothing"):
         builder.download_and_prepare()
+
+
+@pytest.fixture(scope="module")
+def every(hundred):
+    return load_dataset("spawrious", "all", data_dir=hundred)
+
+
+def test_all_has_every_image_once(every):
+    """Its columns in order; index counts from 0 in numeric order, and repeat is the environment."""
+    assert list(every) == ["full"]
+    columns = ["example_id", "image", "label", "environment", "group", "background", "repeat", "index"]
+    assert list(every["full"].features) == columns
+    rows = _rows(every, "full")
+    assert len(rows) == rows["example_id"].nunique() == 4800
+    assert set(zip(rows["environment"], rows["repeat"], strict=True)) == {("repeat_0", 0), ("repeat_1", 1)}
+    assert (rows["example_id"].str.rpartition("/")[2].astype(int) == rows["index"] + 1).all()
+    assert (rows["group"] == rows["label"] + "/" + rows["background"]).all()
+
+
+@pytest.mark.parametrize(
+    ("variant", "config"), [*(("paper", c) for c in TABLE_2), *(("released", c) for c in _RELEASED)]
+)
+def test_a_challenge_is_a_selection_of_all(hundred, every, variant, config):
+    """By breed, background, repeat and index alone, with equal labels; planted: env_2 from the files after env_1's."""
+    data = load_dataset("spawrious", config, data_dir=hundred, variant=variant)
+    rows = _rows(every, "full").set_index("example_id")
+    wanted = {"train": set(), "test": set()}
+    for part in (TABLE_2 if variant == "paper" else RELEASED)[config].slices(_N):
+        chosen = (rows["label"] == part.breed) & (rows["background"] == part.background)
+        chosen &= (rows["repeat"] == part.repeat) & rows["index"].between(part.first, part.last - 1)
+        wanted[part.split] |= set(rows.index[chosen])
+    got = {split: _rows(data, split).set_index("example_id") for split in data}
+    assert set(got["train"].index) | set(got["validation"].index) == wanted["train"]
+    assert not set(got["train"].index) & set(got["validation"].index)
+    assert set(got["test"].index) == wanted["test"]
+    for part in got.values():
+        for column in ("label", "group", "background"):
+            assert (part[column] == rows.loc[part.index, column]).all()
+
+
+def test_a_composition_of_ones_own(hundred, tmp_path):
+    """Counts by hand, names of environments of one's own; another content of the file is another build."""
+    file = tmp_path / "dogs.toml"
+    file.write_text(
+        'about = "Two breeds."\n[city]\nsplit = "train"\nrepeats = [0]\nbulldog = { snow = 0.7, beach = 0.3 }\n'
+        'corgi = { beach = 0.5 }\n[field]\nsplit = "test"\nrepeats = [0, 1]\nbulldog = { beach = 0.6 }\n'
+    )
+    data = load_dataset("spawrious", "composed", data_dir=hundred, composition=file)
+    assert data["train"].features["environment"].names == ["city", "field"]
+    counts = {split: Counter(_rows(data, split)["group"]) for split in data}
+    assert counts["train"] == {"bulldog/snow": 56, "bulldog/beach": 24, "corgi/beach": 40}
+    assert counts["validation"] == {"bulldog/snow": 14, "bulldog/beach": 6, "corgi/beach": 10}
+    assert counts["test"] == {"bulldog/beach": 120}
+    first = [i for i in data["test"]["example_id"] if i.startswith("0/")]
+    assert [int(i.rpartition("/")[2]) for i in first] == list(range(31, 91))  # after the 30 of training
+    record = BuildRecord.of(data["test"].info)
+    assert "a composition of one's own, not of Table 2: Two breeds." in record.notes
+    assert record.facts.other["composition"].startswith('about = "Two breeds."')
+    file.write_text(file.read_text().replace("0.7", "0.6"))
+    again = load_dataset("spawrious", "composed", data_dir=hundred, composition=str(file))
+    assert Counter(_rows(again, "train")["group"])["bulldog/snow"] == 48
+
+
+def test_options_of_another_config(hundred, tmp_path):
+    for config, options, words in (
+        ("composed", {}, "spawrious/composed needs its composition"),
+        ("composed", {"composition": str(tmp_path / "no.toml")}, "there is no such file"),
+        ("o2o_easy", {"composition": _toml(tmp_path)}, "composition is of the config composed"),
+        ("all", {"variant": "released"}, "variant='released' renames the six challenges; leave it out for all"),
+        ("all", {"strict": True}, "strict=True, but"),
+    ):
+        with pytest.raises(oochub.OochubError, match=words):
+            load_dataset("spawrious", config, data_dir=hundred, **options)
+
+
+def _toml(folder: Path) -> str:
+    (folder / "easy.toml").write_text(TABLE_2["o2o_easy"].toml)
+    return str(folder / "easy.toml")
+
+
+def test_a_challenge_as_a_composition_has_its_rows(hundred, tmp_path):
+    """The TOML of O2O-Easy builds the rows of o2o_easy in their order."""
+    composed = load_dataset("spawrious", "composed", data_dir=hundred, composition=_toml(tmp_path))
+    challenge = load_dataset("spawrious", "o2o_easy", data_dir=hundred)
+    for split, part in challenge.items():
+        assert composed[split]["example_id"] == part["example_id"]
+        assert composed[split].features == part.features
