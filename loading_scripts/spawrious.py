@@ -2,10 +2,11 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.loading_scripts.parquet_repository import parquet_repository
 from oochub.program import program
 
@@ -15,13 +16,16 @@ def spawrious(
     out: Annotated[Path, typer.Option(help="The folder of the repository.")],
     config: Annotated[list[str], typer.Option(help="Repeatable, for example o2o_hard.")],
     variant: Annotated[str, typer.Option(help="paper (Table 2) or released (the authors' code).")] = "paper",
+    composition: Annotated[str | None, typer.Option(help="Of the config composed: a TOML file.")] = None,
     strict: Annotated[bool, typer.Option(help="Refuse folders of other than 3,168 files.")] = True,
     follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of Spawrious; without --no-strict only from the complete release."""
     for name in config:
-        options = {"variant": variant, "strict": strict, "follow_links": follow_links}
+        own: dict[str, Any] = {"composition": composition} if name == "composed" else {}
+        own |= {"variant": variant} if name in TABLE_2 else {}
+        options = {"strict": strict, "follow_links": follow_links, **own}
         parquet_repository(f"spawrious/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
 
 
