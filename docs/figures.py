@@ -14,6 +14,7 @@ from typing import Any
 import datasets
 import figures_comparison
 import figures_detection
+import figures_errors
 import figures_gallery
 import numpy as np
 import pyarrow as pa
@@ -157,7 +158,8 @@ def draw_nooch() -> None:
     for name in oochub.names("figure"):
         function = oochub.get("figure", name)
         first = next(iter(inspect.signature(function).parameters))
-        if first not in material or name == "detection" or name in figures_comparison.SIZES:  # files of their own
+        own = {"detection", *figures_comparison.SIZES, *figures_errors.NAMES}  # files of their own
+        if first not in material or name in own:
             continue
         panels = _PANELS.get(name, [{}])
         columns = min(len(panels), 2)
@@ -185,6 +187,7 @@ def main() -> None:
     draw_nooch()
     figures_comparison.main()
     figures_gallery.main()
+    figures_errors.main()
     figures_detection.main()
 
 

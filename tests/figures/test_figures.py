@@ -17,7 +17,8 @@ from oochub.report import theme
 mpl.use("Agg")
 N, C = 60, 7
 OF_SCENES = ("contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share", "alpha_beta_loss")
-OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures"}  # their tests have this rule of their own
+# their tests have this rule of their own
+OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures", "misclassified_pictures"}
 SIDES = ("positive", "negative")
 
 
@@ -232,8 +233,9 @@ def arguments_of(name):
     from test_figures_of_detection import numbers
     from test_figures_of_reports import made
 
+    of_name = {"detection": detection_report, "confusion_by_context": reports.spawrious_report}
     material = {
-        "report": lambda: reports.read(detection_report()) if name == "detection" else made(),
+        "report": lambda: reports.read(of_name[name]()) if name in of_name else made(),
         "reports": lambda: [made()],
         "scenes": scenes,
         "predicted_scenes": scenes,

@@ -42,7 +42,7 @@ _BESIDE = ("datasets", "nearest")  # what else a figure of scored sets may take
 _OF_DETECTORS = ("detector", "against", "detectors")  # options that name what has to be scored
 _WORDS = {
     "reports": "reports (report.json of `oochub evaluate`)",
-    "predictions": f"predictions (.parquet of `oochub predict MODEL {ALL}`)",
+    "predictions": f"predictions (.parquet of `oochub predict`, as of {ALL})",
     "data": f"a data set ({ALL} with --data-dir)",
     "numbers": "numbers (numbers.csv of `oochub detect`)",
     "scored_sets": "predictions of one model (.parquet of `oochub predict`), a file a set",

@@ -1,0 +1,103 @@
+"""The answers to each class in each context, as a matrix; the class that training showed in the context is outlined."""
+
+from typing import TYPE_CHECKING, Literal
+
+from oochub.errors import OochubError
+from oochub.figures._style import INK, INK2, axes, bare
+from oochub.report import numbers, theme, wording
+from oochub.report.error_words import ConfusionRow, confusion_rows
+from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROWS, _CLASSES = 60, 20  # that can be read
+
+
+def confusion_by_context(
+    report: Report, *, by: Literal["context", "class"] = "context", ax: "Axes | None" = None
+) -> "Axes":
+    """Draws a row for each class in each context, a column for each answer, in % of the row.
+
+    Wrong answers are heated; the answers whose class has that context in training are outlined.
+
+    Args:
+        report: A report that says where the errors go.
+        by: "context": a row for each class in each context; "class": a row for each class, as in the paper.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: true class and context downward, answers to the right.
+
+    Raises:
+        OochubError: The report has no such matrix, or one of more than 60 rows or 20 classes.
+
+    Source: Lynch et al., Spawrious, Figure 5.
+
+    >>> import oochub, pyarrow as pa
+    >>> rows = {"example_id": list("abcd"), "split": ["test"] * 4, "label": [0, 0, 1, 2], "logits": [[0, 1.0, 0]] * 4}
+    >>> rows |= {"context": ["snow"] * 3 + ["sand"], "challenge": ["hard"] * 4}
+    >>> told = {"model": {}, "class_names": ["cat", "dog", "cow"], "rows": {"test": 4}, "benchmark": "mine"}
+    >>> told |= {"config": "own", "version": "1", "facts": {"usual_contexts": {"cat": ["sand"], "dog": ["snow"]}}}
+    >>> ax = confusion_by_context(oochub.evaluate(oochub.Predictions(pa.table(rows), told)))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['cow in sand (n = 1)', 'cat in snow (n = 2)', 'dog in snow (n = 1)']
+    """
+    classes, rows = confusion_rows(report)
+    rows = rows if by == "context" else _by_class(classes, rows)
+    if not rows:
+        raise OochubError(
+            "This report has no confusion by context: it needs a column of contexts and what training showed, from the "
+            "build record or usual contexts. Plot another kind."
+        )
+    if len(rows) > _ROWS or len(classes) > _CLASSES:
+        raise OochubError(
+            f"A matrix of {len(rows)} rows and {len(classes)} classes cannot be read; at most {_ROWS} and {_CLASSES} "
+            "are drawn. report.json holds the counts."
+        )
+    from matplotlib.patches import Rectangle
+
+    ax = axes(ax, 3.2 + 0.85 * len(classes), 1.3 + 0.36 * len(rows))
+    for y, row in enumerate(rows):
+        for x, share in enumerate(row.shares):
+            right, step = x == row.label, theme.heat_step(share)
+            face = theme.LIGHT["surface"] if right else theme.LIGHT[f"h{step}"]
+            ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=face, edgecolor="none"))
+            ink = INK2 if right else theme.LIGHT["hstrong"] if step > 3 else INK
+            own = by == "context" and row.is_trained[x]
+            ax.text(x, y, numbers.fraction(share), ha="center", va="center", color=ink, weight="bold" if own else None)
+            if own:
+                corner = (x - 0.46, y - 0.43)
+                ax.add_patch(Rectangle(corner, 0.92, 0.86, facecolor="none", edgecolor=INK, linewidth=1.6))
+    ax.set_xlim(-0.5, len(classes) - 0.5)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xticks(range(len(classes)), [wording.words(name) for name in classes])
+    ax.set_yticks(range(len(rows)), [f"{row.title} (n = {numbers.count(row.n)})" for row in rows])
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("answer, % of each row", color=INK2)
+    if by == "context":
+        place = wording.words(report.benchmark.context_column)
+        what = f"the usual {place} of this class" if _is_usual(report) else f"this class has the {place} in training"
+        ax.annotate(
+            f"outlined: {what}", (0, 0), (0, -6), xycoords="axes fraction", textcoords="offset points", va="top",
+            color=INK2, fontsize="small",
+        )  # fmt: skip
+    bare(ax, keep=())
+    return ax
+
+
+def _is_usual(report: Report) -> bool:
+    return report.errors is not None and report.errors.source == "usual"
+
+
+def _by_class(classes: list[str], rows: list[ConfusionRow]) -> list[ConfusionRow]:
+    """A row for each class, over all contexts."""
+    merged = []
+    for label, name in enumerate(classes):
+        own = [row for row in rows if row.label == label]
+        n = sum(row.n for row in own)
+        if n:
+            shares = tuple(sum(row.n * row.shares[k] for row in own) / n for k in range(len(classes)))
+            merged.append(ConfusionRow(wording.words(name), label, n, shares, (False,) * len(classes)))
+    return merged
