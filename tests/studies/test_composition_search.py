@@ -1,0 +1,116 @@
+"""The search on features whose difficulty is known, against scikit-learn, and on the toy Spawrious with its control."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS, TABLE_2
+from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
+from oochub.errors import OochubError
+from oochub.studies.spawrious.composition_counts import composition_counts
+from oochub.studies.spawrious.composition_search import CompositionSearch, composition_search
+from oochub.studies.spawrious.random_compositions import random_compositions
+
+_FOLDERS = list(product((0, 1), BACKGROUNDS, BREEDS))
+
+
+def _features(n: int, *, breed: float, background: float, noise: float = 1.0) -> dict:
+    """Gaussians around a point of the breed and one of the background."""
+    rng = np.random.default_rng(0)
+    features = {}
+    for folder in _FOLDERS:
+        center = np.zeros(10, np.float32)
+        center[BREEDS.index(folder[2])], center[4 + BACKGROUNDS.index(folder[1])] = breed, background
+        features[folder] = (center + noise * rng.normal(size=(n, 10))).astype(np.float32)
+    return features
+
+
+@pytest.fixture
+def few_steps(monkeypatch):
+    """Short training, where nothing hangs on how good heads are."""
+    monkeypatch.setattr("oochub.studies.spawrious.composition_search._LEAST_STEPS", 60)
+
+
+def test_a_head_is_as_good_as_scikit_learns():
+    """The numbers of rows are those of the composition, and the accuracies those of a logistic regression on them.
+
+    Faults planted: the validation rows trained on, the test rows taken from the front of the folder, breeds exchanged.
+    """
+    features = _features(80, breed=2.0, background=2.0)
+    found = composition_search([TABLE_2["o2o_hard"]], features).ranked[0]
+    counts = composition_counts(TABLE_2["o2o_hard"], 40).groupby("split")["n"].sum()
+    assert (found.in_context.n, found.accuracy.n) == (counts["validation"], counts["test"])
+    for half, accuracy in enumerate((found.accuracy, found.confirmed)):
+        rows = {"train": ([], []), "test": ([], [])}
+        for part in TABLE_2["o2o_hard"].slices(40):
+            own = features[part.repeat, part.background, part.breed][half::2][part.first : part.last]
+            own = own[: len(own) - len(own) // 5] if part.split == "train" else own
+            rows[part.split][0].append(own)
+            rows[part.split][1].extend([part.breed] * len(own))
+        scaler = StandardScaler().fit(np.concatenate(list(features.values())))
+        train, test = (scaler.transform(np.concatenate(rows[split][0])) for split in ("train", "test"))
+        probe = LogisticRegression().fit(train, rows["train"][1])
+        assert accuracy == pytest.approx(probe.score(test, rows["test"][1]), abs=0.05)
+    assert found.accuracy < 0.5 < found.in_context  # the background misleads
+
+
+def test_what_ranks_shares_no_picture_with_what_confirms(few_steps):
+    """Every second picture is noise alone. Fault planted: both halves of one and the same."""
+    features = _features(40, breed=9.0, background=0.0)
+    for rows in features.values():
+        rows[::2] = np.random.default_rng(1).normal(size=rows[::2].shape)
+    found = composition_search([TABLE_2["m2m_easy"]], features).ranked[0]
+    assert found.accuracy < 0.5 and found.confirmed == 1
+
+
+def test_the_ranking_and_what_is_proposed(few_steps):
+    """Easiest first, by the first half; fewer than three propose nothing. Fault planted: the order reversed."""
+    compositions = random_compositions(4, form="m2m")
+    features = _features(20, breed=1.0, background=2.0)
+    search = composition_search(compositions, features)
+    accuracies = search.table["accuracy"].tolist()
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert search.table["proposed"].tolist() == ["easy", "", "medium", "hard"]
+    assert search == composition_search(compositions, features)  # it depends on nothing but its arguments
+    assert search.agreement.n == 4
+    few = composition_search(compositions[:2], features)
+    assert few.proposed == {} and few.agreement.reason == "2 compositions are too few"
+
+
+def test_what_cannot_be_searched():
+    features = _features(20, breed=1.0, background=1.0)
+    with pytest.raises(OochubError, match="1/beach/corgi has 3"):
+        composition_search([], features | {(1, "beach", "corgi"): np.zeros((3, 10), np.float32)})
+    with pytest.raises(OochubError, match="needs 20 pictures a folder, got 19"):
+        composition_search([], {folder: rows[:19] for folder, rows in features.items()})
+    features[0, "snow", "corgi"][0, 0] = np.nan
+    with pytest.raises(OochubError, match="not finite"):
+        composition_search([], features)
+
+
+def _search_of_toy(folder, form: str, **world) -> CompositionSearch:
+    """On colors of the toy's pictures, 4 by 4 pixels at a time."""
+    root, features = toy_spawrious(folder, size=40, **world) / "spawrious224", {}
+    for repeat, background, breed in _FOLDERS:
+        files = [root / f"{repeat}/{background}/{breed}/{background}_{breed}_{k}.png" for k in range(1, 41)]
+        pixels = np.stack([np.asarray(Image.open(file), np.float32) for file in files])
+        features[repeat, background, breed] = pixels.reshape(40, 12, 4, 12, 4, 3).mean((2, 4)).reshape(40, -1)
+    return composition_search(random_compositions(12, form=form, seed=1), features)
+
+
+@pytest.mark.slow
+def test_the_toys_compositions_differ_and_the_controls_do_not(tmp_path):
+    """Other pictures confirm which are hard; on the control they do not, though the best of twelve looks better."""
+    for form in ("o2o", "m2m"):
+        search = _search_of_toy(tmp_path / "toy", form)
+        assert search.agreement.low > 0.3
+        assert search.proposed["easy"].confirmed.low > search.proposed["hard"].confirmed.high
+        control = _search_of_toy(tmp_path / "control", form, correlation=False)
+        assert control.agreement.low < 0
+        assert control.proposed["easy"].confirmed.low < control.proposed["hard"].confirmed.high
+        spread = [max(found.table["confirmed"]) - min(found.table["confirmed"]) for found in (search, control)]
+        assert spread[1] < spread[0]
