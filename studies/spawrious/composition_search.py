@@ -151,11 +151,11 @@ def _halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple[list[torch.
 
 
 def _mean(features: NDArray[np.float32]) -> NDArray[np.float64]:
-    return features.mean(0, dtype=np.float64)
+    return np.asarray(features.mean(0, dtype=np.float64))
 
 
 def _square(features: NDArray[np.float32]) -> NDArray[np.float64]:
-    return np.square(features, dtype=np.float64).mean(0)
+    return np.asarray(np.square(features, dtype=np.float64).mean(0))
 
 
 def _rows(composition: SpawriousComposition, numbers: Mapping[Folder, torch.Tensor], n: int) -> dict[str, torch.Tensor]:

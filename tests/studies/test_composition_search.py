@@ -32,7 +32,7 @@ def _features(n: int, *, breed: float, background: float, noise: float = 1.0) ->
 @pytest.fixture
 def few_steps(monkeypatch):
     """Short training, where nothing hangs on how good heads are."""
-    monkeypatch.setattr("oochub.studies.spawrious.composition_search._LEAST_STEPS", 60)
+    monkeypatch.setattr("oochub.studies.spawrious.composition_search._LEAST_STEPS", 120)
 
 
 def test_a_head_is_as_good_as_scikit_learns():
@@ -64,7 +64,7 @@ def test_what_ranks_shares_no_picture_with_what_confirms(few_steps):
     for rows in features.values():
         rows[::2] = np.random.default_rng(1).normal(size=rows[::2].shape)
     found = composition_search([TABLE_2["m2m_easy"]], features).ranked[0]
-    assert found.accuracy < 0.5 and found.confirmed == 1
+    assert found.accuracy < 0.5 and found.confirmed > 0.9
 
 
 def test_the_ranking_and_what_is_proposed(few_steps):
