@@ -10,7 +10,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import tiny_generators
 
 import oochub
 from oochub.studies.demo.example import example
@@ -64,6 +63,8 @@ def guide(request, coco, spawrious, imagenet, tmp_path_factory):
     (folder / "raw" / "nooch").symlink_to(coco)
     (folder / "raw" / "imagenet_ood").symlink_to(imagenet)
     if "models/pipeline" in "".join(_blocks(request.param, "bash")):
+        import tiny_generators
+
         tiny_generators.pipeline(folder / "models" / "pipeline")
         tiny_generators.captioner(folder / "models" / "captioner")
     return request.param, folder

@@ -91,6 +91,7 @@ def generate_spawrious(
             record = _begun(folder, plan, before, maker, captioner)
             if ranks.is_first:
                 record.save(folder)
+            ranks.values(None)  # the folder says what it is before anything else is in it
             mine = _share(left, ranks)
             for job in bar(mine) if bar is not None and ranks.is_first else mine:
                 make_images(folder, plan, job, maker, captioner)

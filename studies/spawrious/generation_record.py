@@ -116,15 +116,8 @@ def used_model(source: str, revision: str | None, readme: Path) -> UsedModel:
         revision: Of its weights.
         readme: Its model card, which need not be there.
     """
-    from huggingface_hub import ModelCard
-
-    license_: str | None = _LICENSES.get(source)
-    if readme.is_file():
-        try:
-            license_ = ModelCard.load(readme).data.license or license_
-        except ValueError:  # no metadata, or none that can be read
-            license_ = _LICENSES.get(source)
-    return UsedModel(name=_name(source), revision=revision, license=license_)
+    said = _said_license(readme) if readme.is_file() else None
+    return UsedModel(name=_name(source), revision=revision, license=said or _LICENSES.get(source))
 
 
 def check_same(before: GenerationRecord, plan: GenerationPlan, folder: Path) -> None:
@@ -163,6 +156,17 @@ def accepted_shares(tried: Iterable[TriedImage]) -> tuple[AcceptedShare, ...]:
                 )
             )
     return tuple(shares)
+
+
+def _said_license(readme: Path) -> str | None:
+    import yaml
+    from huggingface_hub import ModelCard
+
+    try:
+        said = ModelCard.load(readme).data.license
+    except (ValueError, yaml.YAMLError):  # metadata that cannot be read
+        return None
+    return said if isinstance(said, str) else None
 
 
 def _name(source: str) -> str:

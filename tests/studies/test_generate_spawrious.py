@@ -33,6 +33,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The folders of a pipeline and a captioner."""
     folder = tmp_path_factory.mktemp("models")
     made = {"model": tiny_generators.pipeline(folder / "sd"), "captioner": tiny_generators.captioner(folder / "says")}
+    (made["model"] / "README.md").write_text("---\nlicense: creativeml-openrail-m\n---\nTiny.\n")
+    (made["captioner"] / "README.md").write_text("---\nlicense: [mit\n---\nNo YAML.\n")
     return {name: str(path) for name, path in made.items()}
 
 
@@ -119,6 +121,7 @@ def test_the_layout_and_the_record(made: Path, small: GenerationPlan) -> None:
     assert prompts == [0, 24, 48] * 3
     record = read_record(made)
     assert record is not None and record.safety_checker and record.plan.model == "sd"
+    assert (record.model.license, record.captioner.license) == ("creativeml-openrail-m", None)
     everything = record.shares[0]
     known = rows(made)
     assert (everything.tried, everything.accepted, everything.estimate.method) == (len(known), 18, "wilson")
