@@ -20,6 +20,7 @@ FUZZED = {
     "builders/sources/imagenet.py": "tars",
     "builders/sources/imagenet_listing.py": "lists",
     "builders/sources/imagenet_truth.py": "lists",
+    "builders/sources/metadata_table.py": "metadata",
     "builders/sources/nooch/id_arrays.py": "ids",
     "builders/sources/stored.py": "tars",
     "src/oochub/builder.py": "spawrious",

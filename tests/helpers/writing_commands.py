@@ -119,6 +119,8 @@ def _predict(model: str, task: str, raw: str, *more: str) -> Callable[[Inputs, P
 
 _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/spawrious": _world("toy_spawrious"),
+    "raw/waterbirds": _world("toy_waterbirds", size=20),
+    "raw/celebA": _world("toy_celebA", size=20),
     "raw/nooch": _world("toy_coco", size=120, focus="car"),
     "raw/imagenet_ood": _world("toy_imagenet", size=1),
     "encoder": _encoder,
@@ -162,6 +164,12 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     ],
     "loading script spawrious": lambda i, o: [
         *("loading script spawrious", *_data(i, "spawrious", f"{o}/spawrious"), "--config", "o2o_hard", "--no-strict")
+    ],
+    "loading script waterbirds": lambda i, o: [
+        *("loading script waterbirds", *_data(i, "waterbirds", f"{o}/waterbirds"), "--no-strict")
+    ],
+    "loading script celebA": lambda i, o: [
+        *("loading script celebA", *_data(i, "celebA", f"{o}/celebA"), "--no-strict")
     ],
     "loading script imagenet_ood": lambda i, o: [
         *("loading script imagenet_ood", *_data(i, "imagenet_ood", f"{o}/sets")),

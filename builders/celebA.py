@@ -1,0 +1,195 @@
+"""CelebA hair color: blond or not, which goes with a face's sex, so that blond men are few and often missed."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from oochub.benchmark import Benchmark, RawFile
+from oochub.build_record import BuildFacts
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.errors import OochubError
+from oochub.reading import read_lines
+from oochub.sides import Rows, WorstOfGroups
+from oochub.vocabulary import Vocabulary
+
+_HAIR, _SEX = {"-1": "not_blond", "1": "blond"}, {"-1": "female", "1": "male"}
+_SPLITS = {"0": "train", "1": "validation", "2": "test"}
+_GROUPS = tuple(f"{hair}/{sex}" for hair in _HAIR.values() for sex in _SEX.values())
+_ROWS = {"train": 162_770, "validation": 19_867, "test": 19_962}
+_TERMS = "CelebA: non-commercial research"
+_HOME = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
+
+
+def _raw(path: str, note: str) -> RawFile:
+    return RawFile(path=path, also=f"celebA_v*/{path}", url=_HOME, size="1.4 GB", license=_TERMS, note=note)
+
+
+celebA = Benchmark(
+    name="celebA",
+    title="CelebA hair color",
+    summary="Faces of celebrities, blond or not; of the blond in training 6% are men.",
+    version="1.0.0",
+    homepage=_HOME,
+    citation="""@inproceedings{liu2015faceattributes,
+  title = {Deep Learning Face Attributes in the Wild},
+  author = {Liu, Ziwei and Luo, Ping and Wang, Xiaogang and Tang, Xiaoou},
+  booktitle = {Proceedings of the International Conference on Computer Vision},
+  year = {2015}
+}""",
+    raw_files=(
+        _raw("list_attr_celeba.*", ".csv, as WILDS and Kaggle have it, or .txt, as its authors do"),
+        _raw("list_eval_partition.*", ".csv or .txt"),
+        _raw("img_align_celeba/", "202,599 JPEGs"),
+    ),
+    in_context=Rows(name="all faces", split="test"),
+    out_of_context=WorstOfGroups(split="test"),
+    primary_metric="accuracy",
+    metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
+    chance=0.5,
+    words=Vocabulary(
+        example="image",
+        inside="over all faces",
+        outside="in the worst group",
+        inside_title="over all faces",
+        outside_title="in the worst group",
+        cause="context",
+        pair="one blond face and one other",
+    ),
+    context_column="sex",
+    templates=("a photo of a celebrity whose hair is {}.",),
+    images_license=_TERMS,
+    annotations_license=_TERMS,
+    toy_world="toy_celebA",
+)
+
+
+@dataclass
+class CelebAConfig(BenchmarkConfig):
+    """Options of `load_dataset("celebA", ...)`.
+
+    Attributes:
+        strict: Refuse rows that are not as many as the release's 162,770, 19,867 and 19,962, instead of noting it.
+        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
+    """
+
+    strict: bool = False
+
+
+class CelebA(BenchmarkBuilder):
+    """Label `Blond_Hair`, context `Male`, both attributes of CelebA's own list; the folder is that of WILDS or Kaggle.
+
+    The sides are all test rows against the worst of the four groups, as in Sagawa et al. and WILDS: a face that is not
+    blond is as often a man's as a woman's, so no sex is its usual context, and the criterion `mismatch` does not apply.
+    The training environments are the four groups. `example_id` is the file's stem.
+
+    Source: Sagawa et al. 2020, Section 3.1; WILDS, `celebA_dataset.py`.
+
+    >>> CelebA.BENCHMARK.out_of_context.description
+    'the worst of the groups by group, split test'
+    """
+
+    BENCHMARK: ClassVar[Benchmark] = celebA
+    BUILDER_CONFIG_CLASS = CelebAConfig
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(
+            description=celebA.summary,
+            homepage=celebA.homepage,
+            citation=celebA.citation,
+            license=celebA.images_license,
+            features=datasets.Features(
+                {
+                    "example_id": datasets.Value("string"),
+                    "image": datasets.Image(),
+                    "label": datasets.ClassLabel(names=list(_HAIR.values())),
+                    "environment": datasets.ClassLabel(names=list(_GROUPS)),
+                    "group": datasets.ClassLabel(names=list(_GROUPS)),
+                    "sex": datasets.ClassLabel(names=list(_SEX.values())),
+                }
+            ),
+        )
+
+    def _watched(self, folder: Path) -> Iterable[Path]:
+        return [*super()._watched(folder), _pictures(folder)]
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        folder = self._folder()
+        attributes, partition = (_table(raw, folder) for raw in celebA.raw_files[:2])
+        pictures = _pictures(folder)
+        for table in (attributes, partition):
+            table.check_unique("image_id")
+        attributes.check_files("image_id", pictures)
+        split_of = _splits(attributes, partition)
+        hair, sex = attributes.coded("Blond_Hair", _HAIR), attributes.coded("Male", _SEX)
+        groups = [f"{label}/{context}" for label, context in zip(hair, sex, strict=True)]
+        files = list(attributes.columns["image_id"])
+        rows = pa.table(
+            {
+                "example_id": [file.rpartition(".")[0] for file in files],
+                "file": files,
+                "label": hair,
+                "environment": groups,
+                "group": groups,
+                "sex": sex,
+            }
+        )
+        parts = {split: rows.filter(pc.equal(split_of, split)) for split in _ROWS}
+        counts = {split: len(part) for split, part in parts.items()}
+        gaps = [f"{counts[split]:,} of {of:,} rows in {split}" for split, of in _ROWS.items() if counts[split] != of]
+        notes = [f"partial: {', '.join(gaps)}"] if gaps else []
+        if notes and self.config.strict:
+            raise OochubError(f"strict=True, but {folder} is not the release: {notes[0]}.")
+        trained = Counter(parts["train"]["group"].to_pylist())
+        facts = BuildFacts(
+            rows=counts,
+            trained_groups=tuple(sorted(trained)),
+            group_counts={group: trained[group] for group in _GROUPS},
+        )
+        self._record(notes, facts)
+        return [
+            datasets.SplitGenerator(name=split, gen_kwargs={"root": pictures, "shards": shards(part)})
+            for split, part in parts.items()
+        ]
+
+
+def _table(raw: RawFile, folder: Path) -> MetadataTable:
+    """One of the two tables: CSV, or the text of CelebA's authors, whose attributes follow a count and their names."""
+    file = raw.find(folder) or folder / raw.path
+    columns = ("image_id", "partition") if "partition" in raw.path else ("image_id", "Blond_Hair", "Male")
+    if file.suffix == ".csv":
+        return MetadataTable.of_csv(file, columns)
+    lines = [line.split() for line in read_lines(file)]
+    if "partition" in columns:
+        return MetadataTable.of_rows(file, columns, enumerate(lines, 1), columns)
+    count, names = [*lines, [], []][:2]
+    table = MetadataTable.of_rows(file, ["image_id", *names], enumerate(lines[2:], 3), columns)
+    if count != [str(len(table.lines))]:
+        raise OochubError(
+            f"{file} has {len(table.lines):,} rows, and its first line says {' '.join(count)[:80]!r}. Fetch it again."
+        )
+    return table
+
+
+def _pictures(folder: Path) -> Path:
+    """The folder of pictures, which Kaggle's archive holds twice, one in the other."""
+    place = celebA.raw_files[2].find(folder) or folder / "img_align_celeba"
+    return nested if (nested := place / place.name).is_dir() else place
+
+
+def _splits(attributes: MetadataTable, partition: MetadataTable) -> pa.Array:
+    """The split of each row of the attributes (n,)."""
+    names = partition.columns["image_id"]
+    split_of = dict(zip(names, partition.coded("partition", _SPLITS), strict=True))
+    for one, other in ((attributes, partition), (partition, attributes)):
+        known = set(other.columns["image_id"])
+        for line, name in zip(one.lines, one.columns["image_id"], strict=True):
+            if name not in known:
+                raise OochubError(f"{one.file}, line {line}: {name[:80]!r} is not in {other.file}. Fetch both again.")
+    return pa.array([split_of[name] for name in attributes.columns["image_id"]])

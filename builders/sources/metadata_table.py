@@ -1,0 +1,147 @@
+"""A table with a row a picture, such as Waterbirds' metadata.csv: what is wrong with a row names its line."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from oochub.errors import OochubError
+from oochub.reading import read_text
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetadataTable:
+    """The columns that are asked for, as text; others of the file are passed over.
+
+    Attributes:
+        file: Where it was read.
+        columns: The n texts of each column.
+        lines: The line of the file that each row stands in (n,).
+    """
+
+    file: Path
+    columns: Mapping[str, Sequence[str]]
+    lines: Sequence[int]
+
+    @classmethod
+    def of_csv(cls, file: Path, columns: Sequence[str]) -> "MetadataTable":
+        """Reads a CSV file whose first line names its columns.
+
+        Raises:
+            OochubError: It cannot be read, is no UTF-8 or no CSV, lacks a column, has it twice, or has no row; a row
+                with more or fewer fields than columns.
+        """
+        text = read_text(file)
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            raise OochubError(f"{file}, line {line}: this is no text, it holds a zero byte. Fetch it again.")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        try:
+            header = next(reader, [])
+            rows = ((reader.line_num, row) for row in reader)
+            return cls.of_rows(file, header, rows, columns)
+        except csv.Error as error:
+            raise OochubError(f"{file}, line {reader.line_num}: this is no CSV ({error}). Fetch it again.") from None
+
+    @classmethod
+    def of_rows(
+        cls, file: Path, header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]], columns: Sequence[str]
+    ) -> "MetadataTable":
+        """Takes the columns out of rows that are given with their lines; an empty row is passed over.
+
+        Raises:
+            OochubError: As for `of_csv`.
+        """
+        wrong = [name for name in columns if header.count(name) != 1]
+        if wrong:
+            what = "has twice" if wrong[0] in header else "lacks"
+            raise OochubError(
+                f"{file} {what} the column {wrong[0]}. It needs {', '.join(columns)}; its first line names "
+                f"{', '.join(header)[:200] or 'none'}. Fetch it again."
+            )
+        places = [header.index(name) for name in columns]
+        kept, lines = [], []
+        for line, row in rows:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise OochubError(
+                    f"{file}, line {line}: {len(row)} fields where {len(header)} columns are named. Fetch it again."
+                )
+            kept.append([row[place] for place in places])
+            lines.append(line)
+        if not kept:
+            raise OochubError(f"{file} has no row below the names of its columns. Fetch it again.")
+        return cls(file=file, columns=dict(zip(columns, zip(*kept, strict=True), strict=True)), lines=lines)
+
+    def coded(self, name: str, codes: Mapping[str, str]) -> list[str]:
+        """A column of codes as the names that these stand for (n,).
+
+        Raises:
+            OochubError: A value that is no code; its line is named.
+
+        >>> table = MetadataTable(file=Path("metadata.csv"), columns={"y": ["0", "2"]}, lines=[2, 3])
+        >>> table.coded("y", {"0": "landbird", "1": "waterbird"})
+        Traceback (most recent call last):
+        oochub.errors.OochubError: metadata.csv, line 3: y is 0 (landbird) or 1 (waterbird), got '2'. Fetch it again.
+        """
+        for line, value in zip(self.lines, self.columns[name], strict=True):
+            if value not in codes:
+                allowed = " or ".join(f"{code} ({meaning})" for code, meaning in codes.items())
+                raise OochubError(f"{self.file}, line {line}: {name} is {allowed}, got {value[:80]!r}. Fetch it again.")
+        return [codes[value] for value in self.columns[name]]
+
+    def check_unique(self, name: str) -> None:
+        """Checks that no two rows have the same value.
+
+        Raises:
+            OochubError: Two rows have; their lines are named.
+        """
+        first: dict[str, int] = {}
+        for line, value in zip(self.lines, self.columns[name], strict=True):
+            if value in first:
+                raise OochubError(
+                    f"{self.file}, lines {first[value]} and {line} have the same {name}, {value[:80]!r}. Remove one."
+                )
+            first[value] = line
+
+    def check_files(self, name: str, root: Path) -> None:
+        """Checks that a column names files below `root` that are there; their content is not read.
+
+        Raises:
+            OochubError: A path that leaves the folder, or a file that is not there; its line is named.
+        """
+        folders: dict[str, set[str]] = {}
+        missing = []
+        for line, value in zip(self.lines, self.columns[name], strict=True):
+            parts = value.split("/")  # no Path: there may be 200,000
+            if ".." in parts:
+                raise OochubError(
+                    f"{self.file}, line {line}: {name} leads out of {root}, got {value[:80]!r}: it is not read."
+                )
+            if "" in parts or "." in parts or "\\" in value:
+                raise OochubError(f"{self.file}, line {line}: {name} is a path below {root}, got {value[:80]!r}.")
+            folder, _, file = value.rpartition("/")
+            if folder not in folders:
+                folders[folder] = _names(root / folder)
+            if file not in folders[folder]:
+                missing.append(f"line {line}, {value[:120]}")
+        if missing:
+            more = f" and {len(missing) - _NAMED:,} more" if len(missing) > _NAMED else ""
+            raise OochubError(
+                f"{len(missing):,} of the {len(self.lines):,} files that {self.file} names are not in {root}: "
+                f"{'; '.join(missing[:_NAMED])}{more}. Unpack the archive again."
+            )
+
+
+def _names(folder: Path) -> set[str]:
+    """What lies in a folder; nothing where it is none."""
+    try:
+        return {path.name for path in folder.iterdir()}
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    except OSError as error:  # no permission, a loop of links, a name that is too long
+        raise OochubError(f"Cannot read the folder {folder}: {error.strerror}. Check its permissions.") from error

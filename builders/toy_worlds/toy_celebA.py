@@ -1,0 +1,106 @@
+"""A toy of CelebA: drawn faces with blond or other hair, women's and men's, in the folder of WILDS and Kaggle."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+from tqdm import tqdm
+
+from oochub.builders.toy_worlds import _folder, _textures
+
+_SIZES = {"small": 120, "medium": 800}
+_CYCLE = 20
+_BLOND, _MALE = 4 + 1, 7  # of 20 faces: 4 blond women, 1 blond man, 7 other men, 8 other women
+_ATTRIBUTES = """5_o_Clock_Shadow Arched_Eyebrows Attractive Bags_Under_Eyes Bald Bangs Big_Lips Big_Nose Black_Hair
+Blond_Hair Blurry Brown_Hair Bushy_Eyebrows Chubby Double_Chin Eyeglasses Goatee Gray_Hair Heavy_Makeup High_Cheekbones
+Male Mouth_Slightly_Open Mustache Narrow_Eyes No_Beard Oval_Face Pale_Skin Pointy_Nose Receding_Hairline Rosy_Cheeks
+Sideburns Smiling Straight_Hair Wavy_Hair Wearing_Earrings Wearing_Hat Wearing_Lipstick Wearing_Necklace
+Wearing_Necktie Young""".split()
+_BLONDS = ((216, 184, 116), (200, 168, 104), (228, 202, 146))
+_OTHERS = ((62, 44, 34), (38, 34, 36), (112, 74, 48), (150, 146, 142), (146, 84, 50))
+_SKINS = ((238, 204, 178), (214, 168, 134), (160, 112, 82), (104, 70, 52))
+_OVERSAMPLING = 2
+
+
+def toy_celebA(folder: str | Path, *, size: str | int = "small", seed: int = 0, faces: bool = True) -> Path:
+    """Draws a small CelebA: `list_attr_celeba.csv`, `list_eval_partition.csv` and `img_align_celeba/`.
+
+    Tables, names and codes are those of the release; a picture has 48 x 48 pixels. Of 20 faces 4 are blond women, 1 is
+    a blond man, 7 other men and 8 other women, in every split (in the release blond men are 1 of 117). Women have long
+    hair, men short hair and often a beard; all attributes but `Blond_Hair` and `Male` are drawn by lot. A picture
+    depends on the seed, its split and its number only, so a smaller world is a part of a larger one.
+
+    Args:
+        folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
+        size: "small" (120 faces in training, as many in the test, a half in validation), "medium" (800), or a number
+            of at least 20.
+        seed: Another seed is another world; the same arguments give the same bytes.
+        faces: Whether faces are drawn; without them nothing tells the groups.
+
+    Returns:
+        The folder; it is what `data_dir` of the CelebA builder takes.
+
+    Raises:
+        OochubError: An unknown size, or a folder with other content.
+
+    >>> import tempfile
+    >>> root = toy_celebA(tempfile.mkdtemp() + "/celebA", size=20)
+    >>> (root / "list_eval_partition.csv").read_text("utf-8").splitlines()[:2]
+    ['image_id,partition', '000001.jpg,0']
+    """
+    root = Path(folder)
+    count = _folder.count_of(size, _SIZES, least=_CYCLE)
+    parameters = {"world": "toy_celebA", "drawing": 1, "faces_in_training": count, "seed": seed, "faces": faces}
+    if _folder.stands(root, parameters):
+        return root
+    cells = [(split, number) for split, many in enumerate((count, count // 2, count)) for number in range(many)]
+    bar = tqdm(cells, desc="toy CelebA", unit="picture", disable=None if count > _SIZES["small"] else True)
+    with _folder.written_whole(root, parameters) as draft:
+        attributes = [["image_id", *_ATTRIBUTES]]
+        partition = [["image_id", "partition"]]
+        (draft / "img_align_celeba").mkdir()
+        for split, number in bar:
+            place = number % _CYCLE
+            blond, male = place < _BLOND, place == 0 or place in range(_BLOND, _BLOND + _MALE)
+            rng = np.random.default_rng([seed, split, number])
+            name = f"{100_000 * split + number + 1:06}.jpg"
+            _picture(rng, blond=blond, male=male, visible=faces).save(
+                draft / "img_align_celeba" / name, quality=95, subsampling=0
+            )
+            drawn = dict(zip(_ATTRIBUTES, rng.random(len(_ATTRIBUTES)) < 0.5, strict=True))
+            drawn |= {"Blond_Hair": blond, "Male": male}
+            attributes.append([name, *("1" if drawn[each] else "-1" for each in _ATTRIBUTES)])
+            partition.append([name, str(split)])
+        for file, rows in (("list_attr_celeba.csv", attributes), ("list_eval_partition.csv", partition)):
+            with (draft / file).open("w", encoding="utf-8", newline="") as text:
+                csv.writer(text, lineterminator="\n").writerows(rows)
+    return root
+
+
+def _picture(rng: np.random.Generator, *, blond: bool, male: bool, visible: bool) -> Image.Image:
+    ground = _textures.flat((140, 138, 142), 14 * _textures.noise(rng, grain=8))
+    ground += _textures.jitter(rng, light=25.0, warmth=15.0)
+    side = _textures.PIXELS * _OVERSAMPLING
+    canvas = Image.fromarray(ground.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
+    hairs = _BLONDS if blond else _OTHERS
+    hair, skin = hairs[int(rng.integers(len(hairs)))], _SKINS[int(rng.integers(len(_SKINS)))]
+    x, y = side * rng.uniform(0.46, 0.54), side * rng.uniform(0.5, 0.58)
+    width, height = side * rng.uniform(0.19, 0.22) * (1.1 if male else 1), side * rng.uniform(0.25, 0.28)
+    has_beard = male and bool(rng.random() < 0.5)
+    if not visible:
+        return canvas.reduce(_OVERSAMPLING)
+    draw = ImageDraw.Draw(canvas)
+    if male:
+        draw.pieslice((x - 1.12 * width, y - 1.25 * height, x + 1.12 * width, y + 0.75 * height), 180, 360, fill=hair)
+    else:
+        draw.ellipse((x - 1.4 * width, y - 1.3 * height, x + 1.4 * width, y + 0.9 * height), fill=hair)
+        draw.rectangle((x - 1.4 * width, y - 0.2 * height, x + 1.4 * width, y + 1.35 * height), fill=hair)
+    draw.ellipse((x - width, y - height, x + width, y + height), fill=skin)
+    if has_beard:
+        draw.chord((x - 0.85 * width, y - 0.2 * height, x + 0.85 * width, y + height), 20, 160, fill=hair)
+    for middle in (x - 0.4 * width, x + 0.4 * width):
+        draw.ellipse((middle - 3, y - 0.2 * height - 2, middle + 3, y - 0.2 * height + 2), fill=(30, 30, 34))
+    lips = (150, 84, 76) if male else (190, 60, 70)
+    draw.ellipse((x - 0.35 * width, y + 0.5 * height, x + 0.35 * width, y + 0.6 * height), fill=lips)
+    return canvas.reduce(_OVERSAMPLING)

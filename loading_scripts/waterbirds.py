@@ -1,0 +1,26 @@
+"""The raw Waterbirds folder to a Parquet repository; run it: `python loading_scripts/waterbirds.py --help`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.program import program
+
+
+def waterbirds(
+    data_dir: Annotated[Path, typer.Option(help="The folder that holds metadata.csv, or the one above it.")],
+    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
+    strict: Annotated[bool, typer.Option(help="Refuse rows that are not as many as the release's.")] = True,
+    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
+    num_proc: int = 1,
+) -> None:
+    """Builds Waterbirds; without --no-strict only from the complete release."""
+    options = {"strict": strict, "follow_links": follow_links}
+    parquet_repository("waterbirds", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+
+
+if __name__ == "__main__":
+    program(partial(typer.run, waterbirds))
