@@ -82,9 +82,9 @@ def built_repository(
     return target
 
 
-def built_files(built: Path, benchmark: str, split: str) -> list[Path]:
-    """The Parquet files of a split that `datasets` built, in order."""
-    return sorted(built.glob(f"{benchmark}-{split}*.parquet"))
+def built_files(built: Path, builder: Any, split: str) -> list[Path]:
+    """The Parquet files of a split that `datasets` built, in order; it calls celebA "celeb_a"."""
+    return sorted(built.glob(f"{builder.dataset_name}-{split}*.parquet"))
 
 
 def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) -> None:

@@ -44,12 +44,11 @@ def parquet_repository(
 
 def _named_by_content(built: Path, target: Path, builder: Any) -> WrittenSplits:
     files: dict[str, list[str]] = {}
-    benchmark = builder.BENCHMARK.name
     for split in builder.info.splits:
-        for file in built_files(built, benchmark, split):
+        for file in built_files(built, builder, split):
             seal(file)
             with file.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()[:12]
-            renamed = file.rename(target / file.name.replace(f"{benchmark}-{split}", f"{split}-{digest}"))
+            renamed = file.rename(target / file.name.replace(f"{builder.dataset_name}-{split}", f"{split}-{digest}"))
             files.setdefault(split, []).append(renamed.name)
     return WrittenSplits(files, builder.info.features)

@@ -54,7 +54,7 @@ def webdataset_repository(
 
 def _sharded(built: Path, target: Path, builder: Any, *, shard_size: float) -> WrittenSplits:
     splits = {
-        split: SplitRows(info.num_examples, partial(_tables, built_files(built, builder.BENCHMARK.name, split)))
+        split: SplitRows(info.num_examples, partial(_tables, built_files(built, builder, split)))
         for split, info in builder.info.splits.items()
     }
     return write_webdataset(

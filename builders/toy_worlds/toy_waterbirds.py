@@ -80,7 +80,7 @@ def toy_waterbirds(
             label = int(bird == "waterbird")
             species = _birds.SPECIES[bird][number % 3]
             name = f"{species.partition('.')[2]}_{number // 3 + 1:04}_{number + 1 + 100_000 * split}.jpg"
-            is_other = number % 20 == 19 if split == 0 and correlation else number // 3 % 2 == 1
+            is_other = number % 20 == 19 if split == 0 and correlation else number % 2 == 1
             rng = np.random.default_rng([seed, split, label, number])
             category = _birds.PLACES["land" if label == is_other else "water"][int(rng.integers(2))]
             place = f"{category}/{int(rng.integers(1, 5_001)):08}.jpg"

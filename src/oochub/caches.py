@@ -135,7 +135,9 @@ def _files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
 
 def _builds(folder: Path) -> Iterator[Path]:
     """The folders of builds by a builder of ours, as the record in each says; one that lacks it is not ours."""
-    names = set(catalog.names("benchmark"))
+    from datasets.naming import camelcase_to_snakecase
+
+    names = {camelcase_to_snakecase(name) for name in catalog.names("benchmark")}  # celebA is celeb_a there
     for record in folder.glob("*/*/*/*/dataset_info.json"):
         try:
             about = read_json(record)

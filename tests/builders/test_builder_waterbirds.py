@@ -194,7 +194,7 @@ def test_what_oochub_constructed_says_so(tmp_path):
 def test_worst_group_and_auc_hard_by_brute_force(raw, tmp_path):
     """The report of a trained model against loops over its predictions; planted: groups cut after y alone."""
     folder, run = raw("waterbirds"), tmp_path / "run"
-    method = {"objective": "group_dro", "environments": "group", "arguments": {"num_train_epochs": 8}}
+    method = {"objective": "group_dro", "environments": "group", "arguments": {"num_train_epochs": 12}}
     oochub.train("waterbirds", run, data_dir=folder, image_size=24, **method)
     data = oochub.load("waterbirds", data_dir=folder)
     predictions = oochub.predict(run, data, splits=["test"])

@@ -1,4 +1,4 @@
-"""Waterbirds' metadata.csv with one thing wrong: its line is named, or the rows are the same."""
+"""The tables of Waterbirds and CelebA with one thing wrong: its line is named, or the rows are the same."""
 
 import random
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from PIL import Image
 import oochub  # noqa: F401  makes the benchmarks known to datasets
 from oochub.build_record import BuildRecord
 
-_FILE = "metadata.csv"
+_FILE, _FACES, _PARTITION = "metadata.csv", "list_attr_celeba.txt", "list_eval_partition.txt"
 _HEADER = "img_id,img_filename,y,split,place,place_filename"
 
 
@@ -29,13 +29,26 @@ def _make(folder: Path) -> None:
     (folder / _FILE).write_text("\n".join([_HEADER, *_rows()]) + "\n", "utf-8")
 
 
+def _make_faces(folder: Path) -> None:
+    """The texts of CelebA's authors; those that are CSV are read as Waterbirds' is."""
+    (folder / "img_align_celeba").mkdir()
+    names = [f"{k:06}.jpg" for k in range(1, 13)]
+    for name in names:
+        Image.new("RGB", (4, 4)).save(folder / "img_align_celeba" / name)
+    rows = [f"{name} {1 - k % 2 * 2:2} {1 - k // 2 % 2 * 2:2}" for k, name in enumerate(names)]
+    (folder / _FACES).write_text("\n".join([str(len(names)), "Blond_Hair Male ", *rows]) + "\n", "utf-8")
+    (folder / _PARTITION).write_text("".join(f"{name} {k % 3}\n" for k, name in enumerate(names)), "utf-8")
+
+
 def _use(folder: Path, out: Path) -> Used:
-    data = load_dataset("waterbirds", data_dir=str(folder), streaming=True)
+    benchmark = "waterbirds" if folder.name == METADATA.name else "celebA"
+    data = load_dataset(benchmark, data_dir=str(folder), streaming=True)
     numbers = {split: list(part.remove_columns("image")) for split, part in data.items()}
     return Used(numbers=numbers, notes=tuple(BuildRecord.of(data["train"].info).notes))
 
 
 METADATA = Format(name="metadata.csv", make=_make, use=_use)
+FACES = Format(name="CelebA's lists", make=_make_faces, use=_use)
 
 
 def _lines(change: Callable[[list[str]], list[str]]) -> Callable[[Path], object]:
@@ -51,6 +64,10 @@ def _field(place: int, value: str) -> Callable[[Path], object]:
         return [*lines[:5], ",".join(fields) + "\n", *lines[6:]]
 
     return _lines(change)
+
+
+def _put(file: str, old: str, new: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / file).write_text((folder / file).read_text("utf-8").replace(old, new, 1), "utf-8")
 
 
 _CODES = ["3", "-1", "", " 1", "1 ", "1.0", "01", "nan", "true", "١", "1e0", "waterbird", "9" * 400]
@@ -96,7 +113,24 @@ CASES = [
 ]
 
 
+_OF_FACES = [
+    *(case for file in (_FACES, _PARTITION) for case in text_cases(file, blank=frozenset({REFUSED}))),
+    *(case for file in (_FACES, _PARTITION) for case in place_cases(file)),
+    *(
+        Case(name=f"{file} {old!r} for {new!r}", mutate=_put(file, old, new))
+        for file, old, new in (
+            *((_FACES, "12\n", new) for new in ("", "13\n", "x\n", "12 12\n")),
+            *((_FACES, "Male ", new) for new in ("", "male ", "Male Male ", "Male Young ")),
+            *((_FACES, "000004.jpg", new) for new in ("", "000003.jpg", "../000004.jpg", "/000004.jpg", "4.jpg")),
+            *((_FACES, "000001.jpg  1", new) for new in ("000001.jpg  0", "000001.jpg  +1", "000001.jpg  1 1")),
+            *((_PARTITION, "000004.jpg 0", new) for new in ("000004.jpg 3", "000004.jpg", "000003.jpg 0", "x 0")),
+        )
+    ),
+]
+CASES = [*((METADATA, case) for case in CASES), *((FACES, case) for case in _OF_FACES)]
+
+
 @pytest.mark.campaign
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_metadata(campaign, case):
-    campaign.run(METADATA, case)
+@pytest.mark.parametrize("kind, case", CASES, ids=lambda each: each.name)
+def test_metadata(campaign, kind, case):
+    campaign.run(kind, case)
