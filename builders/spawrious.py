@@ -30,6 +30,7 @@ from oochub.errors import OochubError, either
 from oochub.sides import Rows, WorstOfGroups
 from oochub.vocabulary import Vocabulary
 
+_URL = "https://github.com/aengusl/spawrious (the links to the archives stand in its README)"
 _LICENSE = "CC BY 4.0 (README); CC BY-SA (setup.py)"
 _LEAST = 10  # images in a folder, of which some are left for validation
 
@@ -49,10 +50,18 @@ _spawrious = Benchmark(
         RawFile(
             path=f"{FOLDER}/",
             also=ARCHIVES,
-            url="https://github.com/aengusl/spawrious (the links to the archives stand in its README)",
+            url=_URL,
             size=f"{48 * RELEASED_N:,} PNGs",
             license=_LICENSE,
-            note=f"{{0,1}}/<background>/<breed>/<background>_<breed>_<k>.png; or {FOLDER}__entire_dataset.tar, packed",
+            note=f"{{0,1}}/{{{','.join(BACKGROUNDS)}}}/{{{','.join(BREEDS)}}}/<background>_<breed>_<k>.png",
+        ),
+        RawFile(
+            path=f"{FOLDER}__entire_dataset.tar",
+            url=_URL,
+            size="the same",
+            license=_LICENSE,
+            required=False,
+            note=f"decompressed and not unpacked, in the place of {FOLDER}/",
         ),
     ),
     in_context=Rows(name="backgrounds as in training", split="validation"),

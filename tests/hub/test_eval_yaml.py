@@ -39,7 +39,8 @@ def test_every_config_has_tasks_of_its_own(name: str) -> None:
     assert {"name", "description", "evaluation_framework", "tasks"} == set(content)
     ids = [task["id"] for task in content["tasks"]]
     assert len(ids) == len(set(ids)) >= len(configs)
-    sides = {benchmark.in_context.split, benchmark.out_of_context.split, benchmark.evaluation_split}
+    declared = [benchmark.of(config) for config in configs]
+    sides = {split for each in declared for split in (each.in_context.split, each.out_of_context.split)}
     assert {task["split"] for task in content["tasks"]} == sides
     assert {task["config"] for task in content["tasks"]} <= set(configs)
 
