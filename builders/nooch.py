@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
@@ -14,6 +15,7 @@ from oochub.builders.sources.nooch.images import NoochImages
 from oochub.builders.sources.nooch.split import FULL
 from oochub.builders.sources.nooch.suite import PAPER_ENCODER, PUBLISHED_CONTEXTS
 from oochub.builders.sources.nooch.task import NoochTask, Tau, nooch_task_of_all
+from oochub.builders.sources.nooch.without_context import without_context
 from oochub.errors import OochubError, unknown_name
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
@@ -34,6 +36,17 @@ _FLICKR = "each picture's own, on Flickr; column `license`"
 def _describe_context(row: Mapping[str, Any], facts: BuildFacts) -> str:
     names = " or ".join(name.replace("_", " ") for name in facts.contexts) or "context"
     return f"no {names}" if str(row["group"]).endswith("/no_context") else names
+
+
+def _not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
+    config = NoochConfig(name="all", **options)
+    if config.contexts == "computed" and not config.official_ids:
+        reasons = without_context(folder, alpha=config.alpha, area=config.area, splits=config.splits)
+    else:
+        only = config.contexts == "published" or config.official_ids
+        unpublished = [name for name in _CLASSES if only and name not in PUBLISHED_CONTEXTS]
+        reasons = dict.fromkeys(unpublished, "The paper publishes contexts for its 12 tasks only.")
+    return {f"{criterion}_{name}": reason for criterion in ("ce", "gist") for name, reason in reasons.items()}
 
 
 _nooch = Benchmark(
@@ -113,6 +126,7 @@ _nooch = Benchmark(
     context_column="context_area",
     images_license="Flickr terms of use; each picture has its own licence",
     annotations_license="CC BY 4.0",
+    not_buildable=_not_buildable,
     describe_context=_describe_context,
     task=nooch_task_of_all,
     toy_world="toy_coco",

@@ -91,6 +91,8 @@ class Benchmark:
         tried_configs: The configs that the contract tests build from their toy worlds; empty takes the first.
         task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
             columns, the facts of its build record and the task's config name; see `oochub.task`.
+        not_buildable: Names the configs that a raw folder cannot give, each with the reason, of (folder, options), so
+            that a sweep of all configs leaves them out; None where it gives every one.
         describe_context: Names the context of a row (of which only `group` is sure to be there) for a reader, given
             the facts of the build record.
     """
@@ -123,6 +125,7 @@ class Benchmark:
     toy_world: str = ""
     tried_configs: tuple[str, ...] = ()
     task: Callable[[Mapping[str, Any], BuildFacts, str], tuple[Any, dict[str, Any], BuildFacts]] | None = None
+    not_buildable: Callable[[Path, Mapping[str, Any]], Mapping[str, str]] | None = None
     describe_context: Callable[[Mapping[str, Any], BuildFacts], str] = context_of_group
 
     def of(self, config: str) -> "Benchmark":

@@ -41,6 +41,7 @@ def sweep(
     from oochub.data.load import check_options
     from oochub.errors import OochubError
     from oochub.parameters import parse_options
+    from oochub.sweep.buildable_tasks import with_buildable_tasks
     from oochub.sweep.read_recipe import read_recipe
     from oochub.sweep.run_listing import RunListing
     from oochub.sweep.runs import stages
@@ -53,6 +54,7 @@ def sweep(
         check_options(benchmark, options)
     plan = replace(plan, options={**plan.options, **options})
     if dry_run:
+        plan = with_buildable_tasks(plan, data_dir=data_dir, needed=False)
         listing = RunListing.of(plan, stages(plan, only=only or ()))
         if as_json:
             out_console.print_json(json.dumps(listing.to_json()))
@@ -61,6 +63,7 @@ def sweep(
         return
     if out is None:
         raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
+    plan = with_buildable_tasks(plan, data_dir=data_dir)
     from functools import partial
 
     from rich.table import Column, Table

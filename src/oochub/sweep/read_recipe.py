@@ -107,6 +107,7 @@ def read_recipe(
         arguments=raw.get("arguments", {}),
         leave_out=tuple(raw.get("leave_out", ())),
         needs=tuple(raw.get("needs", ())),
+        matched=tuple(task for task in tasks if task not in raw["tasks"]),
         per_task=raw.get("per_task", {}),
         tuning=_tuning(raw["tuning"], tasks, methods) if raw.get("tuning") else None,
     )

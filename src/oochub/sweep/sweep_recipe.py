@@ -49,6 +49,7 @@ class SweepRecipe:
         tuning: None where a setting is selected on each task among all its runs.
         head: Of the runs on features, which has no part in fine-tuning: "linear", or "mlp" with one hidden layer.
         hidden_size: Of that layer.
+        matched: Those of the tasks that stand in the recipe as a pattern with `*`.
         needs: Benchmarks of the tasks that not every version has; other tasks of no benchmark are ids on the Hub.
     """
 
@@ -71,6 +72,7 @@ class SweepRecipe:
     head: str = "linear"
     hidden_size: int = HIDDEN_SIZE
     needs: tuple[str, ...] = ()
+    matched: tuple[str, ...] = ()
 
     @property
     def missing_benchmarks(self) -> list[str]:
