@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,7 +40,22 @@ def _detection():
     return oochub.evaluate(sets, detectors=["msp", "energy"], resamples=100)
 
 
-CONTENT = {make.__name__: to_json(make()) for make in (_sides, _detection)}
+def _errors():
+    """Three classes in three contexts, of which two are a class's own in training."""
+    rng = np.random.default_rng(0)
+    label, place = rng.integers(0, 3, ROWS), rng.choice(["sea", "land", "air"], ROWS).tolist()
+    columns = {
+        "label": label,
+        "logits": rng.normal(size=(ROWS, 3)),
+        "context": place,
+        "challenge": ["easy", "hard"] * 40,
+    }
+    told = oochub.Predictions.from_arrays(**columns, class_names=["a", "b", "c"], config="own")
+    facts = replace(told.metadata.facts, usual_contexts={"a": ("sea",), "b": ("land",), "c": ()})
+    return oochub.evaluate(replace(told, metadata=replace(told.metadata, facts=facts)), resamples=100)
+
+
+CONTENT = {make.__name__: to_json(make()) for make in (_sides, _detection, _errors)}
 
 
 def _places(content, place=()):
@@ -115,6 +131,9 @@ def test_a_changed_field_is_named_or_shown(name, tmp_path):
         ("_sides", ("provenance", "predictions", "integrity"), "maybe", "must be one of checked, not checked"),
         ("_sides", ("provenance",), DELETED, "the field provenance is missing"),
         ("_detection", ("detection", 0, "n_ood"), 2.5, "n_ood must be a whole number"),
+        ("_errors", ("errors", "share", "value"), 2, r"errors\.share must be in \[0, 1\]"),
+        ("_errors", ("errors", "contexts", 0, "confusion", 0, "n"), -1, r"confusion\[0\]\.n must be 0 or more"),
+        ("_errors", ("errors", "source"), "guess", "errors.source must be one of counts, usual"),
         ("_detection", ("detection",), {}, "detection must be a list"),
     ],
 )

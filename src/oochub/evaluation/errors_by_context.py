@@ -21,7 +21,7 @@ _CONTEXTS = 200  # of a report
 class _Errors(NamedTuple):
     """The errors (e,) that can tell, and what each would be by chance."""
 
-    context: NDArray[np.int64]
+    context: NDArray[Any]
     hit: NDArray[np.bool_]
     even: NDArray[np.float64]
     answers: NDArray[np.float64]
@@ -57,9 +57,9 @@ def errors_by_context(
     names, places = evaluated.predictions.class_names, evaluated.columns[column]
     if not hasattr(places, "codes"):  # numbers or lists name no context
         return None
-    rows = np.flatnonzero(mask)
-    contexts, codes = places.categories.tolist(), places.codes[rows].astype(np.int64)
-    label, answer = (evaluated.columns[name][rows].astype(np.int64) for name in ("label", "prediction"))
+    rows: Any = slice(None) if mask.all() else np.flatnonzero(mask)  # of all nothing is copied
+    contexts, codes = places.categories.tolist(), places.codes[rows]
+    label, answer = evaluated.columns["label"][rows], evaluated.columns["prediction"][rows]
     classes = np.arange(len(names)) if allowed is None else allowed
     tied = _tied(trained, names, contexts, classes)
     errors = _errors(tied, codes, label, answer, classes=len(classes), cluster=evaluated.cluster(rows))
@@ -129,25 +129,28 @@ def _tied(
 
 def _errors(
     tied: NDArray[np.bool_],
-    context: NDArray[np.int64],
-    label: NDArray[np.int64],
-    answer: NDArray[np.int64],
+    context: NDArray[Any],
+    label: NDArray[Any],
+    answer: NDArray[Any],
     *,
     classes: int,
     cluster: Any,
 ) -> _Errors:
+    given = np.bincount(answer, minlength=tied.shape[1])
+    wrong = np.flatnonzero(label != answer)
+    context, label = context[wrong], label[wrong]
     own = tied[context, label]
     others = tied.sum(axis=1)[context] - own
-    tells = np.flatnonzero((label != answer) & (others > 0) & (others < classes - 1))
-    given = np.bincount(answer, minlength=tied.shape[1])
+    tells = (others > 0) & (others < classes - 1)
     to_tied = (tied @ given)[context] - own * given[label]
     to_others = len(answer) - given[label]
+    rows = wrong[tells]
     return _Errors(
         context=context[tells],
-        hit=tied[context[tells], answer[tells]],
+        hit=tied[context[tells], answer[rows]],
         even=others[tells] / max(classes - 1, 1),
         answers=to_tied[tells] / to_others[tells],
-        cluster=None if cluster is None else np.asarray(cluster)[tells],
+        cluster=None if cluster is None else np.asarray(cluster)[rows],
     )
 
 
@@ -178,13 +181,19 @@ class _Confusion:
 
     def __init__(
         self,
-        context: NDArray[np.int64],
-        label: NDArray[np.int64],
-        answer: NDArray[np.int64],
+        context: NDArray[Any],
+        label: NDArray[Any],
+        answer: NDArray[Any],
         names: Sequence[str],
     ) -> None:
         self._names = names
-        self._keys, self._counts = np.unique((context * len(names) + label) * len(names) + answer, return_counts=True)
+        keys = (context.astype(np.int64) * len(names) + label) * len(names) + answer
+        if keys.max() < 4 * len(keys):  # counted in one pass
+            counts = np.bincount(keys)
+            self._keys = np.flatnonzero(counts)
+            self._counts = counts[self._keys]
+        else:
+            self._keys, self._counts = np.unique(keys, return_counts=True)
 
     def of(self, context: int, most: int) -> tuple[ConfusionCell, ...]:
         """The cells of a context; none where they are more than `most`."""
