@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from oochub.builders.sources.stored import Enter, Stored, stored_pictures
+from oochub.errors import OochubError
 from oochub.picture_file import open_picture
 
 WNID = re.compile(r"n[0-9]{8}")
@@ -37,7 +38,7 @@ def imagenet_pictures(
         passed: Takes the names of links and devices in archives.
 
     Raises:
-        OochubError: As for `stored_pictures`.
+        OochubError: As for `stored_pictures`; a name that is not UTF-8, so that no data set can hold it.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "n01440764"
@@ -47,6 +48,11 @@ def imagenet_pictures(
     [('n01440764/n01440764_10026.JPEG', 'n01440764')]
     """
     for stored in stored_pictures(place, enter=enter, is_last=is_wnid, within=within, passed=passed):
+        try:
+            stored.name.encode()
+        except UnicodeEncodeError:
+            where = f" in {stored.archive}" if stored.archive else ""
+            raise OochubError(f"The name of {stored.name!r}{where} is not UTF-8. Rename it.") from None
         *folders, name = stored.name.split("/")
         names = [name.partition("_")[0], *folders]
         yield stored._replace(label=next(filter(is_wnid, reversed(names)), ""))

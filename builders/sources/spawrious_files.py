@@ -45,14 +45,14 @@ class SpawriousFiles(NamedTuple):
             within: The folder that no link may lead out of; None follows every link.
 
         Raises:
-            OochubError: Folders of unequal size; each is named. A broken or compressed archive; see `stored_pictures`.
+            OochubError: Folders of unequal size; each is named. An archive that is broken or
+                compressed, or holds a link or device; see `stored_pictures`.
         """
         place = _place(folder)
-        passed: list[str] = []
         found: dict[tuple[int, str, str], dict[str, tuple[int, Stored]]] = {
             key: {} for key in product((0, 1), BACKGROUNDS, BREEDS)
         }
-        for stored in stored_pictures(place, enter=_is_of_spawrious, is_last=_is_breed, within=within, passed=passed):
+        for stored in stored_pictures(place, enter=_is_of_spawrious, is_last=_is_breed, within=within):
             if match := _FILE.fullmatch(stored.name):
                 repeat, background, breed, number = match.groups()
                 name = stored.name.rpartition("/")[2]  # what several archives hold counts once
@@ -62,7 +62,6 @@ class SpawriousFiles(NamedTuple):
         _check_equal(folders, place, archives)
         beside = [] if place == folder else sorted(path.name for path in folder.glob(ARCHIVES))
         notes = [f"read from the folder {FOLDER}/, not from {_shown(beside)} beside it"] if beside else []
-        notes += [f"{len(passed):,} links or devices in archives are passed over: {_shown(passed)}"] if passed else []
         return cls(place, folders, tuple(notes))
 
 

@@ -46,24 +46,6 @@ class Stored(NamedTuple):
     offset: int = 0
     size: int = -1
 
-    @classmethod
-    def of(cls, path: Path | PurePosixPath, *, archive: str = "", offset: int = 0, size: int = -1) -> "Stored":
-        """The picture of that path, of no known class.
-
-        Raises:
-            OochubError: A name that is not UTF-8, so that no data set can hold it.
-
-        >>> Stored.of(PurePosixPath("train/n01440764/n01440764_18.JPEG")).name
-        'train/n01440764/n01440764_18.JPEG'
-        """
-        name = path.as_posix()
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            where = f" in {archive}" if archive else ""
-            raise OochubError(f"The name of {name!r}{where} is not UTF-8. Rename it.") from None
-        return cls(name, "", archive, offset, size)
-
     @staticmethod
     def table(pictures: Sequence["Stored"]) -> pa.Table:
         """The pictures as a table of their fields, at least one."""
@@ -164,8 +146,8 @@ def stored_pictures(
         enter: Which folders and archives below it to look into.
         is_last: Which folders hold pictures alone, and are not searched for more.
         within: The folder that no link may lead out of; None follows every link.
-        passed: Takes the names of archive members that a picture's name has and that are links or devices: none is
-            followed.
+        passed: Takes the names of archive members that are called like pictures and are links or devices, of which
+            none is followed; None refuses every link and device.
 
     Yields:
         Pictures, told by the suffix of their names (.JPEG, .jpg, .png, .webp); other files are passed over.
@@ -186,12 +168,12 @@ def stored_pictures(
         below = container.relative_to(place)
         if container.is_dir():
             for name in sorted(path.name for path in container.iterdir() if Stored.is_picture(path.name)):
-                yield Stored.of(below / name)
+                yield Stored((below / name).as_posix())
         else:
-            yield from tar_pictures(container, below, enter, [] if passed is None else passed)
+            yield from tar_pictures(container, below, enter, passed)
 
 
-def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str]) -> Iterator[Stored]:
+def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str] | None) -> Iterator[Stored]:
     """The pictures of an archive, those of archives in it too, in their order.
 
     tarfile takes a damaged header after the first for the end of the archive; here an archive ends with the zeros that
@@ -201,11 +183,11 @@ def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str]) -> It
         file: The archive.
         below: Its path below the place that pictures are named by.
         enter: Which folders and archives in it to look into.
-        passed: Takes the names of links and devices that are called like pictures.
+        passed: Takes the names of links and devices that are called like pictures; None refuses them all.
 
     Raises:
         OochubError: No regular file or no plain tar; a damaged header, a cut end; a path that leads out of the archive;
-            a member that is compressed or sparse.
+            a member that is compressed, sparse, or, where `passed` is None, a link or device.
     """
     if not file.is_file():
         raise OochubError(f"{file} is not a file, so no tar archive. Remove it, or {_AGAIN.lower()}")
@@ -219,7 +201,7 @@ def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str]) -> It
 
 
 def _members(
-    archive: tarfile.TarFile, file: Path, below: Path, start: int, enter: Enter, passed: list[str]
+    archive: tarfile.TarFile, file: Path, below: Path, start: int, enter: Enter, passed: list[str] | None
 ) -> Iterator[Stored]:
     """The pictures of an archive that begins at byte `start` of `file`."""
     last = -1
@@ -233,10 +215,18 @@ def _members(
         if member.size < 0 or member.offset <= last:
             raise OochubError(f"{file} is damaged: the header of {member.name!r} leads back. {_AGAIN}")
         last = member.offset
+        is_plain = member.isreg() or member.isdir()
+        if not is_plain and passed is None:
+            kind = "a link" if member.issym() or member.islnk() else "a device or pipe"
+            raise OochubError(
+                f"{file} holds {member.name!r}, {kind}, and none is followed. Pack it again from plain files, or get "
+                "it from its publisher."
+            )
         if not all(enter(part) for part in path.parts[:-1]):
             continue
         if not member.isreg():
-            passed += [f"{path} in {file}"] if Stored.is_picture(path.name) and not member.isdir() else []
+            if passed is not None and not is_plain and Stored.is_picture(path.name):
+                passed.append(f"{path} in {file}")
         elif path.suffix == ".tar" and enter(path.stem):
             with tarfile.open(fileobj=archive.extractfile(member), mode="r:") as inner:
                 yield from _members(inner, file, below, start + member.offset_data, enter, passed)
@@ -245,9 +235,8 @@ def _members(
         elif Stored.is_picture(path.name):
             if member.issparse():
                 raise OochubError(f"{path} in {file} is stored as a sparse file. Pack the archive again without.")
-            yield Stored.of(
-                below.parent / path, archive=below.as_posix(), offset=start + member.offset_data, size=member.size
-            )
+            place = start + member.offset_data
+            yield Stored((below.parent / path).as_posix(), "", below.as_posix(), place, member.size)
     _check_end(archive, file, start)
 
 

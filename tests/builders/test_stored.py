@@ -1,5 +1,6 @@
 """Tar archives of pictures: a damaged header anywhere, a cut end, members that are no pictures; each is named."""
 
+import gzip
 import io
 import os
 import tarfile
@@ -11,6 +12,8 @@ from PIL import Image
 
 from oochub import OochubError
 from oochub.build_record import BuildRecord
+from oochub.builders.sources.imagenet import imagenet_pictures
+from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS
 from oochub.builders.sources.stored import stored_pictures
 
 BLOCK = tarfile.BLOCKSIZE
@@ -51,7 +54,7 @@ def _damaged(content: bytes, at: int, data: bytes) -> bytes:
 
 def _listed(folder: Path, content: bytes, **options):
     (folder / "n02725872.tar").write_bytes(content)
-    return list(stored_pictures(folder, **options))
+    return list(imagenet_pictures(folder, **options))
 
 
 def test_a_whole_shard(tmp_path):
@@ -135,6 +138,111 @@ def test_links_and_devices_are_counted(tmp_path):
     assert any(note.startswith("4 links or devices in archives are passed over: n02725872_0.JPEG in") for note in notes)
 
 
+END = bytes(2 * BLOCK)
+SPAWRIOUS = [
+    (f"spawrious224/{repeat}/{background}/{breed}/{background}_{breed}_{k}.png", PNG)
+    for repeat in (0, 1)
+    for background in BACKGROUNDS
+    for breed in BREEDS
+    for k in range(5)
+]
+RAW = {
+    "imagenet_ood": ("imagenet-21k/n02725872.tar", [("n02725872/n02725872_8.JPEG", PNG)]),
+    "all": ("spawrious224__entire_dataset.tar", SPAWRIOUS),
+}
+CONFIGS = {"imagenet_ood": "imagenet_ood", "all": "spawrious"}
+
+
+def _whole(config: str, *members) -> bytes:
+    """The archive of a benchmark, the members last, its end two blocks of zeros."""
+    file = io.BytesIO()
+    archive = tarfile.open(fileobj=file, mode="w")  # closed, it would be filled up to 10 kB
+    for name, data in [*RAW[config][1], *members]:
+        member = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+    return file.getvalue() + END
+
+
+def _load(folder: Path, config: str, content: bytes, **options):
+    file = folder / RAW[config][0]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return load_dataset(CONFIGS[config], config, data_dir=folder, **options)
+
+
+REFUSED = {
+    "a path upward": (("../{}_9.png", PNG), None, "leads out of the archive"),
+    "a path upward of a folder that is not read": (("a/../../x", PNG), None, "leads out of the archive"),
+    "an absolute path": (("/{}_9.png", PNG), None, "leads out of the archive"),
+    "a path of Windows": (("..\\{}_9.png", PNG), None, "leads out of the archive"),
+    "a compressed archive in it": (("{}.tar.gz", b"x"), None, r"tar\.gz in .*\.tar is compressed. Decompress it"),
+    "without its end": (("{}_9.png", PNG), -len(END), "is cut off"),
+    "cut in its last picture": (("{}_9.png", PNG), -len(END) - BLOCK, "not a whole plain tar"),
+    "cut in its last header": (("{}_9.png", PNG), -len(END) - 2 * BLOCK + 9, "is damaged|is cut off"),
+}
+
+
+@pytest.mark.parametrize("config", list(CONFIGS))
+@pytest.mark.parametrize("word", list(REFUSED))
+def test_what_is_refused_of_every_benchmark(tmp_path, config, word):
+    """By the name of the archive; faults planted: the paths not looked at, `_check_end` left out."""
+    (name, data), end, words = REFUSED[word]
+    with pytest.raises(OochubError, match=words) as error:
+        _load(tmp_path, config, _whole(config, (name.format(_stem(config)), data))[:end])
+    assert RAW[config][0] in str(error.value)
+
+
+@pytest.mark.parametrize("config", list(CONFIGS))
+def test_a_sparse_picture_of_every_benchmark(tmp_path, config):
+    """Its bytes do not stand in one piece; planted fault seen: read as they stand."""
+    member = _member(tarfile.GNUTYPE_SPARSE, f"{_stem(config)}_9.png", link="")
+    with pytest.raises(OochubError, match="is stored as a sparse file"):
+        _load(tmp_path, config, _whole(config, (member, bytes(BLOCK))))
+
+
+def _stem(config: str) -> str:
+    """What the names of pictures of a folder in the archive begin with."""
+    return RAW[config][1][0][0].rpartition("_")[0]
+
+
+@pytest.mark.parametrize("config", list(CONFIGS))
+def test_a_compressed_archive_of_every_benchmark(tmp_path, config):
+    file = tmp_path / f"{RAW[config][0]}.gz"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(gzip.compress(_whole(config)))
+    with pytest.raises(OochubError, match=r"\.tar\.gz is compressed. Decompress it to a plain \.tar"):
+        load_dataset(CONFIGS[config], config, data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_links_and_devices_are_refused_or_said(tmp_path, kind):
+    """Of Spawrious refused wherever they are in the archive; of ImageNet passed over, and refused with strict=True.
+
+    Planted fault seen: links in folders that are not looked into.
+    """
+    for name in ("spawrious224/0/snow/corgi/snow_corgi_5.png", "spawrious224/readme", "other/null"):
+        with pytest.raises(OochubError, match=f"holds '{name}', a (link|device or pipe), and none is followed"):
+            _load(tmp_path, "all", _whole("all", (_member(kind, name), b"")))
+    content = _whole("imagenet_ood", (_member(kind, "n02725872/n02725872_9.JPEG"), b""))
+    data = _load(tmp_path, "imagenet_ood", content)
+    assert any("1 links or devices in archives" in note for note in BuildRecord.of(data["test"].info).notes)
+    with pytest.raises(OochubError, match="1 links or devices in archives are passed over"):
+        _load(tmp_path, "imagenet_ood", content, strict=True)
+
+
+@pytest.mark.parametrize("config", list(CONFIGS))
+def test_a_link_to_an_archive_elsewhere(tmp_path, config):
+    (tmp_path / "elsewhere.tar").write_bytes(_whole(config))
+    place = tmp_path / "raw" / RAW[config][0]
+    place.parent.mkdir(parents=True)
+    place.symlink_to(tmp_path / "elsewhere.tar")
+    with pytest.raises(OochubError, match=r"\.tar is a link that leads out of .*follow_links=True"):
+        load_dataset(CONFIGS[config], config, data_dir=tmp_path / "raw")
+    followed = load_dataset(CONFIGS[config], config, data_dir=tmp_path / "raw", follow_links=True)
+    assert sum(len(part) for part in followed.values()) == len(RAW[config][1])
+
+
 def test_a_member_that_is_no_picture_is_named(tmp_path):
     place = tmp_path / "imagenet-21k"
     place.mkdir()
@@ -180,4 +288,4 @@ def test_links_out_of_the_raw_folder(tmp_path):
 def test_a_file_name_that_is_not_utf8(tmp_path):
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/n02725872_\xff.JPEG")).write_bytes(PNG)
     with pytest.raises(OochubError, match=r"n02725872_\\udcff.JPEG' is not UTF-8"):
-        list(stored_pictures(tmp_path))
+        list(imagenet_pictures(tmp_path))
