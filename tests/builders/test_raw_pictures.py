@@ -167,5 +167,5 @@ def test_names_that_are_no_numbers_are_passed_over(raw):
 def test_a_file_where_a_folder_should_be(raw):
     shutil.rmtree(raw / "spawrious224" / "1" / "snow")
     (raw / "spawrious224" / "1" / "snow").touch()
-    with pytest.raises(oochub.OochubError, match=r"lacks spawrious224/1/snow/"):
+    with pytest.raises(oochub.OochubError, match=r"1/snow/bulldog has 0, 1/snow/corgi has 0"):
         _load(raw)
