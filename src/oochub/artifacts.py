@@ -69,6 +69,10 @@ def _is_repository(folder: Path) -> bool:
     return _holds("*/*.parquet", "*/*.tar", "README.md")(folder)
 
 
+def _is_composed(folder: Path) -> bool:
+    return _is_repository(folder) or _holds("features", "o2o.csv", "m2m.csv")(folder)
+
+
 def _is_site(folder: Path) -> bool:
     """Whether it holds a site and nothing else, all of which is replaced, or what a killed process left."""
     known = {"index.html", "boards", "entries", "leaderboard.csv", "leaderboard.json", "README.md"}
@@ -109,6 +113,8 @@ STUDY = FileKind("a study", (), _holds("numbers.csv", "predictions"), is_folder=
 """Of `oochub detect`: predictions, reports, tables."""
 REPOSITORY = FileKind("a Parquet repository", (), _is_repository, is_folder=True)
 """Configs beside a card."""
+COMPOSED = FileKind("a composition", (), _is_composed, is_folder=True)
+"""Of `oochub compose`: a Parquet repository, or what a search proposes."""
 CLEANLINESS = FileKind("a check of cleanliness", (), _is_cleanliness, is_folder=True)
 """Of `oochub cleanliness`: pages beside their sample."""
 DETECTOR = FileKind("a detector", (), _holds("detector.json"), is_folder=True)

@@ -22,6 +22,7 @@ KINDS = {  # of what each option writes
     ("compare", "--html"): artifacts.PAGE,
     ("compare", "--latex"): artifacts.LATEX,
     ("compare", "--markdown"): artifacts.MARKDOWN,
+    ("compose", "--out"): artifacts.COMPOSED,
     ("demo", "--out"): artifacts.DEMO,
     ("detect", "--out"): artifacts.STUDY,
     ("evaluate", "--keep"): artifacts.PREDICTIONS,

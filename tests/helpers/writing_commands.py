@@ -95,6 +95,13 @@ def _recipe(inputs: Inputs, path: Path) -> Words:
     return []
 
 
+def _composition(inputs: Inputs, path: Path) -> Words:
+    from oochub.builders.sources.spawrious_compositions import TABLE_2
+
+    path.write_text(TABLE_2["m2m_easy"].toml)
+    return []
+
+
 def _results(inputs: Inputs, path: Path) -> Words:
     from oochub.leaderboard.write_entry import write_entry
 
@@ -128,6 +135,7 @@ _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "pipeline": _tiny("pipeline"),
     "captioner": _tiny("captioner"),
     "recipe.toml": _recipe,
+    "composition.toml": _composition,
     "imagenet_model": _imagenet_model,
     "run": _train(_TASK, "raw/spawrious"),
     "car_run": _train("nooch/ce_car", "raw/nooch"),
@@ -206,6 +214,12 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "leaderboard": lambda i, o: ["leaderboard", i("results"), "--out", f"{o}/site"],
     "sweep": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep")],
     "sweep features": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--features"],
+    "compose": lambda i, o: [
+        *("compose", "spawrious", i("composition.toml"), *_data(i, "spawrious", f"{o}/composed")),
+    ],
+    "compose search": lambda i, o: [
+        *("compose", "spawrious", "--search", "3", "--model", "resnet-tiny", *_data(i, "spawrious", f"{o}/found")),
+    ],
     "suite": lambda i, o: ["suite", i("all.parquet"), "--size", "2", "--minimum", "1", "--out", f"{o}/suite.csv"],
     "gallery": lambda i, o: [
         *("gallery", i("car.parquet"), *_data(i, "nooch", f"{o}/gallery.png"), "--export", f"{o}/shown.csv")

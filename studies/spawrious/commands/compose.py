@@ -1,0 +1,179 @@
+"""The command `oochub compose`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.table import Table
+
+from oochub import catalog
+from oochub.artifacts import COMPOSED, CSV
+from oochub.commands._options import AsJson, DataDir, Options, done, out_console, without_weight_bars, writes
+from oochub.errors import OochubError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from oochub.studies.spawrious.challenge_kind import ChallengeKind
+    from oochub.studies.spawrious.composition_search import CompositionSearch
+
+_SHOWN = 3  # sentences on a terminal; the JSON has them all
+
+
+def compose(
+    benchmark: Annotated[str, typer.Argument(help="spawrious")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE.toml", help="The composition; without --out it is checked alone.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(callback=writes(COMPOSED), help="The folder of the repository, or of what --search proposes."),
+    ] = None,
+    search: Annotated[
+        int | None, typer.Option(help="Instead of a file: try so many random compositions of each form.", min=1)
+    ] = None,
+    form: Annotated[
+        Literal["o2o", "m2m"] | None,
+        typer.Option(help="Of --search: one-to-one or many-to-many alone; default both."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Of --search: whose features the heads see, as microsoft/resnet-50; a folder or Hub id."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of --search: of the draw and of the heads.", min=0)] = 0,
+    data_dir: DataDir = None,
+    option: Options = None,
+    num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Composes a challenge from all images of Spawrious, or searches for easy and hard ones."""
+    from oochub.parameters import parse_options
+
+    if benchmark != "spawrious":
+        catalog.get("benchmark", benchmark)  # an unknown name is said to be one
+        raise OochubError(f"{benchmark} cannot be composed; spawrious can.")
+    if (file is None) == (search is None):
+        raise OochubError("Give one of both: a file, oochub compose spawrious FILE.toml, or --search N.")
+    options = parse_options(option or [])
+    if file is not None:
+        if form or model or seed:
+            raise OochubError("--form, --model and --seed are of the search: leave them out, or give --search N.")
+        _compose(file, out, as_json, data_dir=data_dir, options=options, num_proc=num_proc)
+    elif search is not None:
+        if out is None or model is None:
+            raise OochubError(
+                "A search trains heads on what a network sees, and leaves files: give --model, as "
+                "microsoft/resnet-50, and --out FOLDER."
+            )
+        if num_proc is not None:
+            raise OochubError("--num-proc is of a composition that is built: leave it out.")
+        _search(
+            search,
+            (form,) if form else ("o2o", "m2m"),
+            out,
+            model,
+            as_json,
+            seed=seed,
+            data_dir=data_dir,
+            options=options,
+        )
+
+
+def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
+    from oochub.builders.sources.spawrious_compositions import RELEASED_N, read_composition
+    from oochub.data.stored_record import stored_record
+    from oochub.files import written_whole
+    from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.studies.spawrious.background_correlations import background_correlations
+    from oochub.studies.spawrious.challenge_kind import challenge_kind
+    from oochub.studies.spawrious.composition_counts import composition_counts
+
+    composition = read_composition(file)
+    counts = composition_counts(composition, RELEASED_N)
+    kind, correlations = challenge_kind(counts), background_correlations(counts)
+    if not as_json:
+        _show(correlations, kind)
+    written: dict[str, Any] = {"kind": kind.name, "pairs": dict(kind.pairs), "groups": kind.groups}
+    written |= {"not_one_to_one": kind.not_one_to_one, "not_many_to_many": kind.not_many_to_many}
+    if out is not None:
+        options = {**given.pop("options"), "composition": str(file)}
+        repository = parquet_repository("spawrious/composed", out, options=options, **given)
+        record = stored_record(repository, "composed")
+        n = record.facts.other["n"] if record else RELEASED_N
+        with written_whole(repository / "correlations.csv", kind=CSV) as draft:
+            background_correlations(composition_counts(composition, n)).to_csv(draft, index=False)
+        written |= {"repository": str(repository), "correlations": str(repository / "correlations.csv")}
+    if as_json:
+        done(written, as_json)
+    else:
+        done({name: written[name] for name in ("correlations", "repository") if name in written}, as_json)
+
+
+def _show(correlations: "pd.DataFrame", kind: "ChallengeKind") -> None:
+    backgrounds = list(dict.fromkeys(correlations["background"]))
+    table = Table("", "", *backgrounds, "images", box=None)
+    for column in table.columns[2:]:
+        column.justify = "right"
+    shown = correlations[(correlations["environment"] == "all") | (correlations["split"] == "train")]
+    for (split, environment), rows in shown.groupby(["split", "environment"], sort=False):
+        for number, (label, cells) in enumerate(rows.groupby("label", sort=False)):
+            where = "" if number else split if environment == "all" else f"  {environment}"
+            numbers = ("-" if value != value else f"{value:+.2f}" for value in cells["correlation"])
+            table.add_row(where, str(label), *numbers, f"{cells['images'].sum():,}")
+    out_console.print(table)
+    out_console.print("Correlation (phi) of each background with each breed, in folders of 3,168 images.")
+    if shown["reason"].any():
+        out_console.print("- undefined: no image there, or every one, is on that background or of that breed.")
+    pairs = ", ".join(f"{label} with {background}" for label, background in kind.pairs)
+    first, second = (f"{' and '.join(labels)} with {' and '.join(places)}" for labels, places in kind.groups)
+    _say("One-to-one (Eq. 1)", pairs, kind.not_one_to_one)
+    _say("Many-to-many (Eq. 2)", f"{first}; {second}", kind.not_many_to_many)
+
+
+def _say(what: str, holds: str, faults: tuple[str, ...]) -> None:
+    more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+    out_console.print(f"{what}: {'no, ' + '; '.join(faults[:_SHOWN]) + more if faults else holds}.")
+
+
+def _search(
+    count: int, forms: tuple[Any, ...], out: Path, model: str, as_json: bool, *, seed: int, **given: Any
+) -> None:
+    from oochub.files import written_whole
+    from oochub.studies.spawrious.composition_search import composition_search
+    from oochub.studies.spawrious.features_by_folder import features_by_folder
+    from oochub.studies.spawrious.random_compositions import random_compositions
+
+    drawn = {form: random_compositions(count, form=form, seed=seed) for form in forms}
+    without_weight_bars()
+    features = features_by_folder(model, out / "features", **given)
+    written: dict[str, Any] = {}
+    for form, compositions in drawn.items():
+        found = composition_search(compositions, features, seed=seed)
+        for level, each in found.proposed.items():
+            about = f"{each.composition.about} The {level} one of {count} by heads on features of {Path(model).name}."
+            written[f"{form}_{level}"] = str(out / f"{form}_{level}.toml")
+            with written_whole(out / f"{form}_{level}.toml") as draft:
+                draft.write_text(replace(each.composition, about=about).toml, "utf-8")
+        written |= {f"{form}_agreement": found.agreement.to_dict(), f"{form}_ranking": str(out / f"{form}.csv")}
+        with written_whole(out / f"{form}.csv", kind=CSV) as draft:
+            found.table.to_csv(draft, index=False)
+        if not as_json:
+            _show_search(form, found)
+    done(written, as_json)
+
+
+def _show_search(form: str, found: "CompositionSearch") -> None:
+    names = {"in_context": "in context %", "accuracy": "out of context %", "confirmed": "on other images %"}
+    table = Table("rank", form, *names.values(), box=None)
+    rows = found.table[found.table["proposed"] != ""] if found.proposed else found.table
+    for row in rows.to_dict("records"):
+        ends = ((100 * row[name + end] for end in ("", "_low", "_high")) for name in names)
+        table.add_row(str(row["rank"]), row["proposed"], *("{:.1f} ({:.1f} to {:.1f})".format(*each) for each in ends))
+    out_console.print(table)
+    agreement = found.agreement
+    if agreement.reason:
+        out_console.print(f"Whether compositions differ is unknown: {agreement.reason}.")
+        return
+    verdict = "compositions differ in how hard they are" if agreement.low > 0 else "chance alone may give that"
+    out_console.print(f"Accuracies on the two halves of the images correlate at {agreement}: {verdict}.")
