@@ -169,7 +169,9 @@ def _show_search(form: str, found: "CompositionSearch") -> None:
     rows = found.table[found.table["proposed"] != ""] if found.proposed else found.table
     for row in rows.to_dict("records"):
         ends = ((100 * row[name + end] for end in ("", "_low", "_high")) for name in names)
-        table.add_row(str(row["rank"]), row["proposed"], *("{:.1f} ({:.1f} to {:.1f})".format(*each) for each in ends))
+        table.add_row(
+            str(row["rank"]), str(row["proposed"]), *("{:.1f} ({:.1f} to {:.1f})".format(*each) for each in ends)
+        )
     out_console.print(table)
     agreement = found.agreement
     if agreement.reason:
