@@ -67,6 +67,8 @@ def guide(request, coco, spawrious, imagenet, tmp_path_factory):
 
         tiny_generators.pipeline(folder / "models" / "pipeline")
         tiny_generators.captioner(folder / "models" / "captioner")
+    for toml in _blocks(request.param, "toml"):
+        (folder / "dogs.toml").write_text(toml)
     return request.param, folder
 
 

@@ -118,7 +118,7 @@ def _show(correlations: "pd.DataFrame", kind: "ChallengeKind") -> None:
     shown = correlations[(correlations["environment"] == "all") | (correlations["split"] == "train")]
     for (split, environment), rows in shown.groupby(["split", "environment"], sort=False):
         for number, (label, cells) in enumerate(rows.groupby("label", sort=False)):
-            where = "" if number else split if environment == "all" else f"  {environment}"
+            where = "" if number else str(split) if environment == "all" else f"  {environment}"
             numbers = ("-" if value != value else f"{value:+.2f}" for value in cells["correlation"])
             table.add_row(where, str(label), *numbers, f"{cells['images'].sum():,}")
     out_console.print(table)
