@@ -46,7 +46,6 @@ FUZZED = {
     "src/oochub/sweep/read_recipe.py": "recipes",
     "src/oochub/tensor_file.py": "detectors",
     "studies/imagenet_ood/model_list.py": "lists",
-    "studies/spawrious/cleanliness_sample.py": "decisions",
 }
 """A file that reads, and the fuzz file whose cases go through it."""
 
@@ -79,6 +78,7 @@ ELSEWHERE = {
     "studies/spawrious/generation_record.py": "a run's own record, tests/studies/test_generate_spawrious.py",
     "studies/spawrious/picture_maker.py": "headers of weights that diffusers has read",
     "studies/spawrious/tried_image.py": "a run's own lists, tests/studies/test_generate_spawrious.py",
+    "studies/spawrious/cleanliness_sample.py": "what stands beside the pages, tests/studies/test_cleanliness.py",
     "trainers/fine_tuning/run_folder.py": "a run's own progress, tests/trainers/test_trainer_resume.py",
 }
 """A file that reads something else, and what that is."""

@@ -4,11 +4,14 @@ import time
 
 import pytest
 from test_page_in_browser import CHROMIUM, browser  # noqa: F401  the fixture
-from test_review import two_sets
+from test_review import some_data, two_sets
 
 from oochub.reviewing.decisions import Decision, read_decisions
+from oochub.reviewing.rater_scores import rater_scores
 from oochub.studies.imagenet_ood.keep_list import keep_list
 from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
+from oochub.studies.spawrious.cleanliness_pages import ALLOWED, cleanliness_pages
+from oochub.studies.spawrious.cleanliness_sample import SampledImage
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 
@@ -51,10 +54,10 @@ def _key(seen, key):
         seen.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 and kind == "keyDown" else "")
 
 
-def _saved(seen, folder):
+def _saved(seen, folder, name="decisions.csv"):
     seen.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
     seen.evaluate("document.getElementById('save').click(); true")
-    file, deadline = folder / "decisions.csv", time.monotonic() + 20
+    file, deadline = folder / name, time.monotonic() + 20
     while not file.exists() or not file.stat().st_size:
         assert time.monotonic() < deadline, "nothing was downloaded in 20 s"
         time.sleep(0.05)
@@ -154,3 +157,35 @@ def test_a_browser_that_stores_nothing_says_so(pair):
     assert not seen.evaluate("document.getElementById('lost').hidden")
     assert dict(seen.evaluate(STATES))["n03158885_4"] == "drop"
     assert seen.evaluate("localStorage.length") == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark")])
+def test_raters_answer_on_pages_of_their_own(pair, tmp_path, width, scheme):
+    """Two pages in one browser keep their marks apart; what they save is scored: 2 of 3 answers, 1 image left.
+
+    Planted fault seen: one `store` for all pages.
+    """
+    seen, _ = pair
+    ids = [f"0/dirt/corgi/{k}" for k in range(4)]
+    sample = [
+        SampledImage(page=k // 2 + 1, example_id=each, breed="corgi", background="dirt") for k, each in enumerate(ids)
+    ]
+    cleanliness_pages(tmp_path / "check", sample, {"test": some_data(ids, ["red", "green", "blue", "white"])})
+    seen.show(tmp_path / "check" / "rater_1.html", width=width, scheme=scheme)
+    assert seen.evaluate("document.documentElement.scrollWidth") <= width
+    assert "a corgi in the dirt location" in seen.evaluate("document.getElementById('cards').innerText")
+    for key in ("ArrowRight", "r", "w"):
+        _key(seen, key)
+    assert seen.evaluate(STATES) == [[ids[0], "right"], [ids[1], "wrong"]]
+    assert seen.evaluate("document.getElementById('count').value") == "2 of 2 decided: 1 right, 1 wrong"
+    seen.evaluate("document.getElementById('show').value = 'wrong'")
+    seen.evaluate("document.getElementById('show').dispatchEvent(new Event('change'))")
+    assert seen.evaluate(SHOWN) == [ids[1]]
+    files = {"one": read_decisions(_saved(seen, tmp_path, "rater_1.csv"), allowed=ALLOWED)}
+    seen.show(tmp_path / "check" / "rater_2.html", width=width, scheme=scheme)
+    assert dict(seen.evaluate(STATES)) == dict.fromkeys(ids[2:], "open")
+    _press(seen, ids[2], "right")
+    files["two"] = read_decisions(_saved(seen, tmp_path, "rater_2.csv"), allowed=ALLOWED)
+    scores = rater_scores(files, [ids[:2], ids[2:]])
+    assert (scores.images, scores.images.n, scores.unanswered) == (pytest.approx(2 / 3), 3, 1)
+    assert scores.wrong == (ids[1],) and len(scores.raters) == 2
