@@ -1,0 +1,83 @@
+"""Whether a prompt is good enough to generate from: the two conditions of Appendix E, of what a person saw."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from oochub.errors import OochubError
+from oochub.reviewing.decisions import Decisions, check_known
+from oochub.studies.spawrious.tried_image import TriedImage
+
+_LEAST = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptVerdict:
+    """What was found of the pictures of one prompt.
+
+    Attributes:
+        asked: How many pictures there are.
+        wanted: How many of them must fit.
+        fit: How many do.
+        with_dog: Files of the unfit ones that show a dog, or would be unfit with one.
+        missed: Files of those without a dog that the captioner let pass.
+        unanswered: Files without an answer.
+        lost: Files of those that fit and that the captioner drops; they count for nothing.
+    """
+
+    asked: int
+    wanted: int
+    fit: int
+    with_dog: tuple[str, ...]
+    missed: tuple[str, ...]
+    unanswered: tuple[str, ...]
+    lost: tuple[str, ...]
+
+    @property
+    def outcome(self) -> Literal["accepted", "rejected", "open"]:
+        """Whether the prompt is accepted; "open" where pictures without an answer decide."""
+        if self.with_dog or self.missed or self.fit + len(self.unanswered) < self.wanted:
+            return "rejected"
+        return "open" if self.unanswered else "accepted"
+
+
+def prompt_verdict(pictures: Sequence[TriedImage], decisions: Decisions) -> PromptVerdict:
+    """Accepts a prompt where 95 of 100 pictures fit, and every other lacks a dog and is dropped by the captioner.
+
+    A picture that the safety checker made black counts as dropped.
+
+    Args:
+        pictures: All pictures of the prompt, the dropped ones too.
+        decisions: A person's answer on each file: "fits", "no_dog", or "unfit" for any other reason.
+
+    Raises:
+        OochubError: No picture, pictures of several prompts, or an answer on another file.
+
+    Source: Lynch et al., Spawrious, Appendix E.
+
+    >>> from oochub.reviewing.decisions import Decision
+    >>> made = TriedImage(
+    ...     repeat=0, background="snow", breed="corgi", prompt_number=0, attempt=0, seed=1, prompt="one corgi",
+    ...     caption="a dog", accepted=True, file="0.png")
+    >>> prompt_verdict([made], {("image", "0.png"): Decision("image", "0.png", "fits", "2026-01-31T12:00:00Z")}).outcome
+    'accepted'
+    """
+    if len({picture.prompt for picture in pictures}) != 1:
+        raise OochubError("A verdict is on the pictures of one prompt. Give those of one, and one picture at least.")
+    check_known(decisions, {"image": {picture.file for picture in pictures}}, "of this prompt")
+    answers = {each.id: each.decision for each in decisions.values() if each.decision != "open"}
+    files = {
+        word: tuple(picture.file for picture in pictures if answers.get(picture.file, "open") == word)
+        for word in ("fits", "unfit", "no_dog", "open")
+    }
+    kept = {picture.file for picture in pictures if picture.accepted}
+    return PromptVerdict(
+        asked=len(pictures),
+        wanted=math.ceil(_LEAST * len(pictures)),
+        fit=len(files["fits"]),
+        with_dog=files["unfit"],
+        missed=tuple(file for file in files["no_dog"] if file in kept),
+        unanswered=files["open"],
+        lost=tuple(file for file in files["fits"] if file not in kept),
+    )
