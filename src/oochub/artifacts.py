@@ -4,6 +4,7 @@ An output never takes the place of anything else; see `oochub.files.FileKind`.
 """
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from oochub.errors import OochubError
@@ -73,18 +74,15 @@ def _is_composed(folder: Path) -> bool:
     return _is_repository(folder) or _holds("features", "o2o.csv", "m2m.csv")(folder)
 
 
-def _is_site(folder: Path) -> bool:
-    """Whether it holds a site and nothing else, all of which is replaced, or what a killed process left."""
-    known = {"index.html", "boards", "entries", "leaderboard.csv", "leaderboard.json", "README.md"}
-    names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".draft")}
-    return names <= known and (not names or "leaderboard.json" in names)
+def _holds_only(sign: str, *others: str) -> Callable[[Path], bool]:
+    """Whether a folder, which is replaced whole, has this file and no name but those of these patterns."""
 
+    def recognizes(folder: Path) -> bool:
+        names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".draft")}
+        is_known = all(any(fnmatchcase(name, known) for known in (sign, *others)) for name in names)
+        return is_known and (not names or sign in names)
 
-def _is_cleanliness(folder: Path) -> bool:
-    """Whether it holds the pages of raters and nothing else, for the folder is replaced: answers stay."""
-    names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".draft")}
-    is_ours = all(name == "sample.csv" or (name.startswith("rater_") and name.endswith(".html")) for name in names)
-    return is_ours and (not names or "sample.csv" in names)
+    return recognizes
 
 
 PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)
@@ -116,7 +114,12 @@ REPOSITORY = FileKind("a Parquet repository", (), _is_repository, is_folder=True
 COMPOSED = FileKind("a composition", (), _is_composed, is_folder=True)
 """Of `oochub compose`: a Parquet repository, or what a search proposes."""
 CLEANLINESS = FileKind("a check of cleanliness", (), _is_cleanliness, is_folder=True)
+CLEANLINESS = FileKind("a check of cleanliness", (), _holds_only("sample.csv", "rater_*.html"), is_folder=True)
 """Of `oochub cleanliness`: pages beside their sample."""
+PROMPT_CHECK = FileKind(
+    "a check of a prompt", (), _holds_only("pictures.jsonl", "pictures", "prompt.html"), is_folder=True
+)
+"""Of `oochub prompt_check`: the pictures of a prompt, beside a page and what became of each."""
 DETECTOR = FileKind("a detector", (), _holds("detector.json"), is_folder=True)
 """Of `Detector.save`."""
 DEMO = FileKind("the demo", (), _holds("runs", "raw"), is_folder=True)
@@ -127,7 +130,12 @@ AUDIT = FileKind("an audit", (), _holds("predictions.parquet"), is_folder=True)
 """Of `oochub audit`: predictions, report and page."""
 GENERATION = FileKind("generated pictures", (), _holds("generation.json"), is_folder=True)
 """Of `oochub generate`: pictures, their captions and the record of both."""
-SITE = FileKind("a leaderboard's site", (), _is_site, is_folder=True)
+SITE = FileKind(
+    "a leaderboard's site",
+    (),
+    _holds_only("leaderboard.json", "index.html", "boards", "entries", "leaderboard.csv", "README.md"),
+    is_folder=True,
+)
 """Of `oochub leaderboard`: pages beside their data."""
 ENTRY = FileKind("an entry of a leaderboard", (), _holds("entry.json"), is_folder=True)
 """A report beside its predictions."""

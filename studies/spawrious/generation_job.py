@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PIL import Image
 
@@ -49,21 +49,15 @@ def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMak
         if len(tried) >= plan.most_tries * (_accepted(tried) + plan.together):
             raise _too_few(folder, plan, job, tried)
         attempts = range(len(tried), len(tried) + min(plan.batch_size, lacking))
-        seeds = [plan.image_seed(job, attempt) for attempt in attempts]
-        made = maker.pictures(job.prompt, seeds, negative_prompt=plan.negative_prompt, steps=plan.steps_taken)
-        captions = iter(captioner.captions([each.image for each in made if not each.flagged]))
-        said = ["" if each.flagged else next(captions) for each in made]
-        reasons = [
-            reason_to_drop(caption, flagged=each.flagged, form=plan.form)
-            for caption, each in zip(said, made, strict=True)
-        ]
+        made = judged_pictures(plan, job, attempts, maker, captioner)
+        reasons = [each.reason for each in made]
         if plan.together > 1 and any(reasons):
             reasons = [reason or IN_BAD_MINIBATCH for reason in reasons]
-        for attempt, seed, each, caption, reason in zip(attempts, seeds, made, said, reasons, strict=True):
+        for attempt, each, reason in zip(attempts, made, reasons, strict=True):
             number = plan.picture_number(job, _accepted(tried))
             file = "" if reason else job.folder.file(number)
             if file:
-                _save(each.image, folder / file)
+                save_picture(each.image, folder / file)
             tried.append(
                 TriedImage(
                     repeat=job.folder.repeat,
@@ -71,15 +65,39 @@ def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMak
                     breed=job.folder.breed,
                     prompt_number=job.number,
                     attempt=attempt,
-                    seed=seed,
+                    seed=each.seed,
                     prompt=job.prompt,
-                    caption=caption,
+                    caption=each.caption,
                     accepted=not reason,
                     reason=reason,
                     file=file,
                 )
             )
         write_part(folder, job, tried)
+
+
+class JudgedPicture(NamedTuple):
+    """A picture as it was made, its seed and caption, and why it is to be dropped, "" where it is not."""
+
+    image: Image.Image
+    seed: int
+    caption: str
+    reason: str
+
+
+def judged_pictures(
+    plan: GenerationPlan, job: Job, attempts: Sequence[int], maker: "PictureMaker", captioner: "Captioner"
+) -> list[JudgedPicture]:
+    """Makes a picture for each attempt and judges each alone; they are one batch."""
+    seeds = [plan.image_seed(job, attempt) for attempt in attempts]
+    made = maker.pictures(job.prompt, seeds, negative_prompt=plan.negative_prompt, steps=plan.steps_taken)
+    captions = iter(captioner.captions([each.image for each in made if not each.flagged]))
+    judged = []
+    for seed, each in zip(seeds, made, strict=True):
+        caption = "" if each.flagged else next(captions)
+        reason = reason_to_drop(caption, flagged=each.flagged, form=plan.form)
+        judged.append(JudgedPicture(each.image, seed, caption, reason))
+    return judged
 
 
 def _until_now(folder: Path, plan: GenerationPlan, job: Job) -> list[TriedImage]:
@@ -93,7 +111,8 @@ def _accepted(tried: Sequence[TriedImage]) -> int:
     return sum(each.accepted for each in tried)
 
 
-def _save(image: Image.Image, file: Path) -> None:
+def save_picture(image: Image.Image, file: Path) -> None:
+    """Writes a picture as the release has them, 224 pixels a side."""
     with written_whole(file) as draft:
         image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(draft, "PNG")
 

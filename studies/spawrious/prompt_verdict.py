@@ -1,6 +1,5 @@
 """Whether a prompt is good enough to generate from: the two conditions of Appendix E, of what a person saw."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +8,7 @@ from oochub.errors import OochubError
 from oochub.reviewing.decisions import Decisions, check_known
 from oochub.studies.spawrious.tried_image import TriedImage
 
-_LEAST = 0.95
+_LEAST = 95  # percent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +73,7 @@ def prompt_verdict(pictures: Sequence[TriedImage], decisions: Decisions) -> Prom
     kept = {picture.file for picture in pictures if picture.accepted}
     return PromptVerdict(
         asked=len(pictures),
-        wanted=math.ceil(_LEAST * len(pictures)),
+        wanted=-(-_LEAST * len(pictures) // 100),
         fit=len(files["fits"]),
         with_dog=files["unfit"],
         missed=tuple(file for file in files["no_dog"] if file in kept),

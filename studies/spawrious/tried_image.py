@@ -77,8 +77,15 @@ def read_part(folder: Path, job: Job) -> list[TriedImage]:
         OochubError: A file that is damaged.
     """
     file = part_file(folder, job)
-    if not file.is_file():
-        return []
+    return read_tried(file) if file.is_file() else []
+
+
+def read_tried(file: Path) -> list[TriedImage]:
+    """The pictures that a file lists, one JSON object a line.
+
+    Raises:
+        OochubError: No such file, or one that is damaged; the line is named.
+    """
     lines = enumerate(read_lines(file), start=1)
     return [
         from_json(TriedImage, parse_json(line, name=f"{file}, line {number}"), what=f"{file}, line {number}")
@@ -89,4 +96,9 @@ def read_part(folder: Path, job: Job) -> list[TriedImage]:
 def write_part(folder: Path, job: Job, tried: Sequence[TriedImage]) -> None:
     """Lists the pictures of a job, whole or as before."""
     with written_whole(part_file(folder, job)) as draft:
-        draft.write_text("".join(json.dumps(to_json(each), ensure_ascii=False) + "\n" for each in tried), "utf-8")
+        draft.write_text(tried_text(tried), "utf-8")
+
+
+def tried_text(tried: Sequence[TriedImage]) -> str:
+    """What `read_tried` reads."""
+    return "".join(json.dumps(to_json(each), ensure_ascii=False) + "\n" for each in tried)

@@ -32,6 +32,7 @@ KINDS = {  # of what each option writes
     ("generate", "--out"): artifacts.GENERATION,
     ("leaderboard", "--out"): artifacts.SITE,
     ("predict", "--out"): artifacts.PREDICTIONS,
+    ("prompt_check", "--out"): artifacts.PROMPT_CHECK,
     ("push", "--out"): artifacts.REPOSITORY,
     ("report", "--html"): artifacts.PAGE,
     ("report", "--latex"): artifacts.LATEX,

@@ -236,6 +236,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("review", i("ood.parquet"), i("known.parquet"), *_data(i, "imagenet_ood", f"{o}/review.html")),
         *("--keep", f"{o}/keep.txt", "--top", "5"),
     ],
+    "prompt_check": lambda i, o: [
+        *("prompt_check", "spawrious", "--model", i("pipeline"), "--captioner", i("captioner"), "--out", f"{o}/check"),
+        *("--images", "6", "--steps", "1"),
+    ],
     "cleanliness": lambda i, o: [
         *("cleanliness", _TASK, *_data(i, "spawrious", f"{o}/check"), "--raters", "2", "--images", "3")
     ],

@@ -1,0 +1,128 @@
+"""The command `oochub prompt_check`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from oochub import catalog
+from oochub.artifacts import PROMPT_CHECK
+from oochub.commands._options import AsJson, Device, Dtype, done, out_console, without_weight_bars, writes
+from oochub.errors import OochubError
+
+if TYPE_CHECKING:
+    from oochub.studies.spawrious.prompt_verdict import PromptVerdict
+
+_REJECTED = 3  # an exit code of its own: 2 is for what the user can fix
+
+
+def prompt_check(
+    source: Annotated[
+        str, typer.Argument(metavar="spawrious|FOLDER", help="spawrious; with ANSWERS what --out wrote.")
+    ],
+    answers: Annotated[Path | None, typer.Argument(metavar="ANSWERS", help="The file that the page saved.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=writes(PROMPT_CHECK), help="A folder of the pictures and their page.")
+    ] = None,
+    breed: Annotated[str, typer.Option(help="One of the four.")] = "labrador",
+    background: Annotated[str, typer.Option(help="One of the six.")] = "desert",
+    number: Annotated[int, typer.Option(help="Of the prompt, among the 72.", min=0, max=71)] = 0,
+    images: Annotated[int, typer.Option(help="How many pictures.", min=1)] = 100,
+    model: Annotated[
+        str, typer.Option(help="Text-to-image pipeline of diffusers, a folder or Hub id; safetensors only.")
+    ] = "CompVis/stable-diffusion-v1-4",
+    captioner: Annotated[
+        str, typer.Option(help="Says what a picture shows, a folder or Hub id.")
+    ] = "nlpconnect/vit-gpt2-image-captioning",
+    form: Annotated[
+        Literal["paper", "released"], typer.Option(help="released: brackets, negative prompt, 100 steps.")
+    ] = "paper",
+    steps: Annotated[int | None, typer.Option(help="Of the scheduler; default the pipeline's own.", min=1)] = None,
+    batch_size: Annotated[int, typer.Option(help="Pictures that are made at once.", min=1)] = 4,
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="Take a pipeline that has no safety checker.")] = False,
+    seed: Annotated[int, typer.Option(help="From which that of each picture is derived.", min=0)] = 0,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Makes 100 pictures of a prompt for a person to judge; accepts it by their answers, else exits with 3."""
+    if answers is not None and out is None:
+        _judge(Path(source).expanduser(), answers, as_json)
+        return
+    if answers is not None or out is None:
+        raise OochubError(
+            "Give one of two: --out FOLDER to make the pictures; or that folder and the file that its page saved."
+        )
+    if source != "spawrious":
+        catalog.get("benchmark", source)  # an unknown name is said to be one
+        raise OochubError(f"{source} has no prompts; spawrious has.")
+    from oochub.models.chosen_device import chosen_device
+    from oochub.studies.spawrious.captioner import Captioner
+    from oochub.studies.spawrious.generation_plan import GenerationPlan
+    from oochub.studies.spawrious.picture_maker import PictureMaker
+    from oochub.studies.spawrious.prompt_check import checked_job
+    from oochub.studies.spawrious.prompt_check import prompt_check as check
+
+    plan = GenerationPlan(
+        model=model,
+        captioner=captioner,
+        form=form,
+        seed=seed,
+        steps=steps,
+        unchecked=unchecked,
+        dtype=dtype,
+        batch_size=batch_size,
+        repeats=(0,),
+        backgrounds=(background,),
+        breeds=(breed,),
+    )
+    checked_job(plan, number, images)
+    without_weight_bars()
+    place = chosen_device(device)
+    maker = PictureMaker(model, device=place, dtype=dtype, unchecked=unchecked)
+    job = check(out, plan, number, maker, Captioner(captioner, device=place), images=images, bar=_bar)
+    if not as_json:
+        out_console.print(job.prompt, markup=False)
+        out_console.print(f"Open {out / 'prompt.html'}, then: oochub prompt_check {out} prompt.csv", markup=False)
+    done({"folder": str(out)}, as_json)
+
+
+def _bar(batches: Any) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(batches, desc="pictures", unit="batch", disable=None)
+
+
+def _judge(folder: Path, answers: Path, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from oochub.reviewing.decisions import read_decisions
+    from oochub.studies.spawrious.prompt_check import LIST, QUESTION
+    from oochub.studies.spawrious.prompt_verdict import prompt_verdict
+    from oochub.studies.spawrious.tried_image import read_tried
+
+    if not (folder / LIST).is_file():
+        raise OochubError(f"There is no {LIST} in {folder}. Give the folder that `oochub prompt_check --out` wrote.")
+    decisions = read_decisions(answers, allowed=QUESTION.allowed)
+    verdict = prompt_verdict(read_tried(folder / LIST), decisions)
+    if as_json:
+        out_console.print_json(data=asdict(verdict) | {"outcome": verdict.outcome})
+    else:
+        _show(verdict)
+    if verdict.outcome == "rejected":
+        raise typer.Exit(_REJECTED)
+
+
+def _show(verdict: "PromptVerdict") -> None:
+    words = {"accepted": "accepted", "rejected": "rejected", "open": "not decided"}
+    out_console.print(f"The prompt is {words[verdict.outcome]}.")
+    out_console.print(f"{verdict.fit} of {verdict.asked} pictures fit; {verdict.wanted} must.")
+    for files, sentence in (
+        (verdict.with_dog, "unfit by more than the absence of a dog"),
+        (verdict.missed, "without a dog, and the captioner lets them pass"),
+        (verdict.lost, "fit, and the captioner drops them, which the rule allows"),
+        (verdict.unanswered, "without an answer"),
+    ):
+        if files:
+            shown = ", ".join(files[:6]) + (" ..." if len(files) > 6 else "")
+            out_console.print(f"{len(files)} {sentence}: {shown}", markup=False)

@@ -1,0 +1,130 @@
+"""The check of a prompt before anything is generated from it: its pictures, all of them, on a page for a person."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oochub.artifacts import PROMPT_CHECK
+from oochub.errors import OochubError, either
+from oochub.files import folder_written_whole
+from oochub.picture_file import open_picture, read_picture
+from oochub.reviewing.question import Choice, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
+from oochub.reviewing.shown_pictures import shown_picture
+from oochub.studies.spawrious.generation_job import judged_pictures, save_picture
+from oochub.studies.spawrious.generation_plan import GenerationPlan, Job
+from oochub.studies.spawrious.tried_image import TriedImage, tried_text
+
+if TYPE_CHECKING:
+    from oochub.studies.spawrious.captioner import Captioner
+    from oochub.studies.spawrious.picture_maker import PictureMaker
+
+LIST = "pictures.jsonl"
+"""The name of the list of the pictures, as `read_tried` reads it."""
+QUESTION = Question(
+    heading="Is each picture realistic, and does it fit the prompt?",
+    lead="Fits: it looks real and shows what the prompt says. No dog: it is unfit, for there is no dog in it. Unfit: "
+    "it is unfit in any other way, such as a dog with five legs, or another place.",
+    then="run: oochub prompt_check FOLDER prompt.csv",
+    choices=(
+        Choice(decision="fits", label="Fits", past="fit", key="f"),
+        Choice(decision="no_dog", label="No dog", past="without a dog", key="n", is_good=False),
+        Choice(decision="unfit", label="Unfit", past="unfit", key="u", is_good=False),
+    ),
+    file="prompt.csv",
+)
+"""What is asked of each picture; the captions are not shown, for they would be believed."""
+
+
+def prompt_check(
+    out: Path | str,
+    plan: GenerationPlan,
+    number: int,
+    maker: "PictureMaker",
+    captioner: "Captioner",
+    *,
+    images: int = 100,
+    bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+) -> Job:
+    """Makes the pictures of one prompt as `generate_spawrious` makes them, and keeps the dropped ones too.
+
+    The seeds are those of the first tries of a generation by the same plan. The folder is written whole or not at all:
+    `pictures/`, their list, and the page prompt.html, whose answers `prompt_verdict` takes.
+
+    Args:
+        out: The folder.
+        plan: Of one breed, background and repeat.
+        number: Of the prompt among the 72, from 0.
+        maker: Of the plan's model.
+        captioner: Of the plan.
+        images: How many; the paper looks at 100.
+        bar: Is given the batches, to show how many are done.
+
+    Returns:
+        The prompt with its place.
+
+    Raises:
+        OochubError: A plan of several folders, a number that is none of the 72, or a folder that holds something else.
+
+    Source: Lynch et al., Spawrious, Appendix E.
+    """
+    job = checked_job(plan, number, images)
+    batches = [range(first, min(first + plan.batch_size, images)) for first in range(0, images, plan.batch_size)]
+    with folder_written_whole(out, kind=PROMPT_CHECK) as draft:
+        tried = []
+        (draft / "pictures").mkdir()
+        for attempts in bar(batches):
+            for attempt, each in zip(attempts, judged_pictures(plan, job, attempts, maker, captioner), strict=True):
+                tried.append(
+                    TriedImage(
+                        repeat=job.folder.repeat,
+                        background=job.folder.background,
+                        breed=job.folder.breed,
+                        prompt_number=job.number,
+                        attempt=attempt,
+                        seed=each.seed,
+                        prompt=job.prompt,
+                        caption=each.caption,
+                        accepted=not each.reason,
+                        reason=each.reason,
+                        file=f"pictures/{attempt}.png",
+                    )
+                )
+                save_picture(each.image, draft / tried[-1].file)
+        (draft / LIST).write_text(tried_text(tried), "utf-8")
+        (draft / "prompt.html").write_text(_page(tried, draft), "utf-8")
+    return job
+
+
+def checked_job(plan: GenerationPlan, number: int, images: int) -> Job:
+    """The prompt with that number in the one folder of a plan.
+
+    Raises:
+        OochubError: A plan of several folders, a number that is none of the 72, or no picture.
+    """
+    if len(plan.folders()) != 1:
+        raise OochubError("A check is of one prompt: give one breed, one background and one repeat.")
+    job = next((job for job in replace(plan, prompts=72).jobs() if job.number == number), None)
+    if job is None or images < 1:
+        raise OochubError(
+            f"{either('number', '--number')} is a prompt of the 72, from 0 to 71, and {either('images', '--images')} 1 "
+            f"or more; got {number} and {images}."
+        )
+    return job
+
+
+def _page(tried: list[TriedImage], folder: Path) -> str:
+    cards = []
+    for each in tried:
+        picture = open_picture(read_picture(folder / each.file, root=folder), name=each.file)
+        cards.append(Card(id=each.file, pictures=(Shown("", shown_picture(picture), f"Picture {each.attempt}", ""),)))
+    digest = hashlib.sha256(tried_text(tried).encode()).hexdigest()[:16]
+    return review_page(
+        cards,
+        QUESTION,
+        title="A prompt of Spawrious",
+        about=f"{len(tried):,} pictures of: {tried[0].prompt}",
+        store=f"oochub prompt_check {digest}",
+    )
