@@ -1,7 +1,7 @@
 """The check of a prompt before anything is generated from it: its pictures, all of them, on a page for a person."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from oochub.artifacts import PROMPT_CHECK
 from oochub.errors import OochubError, either
 from oochub.files import folder_written_whole
-from oochub.picture_file import open_picture, read_picture
 from oochub.reviewing.question import Choice, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_picture
@@ -73,7 +72,8 @@ def prompt_check(
     job = checked_job(plan, number, images)
     batches = [range(first, min(first + plan.batch_size, images)) for first in range(0, images, plan.batch_size)]
     with folder_written_whole(out, kind=PROMPT_CHECK) as draft:
-        tried = []
+        tried: list[TriedImage] = []
+        shown = []
         (draft / "pictures").mkdir()
         for attempts in bar(batches):
             for attempt, each in zip(attempts, judged_pictures(plan, job, attempts, maker, captioner), strict=True):
@@ -93,8 +93,9 @@ def prompt_check(
                     )
                 )
                 save_picture(each.image, draft / tried[-1].file)
+                shown.append(shown_picture(each.image))
         (draft / LIST).write_text(tried_text(tried), "utf-8")
-        (draft / "prompt.html").write_text(_page(tried, draft), "utf-8")
+        (draft / "prompt.html").write_text(_page(tried, shown), "utf-8")
     return job
 
 
@@ -115,11 +116,11 @@ def checked_job(plan: GenerationPlan, number: int, images: int) -> Job:
     return job
 
 
-def _page(tried: list[TriedImage], folder: Path) -> str:
-    cards = []
-    for each in tried:
-        picture = open_picture(read_picture(folder / each.file, root=folder), name=each.file)
-        cards.append(Card(id=each.file, pictures=(Shown("", shown_picture(picture), f"Picture {each.attempt}", ""),)))
+def _page(tried: Sequence[TriedImage], shown: Sequence[str]) -> str:
+    cards = [
+        Card(id=each.file, pictures=(Shown("", source, f"Picture {each.attempt}", ""),))
+        for each, source in zip(tried, shown, strict=True)
+    ]
     digest = hashlib.sha256(tried_text(tried).encode()).hexdigest()[:16]
     return review_page(
         cards,
