@@ -113,7 +113,6 @@ REPOSITORY = FileKind("a Parquet repository", (), _is_repository, is_folder=True
 """Configs beside a card."""
 COMPOSED = FileKind("a composition", (), _is_composed, is_folder=True)
 """Of `oochub compose`: a Parquet repository, or what a search proposes."""
-CLEANLINESS = FileKind("a check of cleanliness", (), _is_cleanliness, is_folder=True)
 CLEANLINESS = FileKind("a check of cleanliness", (), _holds_only("sample.csv", "rater_*.html"), is_folder=True)
 """Of `oochub cleanliness`: pages beside their sample."""
 PROMPT_CHECK = FileKind(
