@@ -40,11 +40,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def small(models: dict[str, str]) -> GenerationPlan:
-    """Three prompts in two folders, three pictures of each."""
+    """Two prompts in two folders, two pictures of each."""
     return GenerationPlan(
         **models,
-        prompts=3,
-        images_per_prompt=3,
+        prompts=2,
+        images_per_prompt=2,
         steps=1,
         repeats=(0,),
         backgrounds=("snow",),
@@ -87,8 +87,8 @@ def test_each_picture_is_that_of_its_seed(made: Path, models: dict[str, str]) ->
     tokenizer = transformers.AutoTokenizer.from_pretrained(models["captioner"])
     processor = transformers.ViTImageProcessorPil.from_pretrained(models["captioner"])
     known = rows(made)
-    assert 18 < len(known) < 90 and Counter(row["accepted"] for row in known)[True] == 18
-    for row in known[::3]:
+    assert 8 < len(known) < 40 and Counter(row["accepted"] for row in known)[True] == 8
+    for row in known:
         name = f"0/0/{row['background']}/{row['breed']}/{row['prompt_number']}/{row['attempt']}"
         assert row["seed"] == int.from_bytes(sha256(name.encode()).digest()[:8], "big") >> 1
         assert row["prompt"] == dog_prompts(row["breed"], row["background"])[row["prompt_number"]]
@@ -112,22 +112,22 @@ def test_each_picture_is_that_of_its_seed(made: Path, models: dict[str, str]) ->
 
 
 def test_the_layout_and_the_record(made: Path, small: GenerationPlan) -> None:
-    """Numbers 1 to 9 in each folder, prompts in turn. Planted fault: numbers that count one prompt after the other."""
+    """Numbers 1 to 4 in each folder, prompts in turn. Planted fault: numbers that count one prompt after the other."""
     for breed in ("corgi", "labrador"):
         names = {path.name for path in (made / "spawrious224" / "0" / "snow" / breed).iterdir()}
-        assert names == {f"snow_{breed}_{number}.png" for number in range(1, 10)}
+        assert names == {f"snow_{breed}_{number}.png" for number in range(1, 5)}
     by_number = {row["file"]: row["prompt_number"] for row in rows(made) if row["accepted"]}
-    prompts = [by_number[f"spawrious224/0/snow/corgi/snow_corgi_{number}.png"] for number in range(1, 10)]
-    assert prompts == [0, 24, 48] * 3
+    prompts = [by_number[f"spawrious224/0/snow/corgi/snow_corgi_{number}.png"] for number in range(1, 5)]
+    assert prompts == [0, 36] * 2
     record = read_record(made)
     assert record is not None and record.safety_checker and record.plan.model == "sd"
     assert (record.model.license, record.captioner.license) == ("creativeml-openrail-m", None)
     everything = record.shares[0]
     known = rows(made)
-    assert (everything.tried, everything.accepted, everything.estimate.method) == (len(known), 18, "wilson")
+    assert (everything.tried, everything.accepted, everything.estimate.method) == (len(known), 8, "wilson")
     assert everything.flagged == sum(row["reason"] == "flagged by the safety checker" for row in known) > 0
     corgis = next(share for share in record.shares if share.breed == "corgi" and not share.background)
-    assert corgis.estimate.value == 9 / sum(row["breed"] == "corgi" for row in known)
+    assert corgis.estimate.value == 4 / sum(row["breed"] == "corgi" for row in known)
     assert all(row["model"] == "sd" and len(row["model_revision"]) == 40 for row in known)
     assert str(made.parent) not in (made / "generation.json").read_text()
     with Image.open(made / "contact_sheet.png") as sheet:
@@ -143,10 +143,9 @@ def test_a_second_run_has_nothing_to_do(made: Path, small: GenerationPlan, monke
     assert times == {path: path.stat().st_mtime_ns for path in made.rglob("*")}
 
 
-@pytest.mark.parametrize("batch_size", [1, 5])
-def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: Path, batch_size: int) -> None:
+def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Planted fault: one generator for a batch."""
-    generate_spawrious(tmp_path / "dogs", replace(small, batch_size=batch_size), device="cpu")
+    generate_spawrious(tmp_path / "dogs", replace(small, batch_size=1), device="cpu")
     first = {name: content for name, content in files(made).items() if not name.startswith(("tries", "contact"))}
     assert first.keys() == {name for name in files(tmp_path / "dogs") if name.startswith("spawrious224")}
     kept = [
@@ -157,7 +156,7 @@ def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: 
 
 def test_more_is_added(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Fewer pictures first and one breed, then all. Planted fault: a seed that depends on how many are wanted."""
-    for plan in (replace(small, images_per_prompt=2, breeds=("labrador",)), small):
+    for plan in (replace(small, images_per_prompt=1, breeds=("labrador",)), small):
         generate_spawrious(tmp_path / "dogs", plan, device="cpu")
     pictures = {name: content for name, content in files(tmp_path / "dogs").items() if name.startswith("spawrious")}
     assert pictures == {name: content for name, content in files(made).items() if name.startswith("spawrious")}
@@ -189,23 +188,23 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_stopped_anywhere_it_goes_on(made: Path, small: GenerationPlan, tmp_path: Path, stopping: Any) -> None:
-    """At every eighth write. Planted faults seen: lists written before pictures; a try that is not counted."""
+    """At every fifth write or so. Planted fault: a try that is not counted among the tries."""
     folder, stops = tmp_path / "dogs", 0
-    for writes in range(0, 400, 8):
-        stopping(7 + writes % 3)
+    for writes in range(400):
+        stopping(5 + writes % 3)
         try:
             generate_spawrious(folder, small, device="cpu")
             break
         except _Stopped:
             stops += 1
-    assert stops > 3
+    assert stops > 2
     assert files(folder) == files(made) and rows(folder) == rows(made)
 
 
 def test_deleted_pictures_come_back(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Planted fault: only the number of lines counted."""
     shutil.copytree(made, tmp_path / "dogs")
-    (tmp_path / "dogs/spawrious224/0/snow/corgi/snow_corgi_5.png").unlink()
+    (tmp_path / "dogs/spawrious224/0/snow/corgi/snow_corgi_3.png").unlink()
     generate_spawrious(tmp_path / "dogs", small, device="cpu")
     pictures = {name: content for name, content in files(tmp_path / "dogs").items() if name.startswith("spawrious")}
     assert pictures == {name: content for name, content in files(made).items() if name.startswith("spawrious")}
@@ -277,7 +276,7 @@ def test_a_wrong_plan(setting: dict[str, Any], words: str) -> None:
 def test_another_folder_or_other_settings(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Planted faults: settings that are not compared; weights that are not; a line of a list that is skipped."""
     before = files(made)
-    for setting, words in (({"seed": 1}, "seed 0"), ({"prompts": 2}, "prompts 3"), ({"model": "other"}, "model 'sd'")):
+    for setting, words in (({"seed": 1}, "seed 0"), ({"prompts": 3}, "prompts 2"), ({"model": "other"}, "model 'sd'")):
         with pytest.raises(OochubError, match=words):
             generate_spawrious(made, replace(small, **setting), device="cpu")
     assert files(made) == before
@@ -292,7 +291,7 @@ def test_another_folder_or_other_settings(made: Path, small: GenerationPlan, tmp
     weights["decoder.conv_out.bias"] += 1
     save_file(weights, other / "vae" / "diffusion_pytorch_model.safetensors", metadata={"format": "pt"})
     with pytest.raises(OochubError, match="was begun with sd of revision"):
-        generate_spawrious(tmp_path / "dogs", replace(small, model=str(other), images_per_prompt=4), device="cpu")
+        generate_spawrious(tmp_path / "dogs", replace(small, model=str(other), images_per_prompt=3), device="cpu")
     part = tmp_path / "dogs" / "tries" / "0_snow_corgi_00.jsonl"
     part.write_text(part.read_text()[:-20])
     with pytest.raises(OochubError, match=r"0_snow_corgi_00.jsonl, line \d+ is not complete JSON"):
@@ -338,7 +337,7 @@ def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, mo
 def test_too_few_are_fit(small: GenerationPlan, tmp_path: Path) -> None:
     """A checker that flags everything. Planted fault: no bound, and the run never ends."""
     strict = str(tiny_generators.pipeline(tmp_path / "strict", strictness=-1.0))
-    with pytest.raises(OochubError, match=r"0 of 12 pictures .* are fit \(12 flagged by the safety checker\)"):
+    with pytest.raises(OochubError, match=r"0 of 10 pictures .* are fit \(10 flagged by the safety checker\)"):
         generate_spawrious(tmp_path / "dogs", replace(small, model=strict, most_tries=10), device="cpu")
     assert not list((tmp_path / "dogs").rglob("*.png"))
 
