@@ -125,6 +125,16 @@ def reported_tables(benchmark: str) -> list[str]:
     return list(dict.fromkeys(name.partition(" ")[0] for name in _content(benchmark)["tables"]))
 
 
+def reported_configs(benchmark: str) -> list[str]:
+    """The configs of a benchmark in the order of its paper's tables; none where no numbers are known.
+
+    >>> reported_configs("spawrious")
+    ['o2o_easy', 'o2o_medium', 'o2o_hard', 'm2m_easy', 'm2m_medium', 'm2m_hard']
+    """
+    tables = _content(benchmark)["tables"].values() if benchmark in reported_benchmarks() else ()
+    return list(dict.fromkeys(config for printed in tables for config in printed["rows"]))
+
+
 def reported_benchmarks() -> list[str]:
     """The benchmarks of which reported numbers are known.
 

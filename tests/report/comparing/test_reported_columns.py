@@ -60,7 +60,9 @@ def test_without_a_choice_nothing_is_shown(model):
 def test_two_models_are_the_two_halves_of_a_table():
     """Table 5: ERM on a ViT and on a ResNet-50, each method with its model, each with its own reported numbers."""
     given = [trained(method, seed=seed, **RUNS[n]) for n in "53" for method in ("erm", "mmd") for seed in (0, 1)]
-    (table,) = comparison(given, reported=True).tables
+    result = comparison(given, reported=True)
+    (table,) = result.tables
+    assert "erm, ViT-B/16 (reported)" in result.to_html()
     assert [column.method for column in table.columns if not column.reported] == [
         *("erm, vit-base-patch16-224-in21k", "mmd, vit-base-patch16-224-in21k"),
         *("erm, resnet-50", "mmd, resnet-50"),

@@ -10,6 +10,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.report.comparing.comparison_table import ComparedRun, ComparisonTable, comparison_table
 from oochub.report.comparing.comparison_text import ROWS, ComparisonText, comparison_text
 from oochub.report.comparing.reported_columns import check_table
+from oochub.report.comparing.trained_models import trained_models
 from oochub.report.report import Report
 from oochub.report.text_table import TextTable, markdown_text
 
@@ -141,7 +142,9 @@ def comparison(
     Traceback (most recent call last):
     oochub.errors.OochubError: There are no reports to compare. Give paths of report.json.
     """
-    runs = _by_model([_run(given, number) for number, given in enumerate(reports, 1)])
+    runs = [_run(given, number) for number, given in enumerate(reports, 1)]
+    trained = trained_models([run.report for run in runs])
+    runs = [run._replace(method=f"{run.method}{model}") for run, model in zip(runs, trained, strict=True)]
     if not runs:
         raise OochubError("There are no reports to compare. Give paths of report.json.")
     _check_seeds(runs)
@@ -178,29 +181,6 @@ def _run(given: Report | str | Path, number: int) -> ComparedRun:
         method=str(model.objective or model.id),
         seeds=model.seeds,
     )
-
-
-def _by_model(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
-    """The runs, with what was trained in the name of the method where runs of a benchmark differ in it."""
-    models = {run.label: _trained(run.report) for run in runs}
-    of_benchmark: dict[str, set[str]] = {}
-    for run in runs:
-        of_benchmark.setdefault(run.benchmark, set()).update(filter(None, [models[run.label]]))
-    return [
-        run._replace(method=f"{run.method}, {models[run.label]}")
-        if models[run.label] and len(of_benchmark[run.benchmark]) > 1
-        else run
-        for run in runs
-    ]
-
-
-def _trained(report: Report) -> str:
-    """The model that was trained: "resnet-50", "ResNet from scratch"; "" where the report does not say."""
-    training = report.provenance.training
-    if training is None or training.architecture is None or report.model.objective is None:
-        return ""
-    family = training.architecture.partition("For")[0]
-    return str(training.base).rpartition("/")[2] if training.pretrained else f"{family} from scratch"
 
 
 def _check_seeds(runs: Sequence[ComparedRun]) -> None:

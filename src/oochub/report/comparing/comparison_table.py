@@ -10,6 +10,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.report import wording
 from oochub.report.comparing.reported_columns import reported_columns
 from oochub.report.report import Report
+from oochub.report.reported import reported_configs
 from oochub.stats.estimate import Estimate
 
 AVERAGE = "Average"
@@ -65,7 +66,8 @@ class ComparisonTable:
         title: Title of the metric.
         direction: "higher", "lower" or "none".
         unit: Unit of the metric.
-        rows: The configs in order of appearance, then "Average" where there are several.
+        rows: The configs in the order of the paper's tables, others after them in order of appearance, then "Average"
+            where there are several.
         columns: The methods in order of appearance, then the reported ones.
         cells: The numbers by row and column; what was not measured is not there.
         bold: The cells whose spread overlaps that of the best measured mean of their row.
@@ -122,7 +124,8 @@ def comparison_table(
         if f"{name}/{key}" in run.report:
             values.setdefault((run.config, Column(run.method)), {})[run.seeds] = run.report[f"{name}/{key}"]
     cells = {place: _cell(list(of_seed.values())) for place, of_seed in values.items()}
-    configs = list(dict.fromkeys(run.config for run in runs))
+    own = dict.fromkeys(run.config for run in runs)
+    configs = list(dict.fromkeys([*(name for name in reported_configs(runs[0].benchmark) if name in own), *own]))
     columns = list(dict.fromkeys(Column(run.method) for run in runs))
     of_models = reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
     printed = {model: numbers.among(configs) for model, numbers in of_models.items()}

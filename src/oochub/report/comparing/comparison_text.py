@@ -80,14 +80,15 @@ def _caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     caption = f"{'; '.join(sentences)}."
     caption = caption[0].upper() + caption[1:]
     if any(table.bold for table in tables):
-        among = "row" if rows == "tasks" else "column"
-        among = "task on the same rows" if rows == "tasks" and len(tables) > 1 else among
+        among = "column" if rows == "methods" else "row and slice" if len(tables) > 1 else "row"
         caption += f" Bold: the {' or '.join(rules)} overlaps that of the best in the {among}."
     if any(AVERAGE in table.rows for table in tables):
         caption += " Average: of the methods that have every task"
         caption += "; its standard deviation is that of the seeds' averages." if many else ", without an interval."
     caption += " Methods are compared unpaired: reports hold no single predictions."
     printed = [table for table in tables if any(column.reported for column in table.columns)]
+    if any(row == AVERAGE and column.reported for table in printed for row, column in table.cells):
+        caption += " A reported average is that of the cells, not the printed one."
     said = dict.fromkeys(table.reported_from for table in printed or tables)
     return " ".join([caption, *said]).rstrip()
 

@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from oochub.report import wording
+from oochub.report.comparing.trained_models import trained_models
 from oochub.report.report import Report
 
 
 def model_names(reports: Sequence[Report]) -> list[str]:
-    """A name for each report: its training objective, or the model's id; with its seed where others share it.
+    """A name for each report: its training objective, or the model's id.
+
+    With what was trained where reports of a benchmark differ in it, and with its seed where others share the name.
 
     Args:
         reports: Any reports.
@@ -16,7 +19,10 @@ def model_names(reports: Sequence[Report]) -> list[str]:
     >>> model_names([])
     []
     """
-    bare = [wording.name(str(report.model.objective or wording.model_words(report.model)), 60) for report in reports]
+    bare = [
+        wording.name(f"{report.model.objective or wording.model_words(report.model)}{trained}", 60)
+        for report, trained in zip(reports, trained_models(reports), strict=True)
+    ]
     places = [
         (name, report.benchmark.name, report.benchmark.config) for name, report in zip(bare, reports, strict=True)
     ]
