@@ -226,7 +226,7 @@ class Spawrious(BenchmarkBuilder):
             for split, rows in rows_of.items()
         ]
 
-    def _columns(self, root: Path, row: Any) -> dict[str, Any]:
+    def _columns(self, root: Path, row: Any) -> dict[str, Any]:  # of archives; files are read as everywhere
         stored = Stored(**row["image"])
         content = stored.read(root, within=self._within)
         return {**row, "image": {"bytes": content, "path": PurePosixPath(stored.name).name}}
@@ -256,7 +256,7 @@ def _rows(files: SpawriousFiles, part: FileSlice) -> Iterator[dict[str, Any]]:
         number, stored = pictures[index]
         yield {
             "example_id": f"{part.repeat}/{part.background}/{part.breed}/{number}",
-            "image": stored._asdict(),
+            **({"image": stored._asdict()} if files.is_packed else {"file": stored.name}),
             "label": part.breed,
             "environment": part.environment,
             "group": f"{part.breed}/{part.background}",

@@ -25,11 +25,13 @@ class SpawriousFiles(NamedTuple):
         place: The folder below which they were found.
         folders: (repeat, background, breed) to its pictures with their numbers, in the order of these.
         notes: What a reader should know of where they were found.
+        is_packed: Whether any lies in an archive.
     """
 
     place: Path
     folders: Mapping[tuple[int, str, str], list[tuple[int, Stored]]]
     notes: tuple[str, ...]
+    is_packed: bool
 
     @property
     def n(self) -> int:
@@ -62,7 +64,7 @@ class SpawriousFiles(NamedTuple):
         _check_equal(folders, place, archives)
         beside = [] if place == folder else sorted(path.name for path in folder.glob(ARCHIVES))
         notes = [f"read from the folder {FOLDER}/, not from {_shown(beside)} beside it"] if beside else []
-        return cls(place, folders, tuple(notes))
+        return cls(place, folders, tuple(notes), bool(archives))
 
 
 def spawrious_places(folder: Path) -> Iterable[Path]:

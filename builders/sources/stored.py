@@ -167,8 +167,10 @@ def stored_pictures(
     for container in tqdm(found, desc=f"Listing {place.name}", unit="folder", disable=None, delay=2):
         below = container.relative_to(place)
         if container.is_dir():
-            for name in sorted(path.name for path in container.iterdir() if Stored.is_picture(path.name)):
-                yield Stored((below / name).as_posix())
+            folder = "" if container == place else f"{below.as_posix()}/"
+            with os.scandir(container) as entries:  # a Path for each would take most of the time
+                names = sorted(entry.name for entry in entries if Stored.is_picture(entry.name))
+            yield from (Stored(folder + name) for name in names)
         else:
             yield from tar_pictures(container, below, enter, passed)
 
