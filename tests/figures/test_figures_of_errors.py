@@ -20,7 +20,7 @@ from oochub.report import theme
 
 mpl.use("Agg")
 BREEDS, PLACES = ["bulldog", "corgi", "labrador"], ["snow", "sand"]
-TRAIN = [("bulldog", "snow"), ("corgi", "sand"), ("labrador", "sand"), ("corgi", "sand"), ("bulldog", "snow")]
+TRAIN = [("corgi", "snow"), ("corgi", "sand"), ("labrador", "sand"), ("corgi", "sand"), ("bulldog", "snow")]
 TEST = [("bulldog", "sand"), ("bulldog", "sand"), ("corgi", "snow"), ("labrador", "snow"), ("bulldog", "sand")]
 ANSWERS, SIZES = ["corgi", "corgi", "bulldog", "labrador", "labrador"], [2.0, 4.0, 3.0, 5.0, 3.0]  # of the logit
 
@@ -88,10 +88,12 @@ def colors(inset):
 
 
 def test_mistakes_stand_beside_training_pictures_of_the_answer_in_the_same_context():
-    """Worked by hand. Planted faults seen: the training pictures of the true class; lowest loss first."""
+    """Worked by hand. Planted faults seen: the training pictures of the true class, or of any context; lowest loss first;
+    the same training picture beside every mistake.
+    """
     ax = drawn()
     # by loss: test1 (corgi, 4), test4 (labrador, 3), test0 (corgi, 2); then the corgi. The corgis of sand take turns.
-    pairs = [("test1", "train1"), ("test4", "train2"), ("test0", "train3"), ("test2", "train0")]
+    pairs = [("test1", "train1"), ("test4", "train2"), ("test0", "train3"), ("test2", "train4")]
     assert [inset.get_label() for inset in ax.child_axes] == [f"{left}/{right}" for left, right in pairs]
     for inset, (left, right) in zip(ax.child_axes, pairs, strict=True):
         assert colors(inset) == [color_of("test", int(left[4:])), color_of("train", int(right[5:]))]

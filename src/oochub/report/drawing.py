@@ -42,7 +42,10 @@ _BESIDE = ("datasets", "nearest")  # what else a figure of scored sets may take
 _OF_DETECTORS = ("detector", "against", "detectors")  # options that name what has to be scored
 _WORDS = {
     "reports": "reports (report.json of `oochub evaluate`)",
-    "predictions": f"predictions (.parquet of `oochub predict`, as of {ALL})",
+    "predictions": "predictions (.parquet of `oochub predict`)",
+    "predicted_scenes": f"predictions (.parquet of `oochub predict MODEL {ALL}`)",
+    "losses": f"predictions (.parquet of `oochub predict MODEL {ALL}`)",
+    "scenes": f"predictions (.parquet of `oochub predict MODEL {ALL}`) or a data set ({ALL} with --data-dir)",
     "data": f"a data set ({ALL} with --data-dir)",
     "numbers": "numbers (numbers.csv of `oochub detect`)",
     "scored_sets": "predictions of one model (.parquet of `oochub predict`), a file a set",
