@@ -90,7 +90,7 @@ def colors(inset):
 def test_mistakes_stand_beside_training_pictures_of_the_answer_in_the_same_context():
     """Worked by hand.
 
-    Planted faults seen: training pictures of the true class, or of any context; lowest loss first; the same one for all.
+    Planted faults seen: training pictures of the true class, or of any context; lowest loss first; one for all.
     """
     ax = drawn()
     # by loss: test1 (corgi, 4), test4 (labrador, 3), test0 (corgi, 2); then the corgi. The corgis of sand take turns.
