@@ -62,6 +62,10 @@ def guide(request, coco, spawrious, imagenet, tmp_path_factory):
     (folder / "raw" / "spawrious").symlink_to(spawrious)
     (folder / "raw" / "nooch").symlink_to(coco)
     (folder / "raw" / "imagenet_ood").symlink_to(imagenet)
+    if "raw/waterbirds" in "".join(_blocks(request.param, "python")):
+        for world, place in (("toy_waterbirds", "waterbirds"), ("toy_celebA", "celebA"), ("toy_cub", "birds")):
+            module = importlib.import_module(f"oochub.builders.toy_worlds.{world}")
+            getattr(module, world)(folder / "raw" / place, size=20)
     if "models/pipeline" in "".join(_blocks(request.param, "bash")):
         import tiny_generators
 

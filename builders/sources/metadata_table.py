@@ -122,7 +122,7 @@ class MetadataTable:
                 raise OochubError(
                     f"{self.file}, line {line}: {name} leads out of {root}, got {value[:80]!r}: it is not read."
                 )
-            if "" in parts or "." in parts or "\\" in value:
+            if "" in parts or "." in parts or "\\" in value or "\0" in value:
                 raise OochubError(f"{self.file}, line {line}: {name} is a path below {root}, got {value[:80]!r}.")
             folder, _, file = value.rpartition("/")
             if folder not in folders:

@@ -129,6 +129,10 @@ AUDIT = FileKind("an audit", (), _holds("predictions.parquet"), is_folder=True)
 """Of `oochub audit`: predictions, report and page."""
 GENERATION = FileKind("generated pictures", (), _holds("generation.json"), is_folder=True)
 """Of `oochub generate`: pictures, their captions and the record of both."""
+WATERBIRDS = FileKind(
+    "constructed Waterbirds", (), _holds_only("construction.json", "metadata.csv", "[0-2][0-9][0-9].*"), is_folder=True
+)
+"""Of `oochub construct`: pictures beside their metadata.csv."""
 SITE = FileKind(
     "a leaderboard's site",
     (),

@@ -23,6 +23,7 @@ KINDS = {  # of what each option writes
     ("compare", "--latex"): artifacts.LATEX,
     ("compare", "--markdown"): artifacts.MARKDOWN,
     ("compose", "--out"): artifacts.COMPOSED,
+    ("construct", "--out"): artifacts.WATERBIRDS,
     ("demo", "--out"): artifacts.DEMO,
     ("detect", "--out"): artifacts.STUDY,
     ("evaluate", "--keep"): artifacts.PREDICTIONS,
@@ -47,6 +48,9 @@ KINDS = {  # of what each option writes
 }
 READ = {  # options of paths that are read
     ("build", "--wordnet"),
+    ("construct", "--cub"),
+    ("construct", "--places"),
+    ("construct", "--segmentations"),
     ("evaluate", "--reference"),
     ("gallery", "--than"),
     ("push", "--predictions"),

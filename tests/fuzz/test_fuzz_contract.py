@@ -46,6 +46,7 @@ FUZZED = {
     "src/oochub/sweep/read_recipe.py": "recipes",
     "src/oochub/tensor_file.py": "detectors",
     "studies/imagenet_ood/model_list.py": "lists",
+    "studies/waterbirds/cub_images.py": "metadata",
 }
 """A file that reads, and the fuzz file whose cases go through it."""
 
@@ -79,6 +80,7 @@ ELSEWHERE = {
     "studies/spawrious/picture_maker.py": "headers of weights that diffusers has read",
     "studies/spawrious/tried_image.py": "a run's own lists, tests/studies/test_generate_spawrious.py",
     "studies/spawrious/cleanliness_sample.py": "what stands beside the pages, tests/studies/test_cleanliness.py",
+    "studies/waterbirds/construct_waterbirds.py": "pictures, tests/studies/test_construct_waterbirds.py",
     "trainers/fine_tuning/run_folder.py": "a run's own progress, tests/trainers/test_trainer_resume.py",
 }
 """A file that reads something else, and what that is."""

@@ -1,4 +1,4 @@
-"""The tables of Waterbirds and CelebA with one thing wrong: its line is named, or the rows are the same."""
+"""The tables of Waterbirds, CelebA and CUB with one thing wrong: its line is named, or the rows are the same."""
 
 import random
 from collections.abc import Callable
@@ -12,7 +12,9 @@ from PIL import Image
 
 import oochub  # noqa: F401  makes the benchmarks known to datasets
 from oochub.build_record import BuildRecord
+from oochub.studies.waterbirds.cub_images import cub_images
 
+_IMAGES, _SPLIT = "images.txt", "train_test_split.txt"
 _FILE, _FACES, _PARTITION = "metadata.csv", "list_attr_celeba.txt", "list_eval_partition.txt"
 _HEADER = "img_id,img_filename,y,split,place,place_filename"
 
@@ -47,7 +49,22 @@ def _use(folder: Path, out: Path) -> Used:
     return Used(numbers=numbers, notes=tuple(BuildRecord.of(data["train"].info).notes))
 
 
+def _make_cub(folder: Path) -> None:
+    names = [f"{k % 2:03}.Bird/Bird_{k}" for k in range(1, 13)]
+    for name in names:
+        for file in (f"images/{name}.jpg", f"segmentations/{name}.png"):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(b"no reader of lists opens it")
+    (folder / _IMAGES).write_text("".join(f"{k} {name}.jpg\n" for k, name in enumerate(names, 1)), "utf-8")
+    (folder / _SPLIT).write_text("".join(f"{k} {k // 2 % 2}\n" for k in range(1, 13)), "utf-8")
+
+
+def _use_cub(folder: Path, out: Path) -> Used:
+    return Used(numbers=[list(image) for image in cub_images(folder, folder / "segmentations")])
+
+
 METADATA = Format(name="metadata.csv", make=_make, use=_use)
+CUB = Format(name="CUB's lists", make=_make_cub, use=_use_cub)
 FACES = Format(name="CelebA's lists", make=_make_faces, use=_use)
 
 
@@ -127,7 +144,27 @@ _OF_FACES = [
         )
     ),
 ]
-CASES = [*((METADATA, case) for case in CASES), *((FACES, case) for case in _OF_FACES)]
+_OF_CUB = [
+    *(
+        case
+        for file in (_IMAGES, _SPLIT)
+        for case in text_cases(file, blank=frozenset({REFUSED}), bom=frozenset({SAME}))
+    ),
+    *(case for file in (_IMAGES, _SPLIT) for case in place_cases(file)),
+    *(
+        Case(name=f"{file} {old!r} for {new!r}", mutate=_put(file, old, new))
+        for file, old, new in (
+            *((_IMAGES, "001.Bird/Bird_3.jpg", new) for new in ("", "../a.jpg", "/a.jpg", "Bird_3.jpg", "a b.jpg")),
+            *((_IMAGES, "3 001", new) for new in ("2 001", "99 001", "x 001", "001")),
+            *((_SPLIT, "3 1", new) for new in ("3 2", "3", "4 1", "3 1 1", "3 yes", "")),
+        )
+    ),
+]
+CASES = [
+    *((METADATA, case) for case in CASES),
+    *((FACES, case) for case in _OF_FACES),
+    *((CUB, case) for case in _OF_CUB),
+]
 
 
 @pytest.mark.campaign

@@ -127,6 +127,7 @@ def _predict(model: str, task: str, raw: str, *more: str) -> Callable[[Inputs, P
 _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/spawrious": _world("toy_spawrious"),
     "raw/waterbirds": _world("toy_waterbirds", size=20),
+    "raw/cub": _world("toy_cub", size=10),
     "raw/celebA": _world("toy_celebA", size=20),
     "raw/nooch": _world("toy_coco", size=120, focus="car"),
     "raw/imagenet_ood": _world("toy_imagenet", size=1),
@@ -242,6 +243,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     ],
     "cleanliness": lambda i, o: [
         *("cleanliness", _TASK, *_data(i, "spawrious", f"{o}/check"), "--raters", "2", "--images", "3")
+    ],
+    "construct": lambda i, o: [
+        *("construct", "waterbirds", "--cub", f"{i('raw/cub')}/CUB_200_2011", "--out", f"{o}/waterbirds"),
+        *("--places", f"{i('raw/cub')}/places365"),
     ],
     "demo": lambda i, o: ["demo", "--out", f"{o}/demo"],
 }

@@ -1,0 +1,45 @@
+"""The command `oochub construct`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from oochub import catalog
+from oochub.artifacts import WATERBIRDS
+from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.errors import OochubError
+from oochub.studies.waterbirds.waterbird_rows import SEED
+
+
+def construct(
+    benchmark: Annotated[str, typer.Argument(help="waterbirds")],
+    out: Annotated[
+        Path, typer.Option(callback=writes(WATERBIRDS), help="The folder of the pictures; --data-dir of waterbirds.")
+    ],
+    cub: Annotated[Path, typer.Option(help="CUB_200_2011, with images.txt, train_test_split.txt and images/.")],
+    places: Annotated[Path, typer.Option(help="Of Places365: the folder that holds b/, f/, l/, o/, or the one above.")],
+    segmentations: Annotated[Path | None, typer.Option(help="Of CUB; default segmentations/ in or beside it.")] = None,
+    species: Annotated[
+        Literal["released", "paper"],
+        typer.Option(help="released: three land birds with tern in their names count as water birds."),
+    ] = "released",
+    seed: Annotated[
+        int, typer.Option(help="Of what is drawn; the default gives the release's numbers of rows.", min=0)
+    ] = SEED,
+    as_json: AsJson = False,
+) -> None:
+    """Puts birds cut out of CUB before places of Places365, as Waterbirds was made."""
+    if benchmark != "waterbirds":
+        catalog.get("benchmark", benchmark)  # an unknown name is said to be one
+        raise OochubError(f"{benchmark} cannot be constructed; waterbirds can.")
+    from oochub.studies.waterbirds.construct_waterbirds import construct_waterbirds
+
+    made = construct_waterbirds(out, cub=cub, places=places, segmentations=segmentations, seed=seed, species=species)
+    if not as_json:
+        table = Table("split", "bird", "place", "rows", box=None)
+        for name, rows in made.rows.items():
+            table.add_row(*name.split("/"), f"{rows:,}")
+        out_console.print(table)
+    done({"data": str(out), "rows": dict(made.rows), "seed": seed}, as_json)
