@@ -118,7 +118,7 @@ def checked_job(plan: GenerationPlan, number: int, images: int) -> Job:
 
 def _page(tried: Sequence[TriedImage], shown: Sequence[str]) -> str:
     cards = [
-        Card(id=each.file, pictures=(Shown("", source, f"Picture {each.attempt}", ""),))
+        Card(id=each.file, pictures=(Shown("", source, each.file, ""),))
         for each, source in zip(tried, shown, strict=True)
     ]
     digest = hashlib.sha256(tried_text(tried).encode()).hexdigest()[:16]

@@ -51,7 +51,9 @@ def read_decisions(path: str | Path, *, allowed: Mapping[str, Sequence[str]]) ->
     """
     file = Path(path).expanduser()
     if not file.exists():
-        raise OochubError(f"There are no decisions at {file}. Press its button to download on the page.")
+        raise OochubError(
+            f"There are no decisions at {file}. Give the file that the page saves: press its button to download."
+        )
     decisions: dict[tuple[str, str], Decision] = {}
     rows = csv.reader(io.StringIO(read_text(file), newline=""))
     try:
