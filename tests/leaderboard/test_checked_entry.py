@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from leaderboard_entries import made_predictions, sent_entry
 from sklearn.metrics import roc_auc_score
@@ -71,6 +73,25 @@ def test_an_edited_number_is_named(sent, tmp_path, place):
     else:
         assert EDITS[place] in checked.reason
     assert checked.report is not None and "\n" not in checked.reason
+
+
+def test_where_the_errors_go_is_recomputed(tmp_path):
+    """Planted fault seen: `errors` left out of `_numbers`, so that any share was verified."""
+    rng = np.random.default_rng(0)
+    label, context = rng.integers(0, 3, 120), rng.choice(["sea", "land"], 120)
+    columns = {"context": context, "challenge": np.where(label == 0, "easy", "hard"), "group": context}
+    made = oochub.Predictions.from_arrays(
+        logits=rng.normal(size=(120, 3)), label=label, benchmark="board_toy", config="one", model="made", **columns
+    )
+    facts = replace(made.metadata.facts, usual_contexts={"0": ("sea",), "1": ("land",), "2": ()})
+    made = replace(made, metadata=replace(made.metadata, facts=facts))
+    sent = sent_entry(tmp_path / "results", predictions=made, who="me")
+    assert CheckedEntry.of(sent).reason == ""
+
+    def change(content):
+        content["errors"]["share"]["value"] -= 0.01
+
+    assert "errors/share/value was sent as" in CheckedEntry.of(_edited(sent, tmp_path, change)).reason
 
 
 def test_a_rounding_is_no_edit(sent, tmp_path):

@@ -125,6 +125,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, float]]:
         "matched_gap": report.matched_gap,
         "worst_group": report.worst_group,
         "groups": {f"{row.split}/{row.group}/{row.role}": row for row in report.group_rows},
+        "errors": report.errors,
         "calibration": report.calibration,
         "mistakes": {f"{mistake.split}/{mistake.example_id}": mistake for mistake in report.mistakes},
     }
