@@ -16,6 +16,7 @@ import figures_comparison
 import figures_detection
 import figures_errors
 import figures_gallery
+import figures_saliency
 import numpy as np
 import pyarrow as pa
 import torch
@@ -188,6 +189,7 @@ def main() -> None:
     figures_comparison.main()
     figures_gallery.main()
     figures_errors.main()
+    figures_saliency.main()
     figures_detection.main()
 
 

@@ -39,7 +39,7 @@ ORDER = (
     "reviewing",
     "hub.task_id hub.eval_yaml hub.result_entries hub.flat_module hub.push_results",
     "evaluation trainers",
-    "training auditing report.drawing report.figure_sources",
+    "training auditing attention report.drawing report.figure_sources",
     "sweep leaderboard",
     "dataset_cards",
     "hub.push_metric hub.push_entry hub.push_site",

@@ -35,6 +35,12 @@ def _picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlat
     return canvas.reduce(_OVERSAMPLING)
 
 
+def _mask(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
+    """White where the dog changes a pixel of the picture."""
+    own, empty = (np.asarray(_picture(seed, cell, dogs=visible, correlation=correlation)) for visible in (dogs, False))
+    return Image.fromarray((own != empty).any(-1)).convert("L")
+
+
 def toy_spawrious(
     folder: str | Path,
     *,
@@ -42,6 +48,7 @@ def toy_spawrious(
     seed: int = 0,
     correlation: bool = True,
     dogs: bool = True,
+    masks: str | Path | None = None,
 ) -> Path:
     """Render a small Spawrious: 48 folders of dogs, `spawrious224/<repeat>/<location>/<class>/`.
 
@@ -63,6 +70,8 @@ def toy_spawrious(
         seed: Another seed is another world; the same arguments give the same bytes.
         correlation: Whether a picture's background is the location of its path.
         dogs: Whether the dogs are visible; without them only the context is left to learn from.
+        masks: Another folder, for a mask of the dog of each picture, white on it, named by the builder's `example_id`:
+            `<repeat>/<location>/<class>/<number>.png`. None writes none. The pictures are the same either way.
 
     Returns:
         The folder; it is what `data_dir` of the Spawrious builder takes.
@@ -87,9 +96,17 @@ def toy_spawrious(
         "correlation": correlation,
         "dogs": dogs,
     }
+    cells = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breeds.BREEDS)))
+    if masks is not None and not _folder.stands(Path(masks), about := {**parameters, "of": "masks"}):
+        with _folder.written_whole(Path(masks), about) as draft:
+            for repeat, (location, place), (label, breed) in cells:
+                target = draft / str(repeat) / place / breed
+                target.mkdir(parents=True)
+                for number in range(1, count + 1):
+                    cell = (repeat, location, label, number)
+                    _mask(seed, cell, dogs=dogs, correlation=correlation).save(target / f"{number}.png")
     if _folder.stands(root, parameters):
         return root
-    cells = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breeds.BREEDS)))
     with _folder.written_whole(root, parameters) as draft:
         bar = tqdm(cells, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True)
         for repeat, (location, place), (label, breed) in bar:

@@ -42,6 +42,8 @@ KINDS = {  # of what each option writes
     ("review", "--decisions"): artifacts.CSV,
     ("review", "--keep"): artifacts.LIST,
     ("review", "--out"): artifacts.PAGE,
+    ("saliency", "--numbers"): artifacts.CSV,
+    ("saliency", "--out"): artifacts.FIGURE,
     ("suite", "--out"): artifacts.CSV,
     ("sweep", "--out"): artifacts.SWEEP,
     ("train", "--out"): artifacts.RUN,
@@ -57,6 +59,7 @@ READ = {  # options of paths that are read
     ("report", "--embedding"),
     ("report", "--reference"),
     ("review", "--apply"),
+    ("saliency", "--masks"),
     ("verify", "--official-ids"),
 }
 

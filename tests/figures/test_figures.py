@@ -18,7 +18,7 @@ mpl.use("Agg")
 N, C = 60, 7
 OF_SCENES = ("contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share", "alpha_beta_loss")
 # their tests have this rule of their own
-OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures", "misclassified_pictures"}
+OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures", "misclassified_pictures", "saliency"}
 SIDES = ("positive", "negative")
 
 

@@ -241,6 +241,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("prompt_check", "spawrious", "--model", i("pipeline"), "--captioner", i("captioner"), "--out", f"{o}/check"),
         *("--images", "6", "--steps", "1"),
     ],
+    "saliency": lambda i, o: [
+        *("saliency", i("run"), _TASK, *_data(i, "spawrious", f"{o}/maps.png"), "--numbers", f"{o}/maps.csv"),
+        *("--pictures", "2"),
+    ],
     "cleanliness": lambda i, o: [
         *("cleanliness", _TASK, *_data(i, "spawrious", f"{o}/check"), "--raters", "2", "--images", "3")
     ],

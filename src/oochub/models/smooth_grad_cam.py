@@ -63,12 +63,7 @@ class SmoothGradCam:
         variant: Variant = "paper",
         seed: int = 0,
     ) -> None:
-        if variant not in get_args(Variant):
-            raise unknown_name("variant", variant, get_args(Variant))
-        if samples < 1 or not 0 <= noise < math.inf:
-            raise OochubError(
-                f"Smooth Grad-CAM++ takes 1 noisy copy or more, of a noise of 0 or more; got {samples} and {noise:g}."
-            )
+        check_saliency(samples=samples, noise=noise, variant=variant)
         self._network, self._samples, self._noise, self._seed = network, samples, noise, seed
         self._variant = variant
         with _evaluating(network):
@@ -118,6 +113,20 @@ class SmoothGradCam:
         size = (pixels.shape[2], pixels.shape[3])
         activation, gradient = (layer.places(each.detach(), size).double() for each in (output, gradient))
         return activation, gradient
+
+
+def check_saliency(*, samples: int, noise: float, variant: str) -> None:
+    """Checks settings of `SmoothGradCam` before a model is opened.
+
+    Raises:
+        OochubError: An unknown variant, no noisy copy, a noise that is negative or not finite.
+    """
+    if variant not in get_args(Variant):
+        raise unknown_name("variant", variant, get_args(Variant))
+    if samples < 1 or not 0 <= noise < math.inf:
+        raise OochubError(
+            f"Smooth Grad-CAM++ takes 1 noisy copy or more, of a noise of 0 or more; got {samples} and {noise:g}."
+        )
 
 
 @contextmanager
