@@ -221,10 +221,22 @@ def _reproduce(report: "Report") -> Section:
 def _training(training: Training) -> str:
     settings = ", ".join(f"{key} {value}" for key, value in (training.hyperparameters or {}).items())
     parts = [(training.objective or "") + (f" ({settings})" if settings else "")]
-    named = {"environments": training.environments, "seed": training.seed, "epochs": _epochs(training)}
+    named = {
+        "weights": _weights(training),
+        "environments": training.environments,
+        "seed": training.seed,
+        "epochs": _epochs(training),
+    }
     named["chosen"] = training.selection
     parts += [f"{title}: {value}" for title, value in named.items() if value is not None]
     return wording.name("; ".join(filter(None, parts)), 400)
+
+
+def _weights(training: Training) -> str | None:
+    if training.architecture is None or training.pretrained is None:
+        return None
+    start = f"from {training.base}" if training.pretrained else "from scratch"
+    return f"{training.architecture} {start}"
 
 
 def _epochs(training: Training) -> str | None:

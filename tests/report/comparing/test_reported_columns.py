@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import reports
+from parsed_page import ParsedPage
 from test_comparison import report
 
 import oochub
@@ -38,6 +39,13 @@ def test_the_numbers_are_of_the_model_that_was_trained(number):
     assert table.cells["o2o_easy", ERM].mean == mean
     assert f"Table {number} of Lynch" in table.reported_from and words in table.reported_from
     assert {column.method for column in table.columns if not column.reported} == {"erm", "group_dro"}
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [("3", f"{RESNET} from microsoft/resnet-50"), ("4", f"{RESNET} from scratch")]
+)
+def test_the_page_of_a_report_says_what_was_trained(number, words):
+    assert words in ParsedPage(trained(**RUNS[number]).to_html()).words
 
 
 def test_a_table_that_is_named_is_taken_and_its_misprint_is_said():
