@@ -8,7 +8,13 @@ from PIL import Image
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS, TABLE_2
+from oochub.builders.sources.spawrious_compositions import (
+    BACKGROUNDS,
+    BREEDS,
+    TABLE_2,
+    SpawriousComposition,
+    SpawriousEnvironment,
+)
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
 from oochub.studies.spawrious.composition_counts import composition_counts
@@ -38,7 +44,7 @@ def few_steps(monkeypatch):
 def test_a_head_is_as_good_as_scikit_learns():
     """The numbers of rows are those of the composition, and the accuracies those of a logistic regression on them.
 
-    Faults planted: the validation rows trained on, the test rows taken from the front of the folder, breeds exchanged.
+    Faults planted: the test rows trained on, breeds exchanged, one half of the pictures twice.
     """
     features = _features(80, breed=2.0, background=2.0)
     found = composition_search([TABLE_2["o2o_hard"]], features).ranked[0]
@@ -65,6 +71,22 @@ def test_what_ranks_shares_no_picture_with_what_confirms(few_steps):
         rows[::2] = np.random.default_rng(1).normal(size=rows[::2].shape)
     found = composition_search([TABLE_2["m2m_easy"]], features).ranked[0]
     assert found.accuracy < 0.5 and found.confirmed > 0.9
+
+
+def test_training_and_test_share_a_folder_and_no_picture(few_steps):
+    """The test takes what training leaves of a folder. Features are noise: who has seen it knows it, and nobody else.
+
+    Fault planted: every slice from the front of its folder.
+    """
+    shares = {breed: {"desert": 0.5} for breed in BREEDS}
+    environments = {
+        split: SpawriousEnvironment(split=split, repeats=(0,), shares=shares) for split in ("train", "test")
+    }
+    rng = np.random.default_rng(0)
+    features = {folder: rng.normal(size=(40, 200)).astype(np.float32) for folder in _FOLDERS}
+    found = composition_search([SpawriousComposition(environments=environments)], features).ranked[0]
+    assert (found.accuracy.n, found.in_context.n) == (40, 8)
+    assert found.accuracy < 0.55 and found.confirmed < 0.55
 
 
 def test_the_ranking_and_what_is_proposed(few_steps):
