@@ -135,3 +135,37 @@ def test_what_cannot_be_is_named(tmp_path, word):
 def test_no_such_file(tmp_path):
     with pytest.raises(OochubError, match="there is no such file"):
         read_composition(tmp_path / "cats.toml")
+
+
+_VALUES = (
+    "'abc'",
+    "''",
+    "7",
+    "-1",
+    "0.5",
+    "1e300",
+    "inf",
+    "nan",
+    "true",
+    "[]",
+    "['abc']",
+    "[[0]]",
+    "{}",
+    "{x = {y = 1}}",
+)
+
+
+def test_any_wrong_value_is_named_or_harmless(tmp_path):
+    """Each value of the file replaced by each of another kind; planted fault seen: a table of shares not looked at."""
+    lines, refused = _GOOD.splitlines(), 0
+    for k, line in enumerate(lines):
+        for value in _VALUES if " = " in line else ():
+            changed = [*lines[:k], f"{line.partition(' = ')[0]} = {value}", *lines[k + 1 :]]
+            try:
+                slices = _read(tmp_path, "\n".join(changed)).slices(50)
+            except OochubError as error:
+                assert "dogs.toml: " in str(error), line
+                refused += 1
+            else:
+                assert all(0 <= part.first <= part.last <= 50 for part in slices), line
+    assert refused > 100
