@@ -43,6 +43,9 @@ def test_only_tasks_with_a_context_are_run(monkeypatch, capsys, coco, surplus, a
     content = json.loads(out)
     assert sorted(content["per_task"]) == sorted(f"nooch/ce_{name}" for name in expected)
     assert content["total"] == len(expected) and f"{len(expected)} of the 171 matching tasks" in content["about"]
+    without = next(name for name in CATEGORY_IDS if name not in expected)
+    code, out, err = run(monkeypatch, capsys, "--dry-run", "--only", f"nooch/ce_{without}", *options)
+    assert code == 2 and f"nooch/ce_{without} cannot be built from" in " ".join(err.split()) and not out
     assert "has no context at alpha" in content["about"] or "No training image shows" in content["about"]
 
 

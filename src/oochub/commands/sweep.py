@@ -54,7 +54,7 @@ def sweep(
         check_options(benchmark, options)
     plan = replace(plan, options={**plan.options, **options})
     if dry_run:
-        plan = with_buildable_tasks(plan, data_dir=data_dir, needed=False)
+        plan = with_buildable_tasks(plan, data_dir=data_dir, needed=False, only=only or ())
         listing = RunListing.of(plan, stages(plan, only=only or ()))
         if as_json:
             out_console.print_json(json.dumps(listing.to_json()))
@@ -63,7 +63,7 @@ def sweep(
         return
     if out is None:
         raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
-    plan = with_buildable_tasks(plan, data_dir=data_dir)
+    plan = with_buildable_tasks(plan, data_dir=data_dir, only=only or ())
     from functools import partial
 
     from rich.table import Column, Table

@@ -1,5 +1,6 @@
 """A table, written once: for the terminal, in Markdown and LaTeX, and its numbers as a data frame."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -139,7 +140,7 @@ class TextTable:
             yield _latex_row(["", *(rf"\multicolumn{{{span}}}{{c}}{{{name}}}" for name, span in spans.items())])
             yield rf"\cmidrule(lr){{2-{measured}}} \cmidrule(lr){{{measured + 1}-{last}}}"
         heads = [
-            head.removesuffix("(reported)").rstrip() if k >= measured else head for k, head in enumerate(self.heads)
+            re.sub(r"\s*\(reported\)(?=\n|$)", "", head) if k >= measured else head for k, head in enumerate(self.heads)
         ]
         lines = [head.split("\n") for head in heads]
         for number in range(max(map(len, lines))):

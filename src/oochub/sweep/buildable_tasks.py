@@ -1,5 +1,6 @@
 """A recipe without those of the tasks it matches that the raw folder cannot give."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from oochub import catalog
@@ -8,7 +9,9 @@ from oochub.errors import OochubError, either
 from oochub.sweep.sweep_recipe import SweepRecipe
 
 
-def with_buildable_tasks(recipe: SweepRecipe, *, data_dir: str | None = None, needed: bool = True) -> SweepRecipe:
+def with_buildable_tasks(
+    recipe: SweepRecipe, *, data_dir: str | None = None, needed: bool = True, only: Iterable[str] = ()
+) -> SweepRecipe:
     """The recipe with the matched tasks that can be built; `about` says how many they are.
 
     Tasks that the recipe names itself stay, and so do those of a recipe with tuning, which names all.
@@ -17,9 +20,10 @@ def with_buildable_tasks(recipe: SweepRecipe, *, data_dir: str | None = None, ne
         recipe: The recipe.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         needed: Whether the raw folder must be there; False leaves all tasks where none is found and says so.
+        only: Tasks that are asked for by name.
 
     Raises:
-        OochubError: No raw folder, one that cannot be read, or no task that can be built.
+        OochubError: No raw folder, one that cannot be read, or no task that can be built; one of `only` that cannot.
 
     >>> from oochub.sweep.read_recipe import read_recipe
     >>> recipe = read_recipe("spawrious")
@@ -44,6 +48,9 @@ def with_buildable_tasks(recipe: SweepRecipe, *, data_dir: str | None = None, ne
             continue
         reasons = declared.not_buildable(folder, recipe.options)
         left_out = {task: reasons[config] for task in matched if (config := task.partition("/")[2]) in reasons}
+        for task in only:
+            if task in left_out:
+                raise OochubError(f"{task} cannot be built from {folder}. {left_out[task]}")
         if not set(recipe.tasks) - set(left_out):
             task, reason = next(iter(left_out.items()))
             raise OochubError(f"None of the tasks can be built from {folder}, such as {task}: {reason}")

@@ -118,6 +118,12 @@ def test_the_papers_numbers_stand_where_it_has_them(given):
     assert result.to_latex().count(r"\midrule") == 2
     head, *_ = grid(comparison(given, slice=SIDES, table="4").to_markdown())
     assert head[-3:] == [f"{method} (reported) out of context" for method in METHODS]
+    latex = comparison(given, slice=SIDES, table="4").to_latex()
+    assert r"\multicolumn{6}{c}{measured} & \multicolumn{3}{c}{reported}" in latex and "(reported)" not in latex
+    assert (
+        "Task & erm & erm & group\\_dro & group\\_dro & mmd & mmd & erm & group\\_dro & mmd \\\\\n & in context"
+        in latex
+    )
     assert "A reported average is that of the cells" in result.to_markdown()
     assert "report no such numbers" in comparison(given, slice="in_context", table="4").to_markdown()
 
