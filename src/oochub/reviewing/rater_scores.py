@@ -79,7 +79,7 @@ def rater_scores(
     >>> from oochub.reviewing.decisions import Decision
     >>> answers = {("image", k): Decision("image", k, "right", "2026-01-31T12:00:00.000Z") for k in "abc"}
     >>> rater_scores({"ann": answers}, [["a", "b", "c", "d"]]).images
-    1.000 [0.438, 1.000] n=3
+    1.000 [0.439, 1.000] n=3
     """
     if not files:
         raise OochubError("There are no answers. Give the files that the pages saved.")
