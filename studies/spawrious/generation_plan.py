@@ -69,7 +69,8 @@ class GenerationPlan:
         repeats: Which halves, of 0 and 1.
         backgrounds: Which of the six.
         breeds: Which of the four.
-        batch_size: Pictures that are made at once; the released form takes 4.
+        batch_size: Pictures that are made at once; another number moves single pixels by a level. The released form
+            takes 4.
         most_tries: The generation stops where a prompt has fewer than one fit picture in so many tries; of the
             released form, fewer than one fit minibatch of 4 in four times as many.
 
