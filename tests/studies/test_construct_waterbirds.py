@@ -152,11 +152,14 @@ def test_masks_may_lie_beside_cub(birds, tmp_path):
         construct_waterbirds(tmp_path / "out", cub=cub, places=tmp_path / "raw" / "places365")
 
 
-_BIRD = "014.Indigo_Bunting/Indigo_Bunting_0001_1"
+_BIRD = "101.White_Pelican/White_Pelican_0010_5010"  # the last one
 _WRONG = {
     "no list": (lambda root: (root / "CUB_200_2011/images.txt").unlink(), r"images.txt: there is no such file"),
-    "no image": (lambda root: (root / f"CUB_200_2011/images/{_BIRD}.jpg").unlink(), r"line 1, .*Bunting_0001_1.jpg"),
-    "no mask": (lambda root: (root / f"CUB_200_2011/segmentations/{_BIRD}.png").unlink(), r"line 1, .*_0001_1.png"),
+    "no image": (
+        lambda root: (root / f"CUB_200_2011/images/{_BIRD}.jpg").unlink(),
+        r"line 60, .*Pelican_0010_5010.jpg",
+    ),
+    "no mask": (lambda root: (root / f"CUB_200_2011/segmentations/{_BIRD}.png").unlink(), r"line 60, .*_0010_5010.png"),
     "no ocean": (lambda root: shutil.rmtree(root / "places365/data_large/o/ocean"), r"category o/ocean in .*ocean"),
     "few places": (
         lambda root: [path.unlink() for path in root.glob("places365/data_large/[ol]/**/000000[0-2]*.jpg")],
@@ -164,11 +167,11 @@ _WRONG = {
     ),
     "a mask of another size": (
         lambda root: Image.new("L", (3, 3)).save(root / f"CUB_200_2011/segmentations/{_BIRD}.png"),
-        r"Bunting_0001_1.jpg: the mask has \(3, 3\) pixels",
+        r"Pelican_0010_5010.jpg: the mask has \(3, 3\) pixels",
     ),
     "a broken image": (
         lambda root: (root / f"CUB_200_2011/images/{_BIRD}.jpg").write_bytes(b"\xff\xd8\xff\xe0 and no more"),
-        r"Bunting_0001_1.jpg",
+        r"Pelican_0010_5010.jpg",
     ),
     "other files": (
         lambda root: ((root / "out").mkdir(), (root / "out" / "thesis.txt").write_text("years")),
