@@ -8,7 +8,7 @@ from typing import Any
 from oochub.artifacts import CLEANLINESS
 from oochub.build_record import BuildRecord
 from oochub.files import folder_written_whole
-from oochub.reviewing.question import Choice, Question
+from oochub.reviewing.question import RIGHT_OR_WRONG, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_pictures
 from oochub.studies.spawrious.cleanliness_sample import FILE, SampledImage, sample_text
@@ -57,10 +57,7 @@ def _question(page: int) -> Question:
         lead="Right: it shows a dog of this breed in this place. Wrong: another animal or none, another breed, another "
         "place, or a picture in which nobody could tell. A picture without a mark counts as not answered.",
         then=f"send rater_{page}.csv to who asked you",
-        choices=(
-            Choice(decision="right", label="Right", past="right", key="r"),
-            Choice(decision="wrong", label="Wrong", past="wrong", key="w", is_good=False),
-        ),
+        choices=RIGHT_OR_WRONG,
         file=f"rater_{page}.csv",
     )
 

@@ -131,6 +131,7 @@ def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
     for words, message in (
         ((out, *files, "--out", tmp_path / "other"), "Give one of three"),
         ((out,), "Give one of three"),
+        ((out, *files, "--limit", 3), "--template and --limit are for --model"),
         ((saved, *files), "There is no sample.csv in"),
         ((out, tmp_path / "none.csv"), "no decisions at"),
         (("spawrious/o2o_hard", "--data-dir", spawrious, "--out", out), "Cannot write"),

@@ -63,3 +63,10 @@ class Question:
         return {
             scope: (*(choice.decision for choice in self.choices if choice.scope == scope), "open") for scope in scopes
         }
+
+
+RIGHT_OR_WRONG = (
+    Choice(decision="right", label="Right", past="right", key="r"),
+    Choice(decision="wrong", label="Wrong", past="wrong", key="w", is_good=False),
+)
+"""The answers where a picture is held against what is said of it; `rater_scores` counts them."""

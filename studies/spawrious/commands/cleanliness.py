@@ -50,6 +50,8 @@ def cleanliness(
             "Give one of three: --out FOLDER to write the pages; that folder and the files that its pages saved; "
             "--model CLIP to score by a model."
         )
+    if model is None and (template or limit is not None):
+        raise OochubError("--template and --limit are for --model. Leave them out, or name a CLIP-like model.")
     if answers:
         _score(Path(source).expanduser(), answers, as_json)
     if model is not None:
