@@ -251,6 +251,13 @@ def test_a_member_that_is_no_picture_is_named(tmp_path):
         load_dataset("imagenet_ood", "imagenet_ood", data_dir=tmp_path)
 
 
+def test_a_member_of_spawrious_that_is_no_picture_is_named(tmp_path):
+    """Planted fault seen: the beginning of what an archive holds not looked at."""
+    content = _whole("all").replace(PNG, b"%!PS".ljust(len(PNG)), 1)
+    with pytest.raises(OochubError, match=r"desert_bulldog_0\.png in .*\.tar: \d+ bytes that are no picture"):
+        _load(tmp_path, "all", content)
+
+
 def test_folders_in_a_circle(tmp_path):
     """To themselves, to one above, and two that lead to each other; planted: the check left out (40 rounds each)."""
     (tmp_path / "a").mkdir()
