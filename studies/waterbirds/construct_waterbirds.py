@@ -60,7 +60,7 @@ def construct_waterbirds(
 
     Args:
         out: The folder.
-        cub: CUB_200_2011, as its archive unpacks.
+        cub: CUB_200_2011, as its archive unpacks, or the folder above.
         places: The folder that holds `b/`, `f/`, `l/` and `o/`, or the one above, as `data_large/` of Places365.
         segmentations: Of CUB; None takes `segmentations/` in or beside `cub`.
         seed: See `waterbird_rows`, which draws.
@@ -70,7 +70,7 @@ def construct_waterbirds(
         OochubError: What is missing or broken in the folders, too few places; nothing is written then.
     """
     check_writable(out, kind=WATERBIRDS)
-    birds = _folder(cub, "CUB_200_2011")
+    birds = _birds(_folder(cub, "CUB_200_2011"))
     masks = _masks(birds, segmentations)
     scenes = _scenes(_folder(places, "Places365"))
     images = cub_images(birds, masks)
@@ -100,6 +100,14 @@ def _folder(given: str | Path, what: str) -> Path:
     if not path.is_dir():
         raise OochubError(f"There is no folder of {what} at {path}. Unpack its archive there, or name another folder.")
     return path
+
+
+def _birds(cub: Path) -> Path:
+    """The folder that holds the lists."""
+    found = [path for path in (cub, cub / "CUB_200_2011") if (path / "images.txt").is_file()]
+    if not found:
+        raise OochubError(f"There is no images.txt in {cub}. Give the folder CUB_200_2011 of the unpacked archive.")
+    return found[0]
 
 
 def _masks(birds: Path, given: str | Path | None) -> Path:
