@@ -121,18 +121,21 @@ def _search_of_toy(folder, form: str, **world) -> CompositionSearch:
         files = [root / f"{repeat}/{background}/{breed}/{background}_{breed}_{k}.png" for k in range(1, 41)]
         pixels = np.stack([np.asarray(Image.open(file), np.float32) for file in files])
         features[repeat, background, breed] = pixels.reshape(40, 12, 4, 12, 4, 3).mean((2, 4)).reshape(40, -1)
-    return composition_search(random_compositions(12, form=form, seed=1), features)
+    return composition_search(random_compositions(30, form=form, seed=1), features)
 
 
 @pytest.mark.slow
-def test_the_toys_compositions_differ_and_the_controls_do_not(tmp_path):
-    """Other pictures confirm which are hard; on the control they do not, though the best of twelve looks better."""
-    for form in ("o2o", "m2m"):
-        search = _search_of_toy(tmp_path / "toy", form)
-        assert search.agreement.low > 0.3
-        assert search.proposed["easy"].confirmed.low > search.proposed["hard"].confirmed.high
-        control = _search_of_toy(tmp_path / "control", form, correlation=False)
-        assert control.agreement.low < 0
-        assert control.proposed["easy"].confirmed.low < control.proposed["hard"].confirmed.high
-        spread = [max(found.table["confirmed"]) - min(found.table["confirmed"]) for found in (search, control)]
-        assert spread[1] < spread[0]
+@pytest.mark.parametrize("form", ["o2o", "m2m"])
+def test_the_toys_compositions_differ_and_the_controls_do_not(form, tmp_path):
+    """Other pictures and heads confirm which are hard; on the control they do not.
+
+    Seen: correlations of the halves of 0.69 and 0.80 on the toy, of 0.34 and 0.16 on the control, whose intervals hold
+    0. Fault planted: the control drawn with its correlation.
+    """
+    toy = _search_of_toy(tmp_path / "toy", form)
+    control = _search_of_toy(tmp_path / "control", form, correlation=False)
+    assert toy.agreement.low > 0.2 > control.agreement.low and control.agreement < toy.agreement
+    easy, hard = (toy.proposed[level] for level in ("easy", "hard"))
+    assert easy.confirmed.low > hard.confirmed.high
+    lucky, unlucky = (control.proposed[level] for level in ("easy", "hard"))
+    assert lucky.confirmed.low < unlucky.confirmed.high
