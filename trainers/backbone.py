@@ -105,7 +105,9 @@ def _loaded(name: str, labels: dict[str, Any], kind: type[Input], dataset: Any, 
     changes = labels | kind.config(processor)
     if pretrained:
         probe = kind.of(processor).probe
-        return open_weights(auto, name, probe=probe, words=words, hint=hint, changes=changes).model, processor
+        model = open_weights(auto, name, probe=probe, words=words, hint=hint, changes=changes).model
+        model.is_pretrained = True  # for the recipe: a model from the config of the same name does not say
+        return model, processor
     config = model_config(name, words=words, hint=hint, changes=changes)
     config.name_or_path = ""  # nothing of it was loaded
     with opening(name, words=words, hint=hint):

@@ -74,7 +74,7 @@ def recipe(
         "model": {
             "architecture": type(model).__name__,
             "base": Path(base).name if base and Path(base).is_absolute() else base,
-            "pretrained": base is not None,
+            "pretrained": getattr(model, "is_pretrained", None if base else False),
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
         },
         "data": {

@@ -29,7 +29,7 @@ from trainings import (
     trainer_of,
     with_dropout,
 )
-from transformers import AutoImageProcessor, AutoModelForImageClassification
+from transformers import AutoConfig, AutoImageProcessor, AutoModelForImageClassification
 
 import oochub
 from oochub.errors import OochubError
@@ -145,6 +145,13 @@ def test_what_was_trained_is_read_again(tmp_path: Path, train: Dataset, pretrain
     record = training_record(out / "recipe.json")
     assert record and (record.architecture, record.pretrained) == ("ResNetForImageClassification", pretrained)
     assert record.base == ("first" if pretrained else None)
+    if (
+        not pretrained
+    ):  # of a user's own model it is not known: this one has the name of the folder and no weights of it
+        own = AutoModelForImageClassification.from_config(AutoConfig.from_pretrained(tmp_path / "first"))
+        out = trainer_of(tmp_path / "own", train, num_train_epochs=1, model=(own, network[1])).train().output_dir
+        record = training_record(out / "recipe.json")
+        assert record and (record.base, record.pretrained) == ("first", None)
 
 
 def test_a_finished_run_is_returned_at_once(tmp_path: Path, train: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
