@@ -19,6 +19,7 @@ from oochub.attention.object_share import object_shares
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
 from oochub.figures.saliency import saliency
+from oochub.models.smooth_grad_cam import SmoothGradCam
 from oochub.prediction.predictions import Predictions
 
 _CONFIG = "spawrious/o2o_hard"
@@ -52,8 +53,8 @@ def test_the_most_frequent_pair_is_chosen_and_the_surest_comes_first():
     assert (found.label, found.answer, found.rows.tolist()) == ("bulldog", "dachshund", [1, 0])
     assert chosen_mistakes([first], label="corgi").rows.tolist() == [3]
     assert chosen_mistakes([first], answer="corgi").rows.tolist() == [2]
-    second = _rows([0, 0, 0, 1, 1, 2], [2, 2, 0, 3, 1, 2])
-    found = chosen_mistakes([first, second])
+    label, answers, others = [0, 0, 0, 1, 1, 0, 0], [2, 2, 1, 0, 1, 0, 0], [2, 2, 0, 3, 1, 0, 0]
+    found = chosen_mistakes([_rows(label, answers), _rows(label, others)])
     assert (found.label, found.answer, found.rows.tolist()) == ("bulldog", "corgi", [2])
 
 
@@ -141,8 +142,13 @@ def test_two_models_stand_side_by_side(world):
         assert np.abs(each.picture.astype(int) - np.asarray(row["image"].convert("RGB")).astype(int)).max() <= 1
         assert (each.mask == ObjectMasks(folder / "masks").mask(each.example_id)).all()
         assert each.label == data["test"].features["label"].int2str(row["label"])
-    maps = {each.model: each.map for each in found.maps if each.example_id == found.maps[0].example_id}
-    assert not np.array_equal(maps["one"], maps["two"])
+    for name in ("one", "two"):
+        network = ResNetForImageClassification.from_pretrained(folder / name)
+        own = [each for each in found.maps if each.model == name]
+        pixels = torch.tensor(np.array([each.picture for each in own])).movedim(-1, 1) / 127.5 - 1
+        answers = torch.tensor([_NAMES.index(each.answer) for each in own])
+        maps = SmoothGradCam(network, {"pixel_values": pixels}, samples=1)({"pixel_values": pixels}, answers)
+        assert np.abs(maps.numpy() - np.array([each.map for each in own])).max() < 1e-3
     ax = saliency(found)
     labels = [picture.get_label() for picture in ax.child_axes]
     ids = [each.example_id for each in found.maps if each.shown and each.model == "one"]
