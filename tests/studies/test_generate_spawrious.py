@@ -1,6 +1,7 @@
 """Generated pictures: the real classes of diffusers and transformers, tiny; about half of the pictures are fit."""
 
 import json
+import pickle
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -333,6 +334,42 @@ def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, mo
     with monkeypatch.context() as patch:
         patch.setattr(generation.shutil, "disk_usage", lambda place: shutil._ntuple_diskusage(10, 5, 5))
         refused("Make room")
+
+
+class _Runs:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def __reduce__(self) -> tuple[object, tuple[str, str]]:
+        return open, (self._file, "w")
+
+
+@pytest.mark.parametrize(
+    ("part", "fault"), [("unet", "pickle"), ("text_encoder", "pickle"), ("unet", "code"), ("", "code")]
+)
+def test_a_pipeline_runs_no_code(models: dict[str, str], tmp_path: Path, part: str, fault: str) -> None:
+    """A pickle in the place of weights, and a class of the folder's own as a part and as the pipeline itself.
+
+    Planted fault seen: with trust_remote_code=True the part's file was there. Pickles are refused twice: torch loads
+    weights only, so that use_safetensors=False alone is no fault that shows.
+    """
+    folder, ran = tmp_path / "sd", tmp_path / "ran"
+    shutil.copytree(models["model"], folder)
+    if fault == "pickle":
+        file = next((folder / part).glob("*.safetensors"))
+        file.unlink()
+        bad = "pytorch_model.bin" if part == "text_encoder" else "diffusion_pytorch_model.bin"
+        (folder / part / bad).write_bytes(pickle.dumps(_Runs(str(ran))))
+    else:
+        (folder / part / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Own: pass\n")
+        index = json.loads((folder / "model_index.json").read_text())
+        index[part or "_class_name"] = ["own", "Own"]
+        (folder / "model_index.json").write_text(json.dumps(index))
+    with pytest.raises(OochubError, match="can be loaded"):
+        PictureMaker(str(folder))
+    assert not ran.exists()
 
 
 def test_too_few_are_fit(small: GenerationPlan, tmp_path: Path) -> None:
