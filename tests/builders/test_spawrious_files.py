@@ -13,7 +13,8 @@ from PIL import Image
 
 import oochub
 from oochub.build_record import BuildRecord
-from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS
+from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS, TABLE_2
+from oochub.loading_scripts.spawrious import spawrious
 
 _N = 10
 _ARCHIVE = "spawrious224__entire_dataset.tar"
@@ -139,3 +140,20 @@ def test_a_changed_archive_is_read_anew(packed, folder, tmp_path):
                     archive.addfile(info, io.BytesIO(picture.getvalue()))
     after = load_dataset("spawrious", "all", data_dir=tmp_path)
     assert (before["full"].num_rows, after["full"].num_rows) == (480, 528)
+
+
+def test_the_loading_script_gives_each_config_its_options(packed, tmp_path):
+    """Planted fault seen: the variant given to `all`, which refuses it."""
+    (tmp_path / "medium.toml").write_text(TABLE_2["m2m_medium"].toml)
+    spawrious(
+        data_dir=packed,
+        out=tmp_path / "built",
+        config=["all", "composed", "m2m_easy"],
+        variant="released",
+        composition=str(tmp_path / "medium.toml"),
+        strict=False,
+    )
+    built = {name: load_dataset(str(tmp_path / "built"), name) for name in ("all", "composed", "m2m_easy")}
+    assert built["all"]["full"].num_rows == 480
+    for split in ("train", "validation", "test"):  # the released code's easy is the paper's medium
+        assert built["composed"][split]["example_id"] == built["m2m_easy"][split]["example_id"]
