@@ -15,7 +15,7 @@ def write_cards(root: Path = Path(__file__).parents[1]) -> list[Path]:
 
     >>> import tempfile
     >>> [path.name for path in write_cards(Path(tempfile.mkdtemp()))][:2]
-    ['imagenet_ood.md', 'nooch.md']
+    ['celebA.md', 'imagenet_ood.md']
     """
     texts = {
         root / "dataset_cards" / f"{name}.md": str(card(catalog.get("benchmark", name))) for name in _own("benchmark")
