@@ -103,7 +103,7 @@ def composition_search(
 
     Raises:
         OochubError: A folder that is missing or of another size, fewer than 20 pictures a folder, features that are not
-            finite.
+            finite, compositions with unequally many training rows.
 
     Source: Lynch et al., Spawrious, Section 4.2, which trained whole networks; how it graded them is not said.
     """
@@ -112,17 +112,21 @@ def composition_search(
     numbers = {folder: torch.arange(n) + n * place for place, folder in enumerate(_FOLDERS)}
     rows = [_rows(composition, numbers, n) for composition in compositions]
     measured: list[list[tuple[Estimate, Estimate]]] = []
-    with tqdm(total=2 * len(rows), desc="heads on both halves", unit="head", disable=None) as bar:
+    lengths = sorted({len(each["train"]) for each in rows})
+    if len(lengths) > 1:
+        raise OochubError(f"Compositions are compared at equally many training rows, got {lengths}. Search each alone.")
+    epochs = _epochs(rows[0]["train"]) if rows else 0
+    with tqdm(total=2 * len(rows) * epochs, desc=f"{2 * len(rows)} heads", unit="epoch", disable=None) as bar:
         for number, half in enumerate(halves):
             measured.append([])
             for start in range(0, len(rows), _SIDE_BY_SIDE):
                 some = rows[start : start + _SIDE_BY_SIDE]
-                heads = _heads(half, label, [each["train"] for each in some], seed=(seed + number) * len(rows) + start)
+                first_seed = (seed + number) * len(rows) + start
+                heads = _heads(half, label, [each["train"] for each in some], seed=first_seed, bar=bar)
                 for head, each in zip(heads, some, strict=True):
                     right = {split: head.logits(half[of]).argmax(1) == label[of] for split, of in each.items()}
                     hits = {split: wilson(int(found.sum()), len(found)) for split, found in right.items()}
                     measured[-1].append((hits["validation"], hits["test"]))
-                bar.update(len(some))
     found = [
         SearchedComposition(composition=composition, in_context=inside, accuracy=outside, confirmed=again)
         for composition, (inside, outside), (_, again) in zip(compositions, *measured, strict=True)
@@ -169,8 +173,12 @@ def _rows(composition: SpawriousComposition, numbers: Mapping[Folder, torch.Tens
     return {split: torch.cat(some) for split, some in rows.items()}
 
 
+def _epochs(trained: torch.Tensor) -> int:
+    return max(_EPOCHS, math.ceil(_LEAST_STEPS * _BATCH / len(trained)))
+
+
 def _heads(
-    features: torch.Tensor, label: torch.Tensor, trained: Sequence[torch.Tensor], *, seed: int
+    features: torch.Tensor, label: torch.Tensor, trained: Sequence[torch.Tensor], *, seed: int, bar: Any
 ) -> list[FittedHead]:
     """A head for each set of rows, all in one stack."""
     probes = [
@@ -178,7 +186,7 @@ def _heads(
             catalog.get("objective", "erm")(),
             RobustTrainingArguments(
                 output_dir="unused",
-                num_train_epochs=max(_EPOCHS, math.ceil(_LEAST_STEPS * _BATCH / len(trained[0]))),
+                num_train_epochs=_epochs(trained[0]),
                 per_device_train_batch_size=_BATCH,
                 learning_rate=_LEARNING_RATE / math.sqrt(features.shape[1]),
                 weight_decay=_WEIGHT_DECAY,
@@ -190,7 +198,7 @@ def _heads(
     ]
     samplers = [UniformSampler(rows.numpy(), seed=seed) for rows in trained]
     rows: Any = SimpleNamespace(label=label, environment=torch.zeros_like(label))
-    return HeadStack(rows, features, probes, samplers, outputs=len(BREEDS)).fit(None, tqdm(disable=True))
+    return HeadStack(rows, features, probes, samplers, outputs=len(BREEDS)).fit(None, bar)
 
 
 def _agreement(ranked: Sequence[SearchedComposition]) -> Estimate:

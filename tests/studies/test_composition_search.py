@@ -109,6 +109,8 @@ def test_what_cannot_be_searched():
         composition_search([], features | {(1, "beach", "corgi"): np.zeros((3, 10), np.float32)})
     with pytest.raises(OochubError, match="needs 20 pictures a folder, got 19"):
         composition_search([], {folder: rows[:19] for folder, rows in features.items()})
+    with pytest.raises(OochubError, match=r"equally many training rows, got \[64, 72\]"):
+        composition_search([TABLE_2["o2o_hard"], TABLE_2["m2m_hard"]], features)
     features[0, "snow", "corgi"][0, 0] = np.nan
     with pytest.raises(OochubError, match="not finite"):
         composition_search([], features)
