@@ -1,21 +1,14 @@
 """Outlines of what is annotated in single images of COCO and COCO-Stuff, to draw on the pictures."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from oochub.builders.sources.coco_categories import CATEGORY_IDS
-from oochub.builders.sources.coco_file import CocoFile
-from oochub.builders.sources.coco_masks import run_lengths
-from oochub.errors import OochubError, unknown_name
-
-_FIRST_STUFF = 92
-_YEARS = ("val2017", "train2017")  # the small one first: where it has every image, the large one is not read
+from oochub.builders.sources.coco_object_masks import object_masks
+from oochub.errors import OochubError
 
 Outlines = dict[int, dict[str, list[NDArray[np.float64]]]]
 
@@ -51,67 +44,18 @@ def outlines(folder: str | Path, image_ids: Iterable[int], class_names: Iterable
     >>> contour.min(axis=0).tolist(), contour.max(axis=0).tolist()
     ([1.5, 1.5], [5.5, 5.5])
     """
-    wanted, names = set(image_ids), list(dict.fromkeys(class_names))
-    for name in names:
-        if name not in CATEGORY_IDS:
-            raise unknown_name("class of COCO-Stuff", name, CATEGORY_IDS)
-    _require_libraries()
-    name_of = {CATEGORY_IDS[name]: name for name in names}
-    contours: Outlines = {image_id: {name: [] for name in names} for image_id in wanted}
-    left = {kind: set(wanted) for kind in sorted({_kind(number) for number in name_of})}
-    files = _files(Path(folder).expanduser(), left)
-    for kind, file in tqdm(files, desc="Reading outlines", unit="file", disable=None, leave=False):
-        if left[kind]:
-            left[kind] -= _add(contours, file, left[kind], name_of)
-    unlisted = set.intersection(*left.values()) if left else set()
-    if unlisted:
-        raise OochubError(
-            f"{len(unlisted)} of {len(wanted)} images are in none of the annotation files below {folder}, first "
-            f"{min(unlisted)}. Give the raw folder that the predictions' data set was built from."
-        )
-    return contours
+    if find_spec("contourpy") is None:
+        raise OochubError('Outlines need contourpy, which is not installed. Run: pip install "oochub[plots]"')
+    masks = object_masks(folder, image_ids, class_names)
+    return {
+        image_id: {name: [line for mask in of_class for line in _contours(mask)] for name, of_class in named.items()}
+        for image_id, named in masks.items()
+    }
 
 
-def _require_libraries() -> None:
-    for module, extra in (("pycocotools", "coco"), ("contourpy", "plots")):
-        if find_spec(module) is None:
-            raise OochubError(f'Outlines need {module}, which is not installed. Run: pip install "oochub[{extra}]"')
-
-
-def _kind(number: int) -> str:
-    return "stuff" if number >= _FIRST_STUFF else "instances"
-
-
-def _files(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path]]:
-    annotations = folder / ("annotations" if (folder / "annotations").is_dir() else "annotations-json")
-    files = [(kind, annotations / f"{kind}_{year}.json") for kind in kinds for year in _YEARS]
-    for _, file in files:
-        if not file.is_file():
-            raise OochubError(
-                f"There is no {file}. Outlines need the raw COCO folder; `oochub show benchmark nooch` lists its files."
-            )
-    return files
-
-
-def _add(contours: Outlines, file: Path, wanted: set[int], name_of: Mapping[int, str]) -> set[int]:
-    """Adds the contours of one file; returns the wanted images that it lists."""
-    content = CocoFile.read(file)
-    content.check_annotated()
-    pairs = zip(content.image_id.tolist(), content.size.tolist(), strict=True)
-    sizes = {image_id: (height, width) for image_id, (height, width) in pairs if image_id in wanted}
-    for row, (image_id, number) in enumerate(zip(content.annotated.tolist(), content.category.tolist(), strict=True)):
-        if image_id in sizes and number in name_of:
-            contours[image_id][name_of[number]] += _contours(file, content.annotations.rows[row], sizes)
-    return set(sizes)
-
-
-def _contours(
-    file: Path, annotation: Mapping[str, Any], sizes: Mapping[int, tuple[int, int]]
-) -> list[NDArray[np.float64]]:
+def _contours(mask: NDArray[np.bool_]) -> list[NDArray[np.float64]]:
     from contourpy import contour_generator
-    from pycocotools import mask as coco_mask
 
-    mask = coco_mask.decode(run_lengths(annotation, sizes, file))
     # Zeros around it close the outlines of what the picture's border cuts.
     lines = contour_generator(z=np.pad(mask, 1).astype(np.float64)).lines(0.5)
     return [np.asarray(line, dtype=np.float64) - 1 for line in lines]

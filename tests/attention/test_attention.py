@@ -1,6 +1,7 @@
 """What is looked at: the choice of mistakes, masks, shares, the figure; and a planted background that is seen."""
 
 import io
+import json
 
 import matplotlib as mpl
 import numpy as np
@@ -16,6 +17,7 @@ from oochub.attention.attention_map import AttentionMap
 from oochub.attention.chosen_mistakes import chosen_mistakes
 from oochub.attention.object_masks import ObjectMasks
 from oochub.attention.object_share import object_shares
+from oochub.builders.sources.coco_categories import THINGS
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
 from oochub.figures.saliency import saliency
@@ -119,10 +121,10 @@ def test_the_masks_of_the_toy_are_where_the_dog_is(world):
         dog = np.asarray(Image.open(folder / "raw" / path))
         different = (dog != np.asarray(Image.open(file))).any(-1)
         repeat, place, breed = path.parts[1:4]
-        assert (ObjectMasks(folder / "masks").mask(f"{repeat}/{place}/{breed}/1") == different).all()
+        assert (ObjectMasks(folder / "masks").mask(f"{repeat}/{place}/{breed}/1", (48, 48)) == different).all()
         assert 0.03 < different.mean() < 0.5
     toy_spawrious(folder / "empty", size=1, dogs=False, masks=folder / "nothing")
-    assert not ObjectMasks(folder / "nothing").mask("0/snow/corgi/1").any()
+    assert not ObjectMasks(folder / "nothing").mask("0/snow/corgi/1", (48, 48)).any()
 
 
 def test_two_models_stand_side_by_side(world):
@@ -140,7 +142,7 @@ def test_two_models_stand_side_by_side(world):
     for each in found.maps:
         row = stored[each.example_id]
         assert np.abs(each.picture.astype(int) - np.asarray(row["image"].convert("RGB")).astype(int)).max() <= 1
-        assert (each.mask == ObjectMasks(folder / "masks").mask(each.example_id)).all()
+        assert (each.mask == ObjectMasks(folder / "masks").mask(each.example_id, (48, 48))).all()
         assert each.label == data["test"].features["label"].int2str(row["label"])
     for name in ("one", "two"):
         network = ResNetForImageClassification.from_pretrained(folder / name)
@@ -184,7 +186,12 @@ def test_wrong_masks_are_said(world, tmp_path):
         attention(str(folder / "one"), data, masks=tmp_path, **options)
     file = io.BytesIO()
     Image.new("L", (5, 4)).save(file, "PNG")
-    for content, words in ((file.getvalue(), "is 5 x 4 pixels, its picture 48 x 48"), (b"text", "no picture")):
+    wrong = {
+        file.getvalue(): "is 5 x 4 pixels, its picture 48 x 48",
+        b"text": "no picture",
+        file.getvalue()[:50]: "read",
+    }
+    for content, words in wrong.items():
         for row in data["test"].select_columns(["example_id"]):
             path = tmp_path / f"{row['example_id']}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +199,29 @@ def test_wrong_masks_are_said(world, tmp_path):
         with pytest.raises(OochubError, match=words):
             attention(str(folder / "one"), data, masks=tmp_path, **options)
     with pytest.raises(OochubError, match="leads out of"):
-        ObjectMasks(tmp_path).mask("../../secret")
+        ObjectMasks(tmp_path).mask("../../secret", (48, 48))
+
+
+def test_masks_of_coco_are_those_of_all_annotations(tmp_path):
+    """Two squares by hand, and an image without one. Planted faults, each seen: the first alone, those of a road."""
+    (tmp_path / "annotations").mkdir()
+    squares = [[2, 2, 6, 2, 6, 6, 2, 6], [5, 5, 8, 5, 8, 9, 5, 9]]
+    cars = [{"image_id": 7, "category_id": 3, "segmentation": [each], "id": k} for k, each in enumerate(squares)]
+    cow = {"image_id": 7, "category_id": 21, "segmentation": [[0, 0, 9, 0, 9, 9]], "id": 9}
+    images = [{"id": number, "height": 10, "width": 12} for number in (7, 8)]
+    content = json.dumps({"images": images, "annotations": [*cars, cow], "categories": THINGS})
+    for year in ("train2017", "val2017"):
+        (tmp_path / "annotations" / f"instances_{year}.json").write_text(content)
+    expected = np.zeros((10, 12), bool)
+    expected[2:6, 2:6] = expected[5:9, 5:8] = True
+    masks = ObjectMasks(tmp_path, "car")
+    masks.check(["7", "8"])
+    assert (masks.mask("7", (12, 10)) == expected).all()
+    assert masks.mask("8", (12, 10)).shape == (10, 12) and not masks.mask("8", (12, 10)).any()
+    with pytest.raises(OochubError, match="do not say of which thing"):
+        ObjectMasks(tmp_path).check(["7"])
+    with pytest.raises(OochubError, match="there is a '0/snow/corgi/1'"):
+        masks.check(["0/snow/corgi/1"])
 
 
 def test_what_is_no_classifier_is_refused(tmp_path):

@@ -125,7 +125,8 @@ def attention(
         drawn = np.random.default_rng(0).permutation(np.flatnonzero(mistakes.looked_at))[:most]
         rows += sorted(set(drawn.tolist()) - set(rows))
     ids = [str(name) for name in np.asarray(own[0].column("example_id"))[rows]]
-    if read is not None:
+    if masks is not None:
+        read = ObjectMasks(masks, thing=own[0].metadata.facts.object)
         read.check(ids)
     stored = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
     number = {str(name): row for row, name in enumerate(stored)}

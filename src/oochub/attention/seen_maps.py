@@ -38,7 +38,7 @@ def seen_maps(
     predictions: Predictions,
     *,
     device: torch.device,
-    mask: Callable[[str], NDArray[np.bool_]] | None,
+    mask: Callable[[str, tuple[int, int]], NDArray[np.bool_]] | None,
     mode: str = "auto",
     processor: Any = None,
     cache: bool = True,
@@ -56,7 +56,7 @@ def seen_maps(
         splits: All splits of the data set.
         predictions: Of these rows, in their order, by this model.
         device: Where the model runs.
-        mask: Gives the mask of an example; None for none.
+        mask: Gives the mask of an example from its id and the (width, height) of its picture; None for none.
         mode: See `oochub.predict`; so are `processor` and `cache`.
         processor: See there.
         cache: See there.
@@ -87,7 +87,7 @@ def seen_maps(
                 own = None
                 if mask is not None:
                     size = decode(picture_bytes(files[start + place]["image"], name), name).size
-                    own = _fitted(mask(name), size, name, inputs, black, white)
+                    own = _fitted(mask(name, size), size, name, inputs, black, white)
                 yield SeenMap((255 * levels[place]).round().astype(np.uint8), maps[place], own)
             start += count
             bar.update(count)

@@ -50,7 +50,9 @@ def saliency(
     pictures: Annotated[int, typer.Option(help="How many to show, the surest mistakes first.", min=1)] = 6,
     masks: Annotated[
         Path | None,
-        typer.Option(help="A folder of masks, EXAMPLE_ID.png, white on the object: how much attention is on it."),
+        typer.Option(
+            help="Folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO: how much attention is on it."
+        ),
     ] = None,
     most: Annotated[int, typer.Option(help="With --masks: pictures for the mean share.", min=1)] = 200,
     samples: Annotated[int, typer.Option(help="Noisy copies of each picture.", min=1)] = 4,
