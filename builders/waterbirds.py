@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import datasets
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
@@ -138,7 +139,7 @@ class Waterbirds(BenchmarkBuilder):
         table.check_files("img_filename", metadata.parent)
         rows = _rows(table)
         split_of = pa.array(table.coded("split", _SPLITS))
-        parts = {split: rows.filter(pa.compute.equal(split_of, split)) for split in _ROWS}
+        parts = {split: rows.filter(pc.equal(split_of, split)) for split in _ROWS}
         counts = {split: len(part) for split, part in parts.items()}
         trained = Counter(parts["train"]["group"].to_pylist())
         notes = _gaps(counts, trained)

@@ -1,6 +1,7 @@
 """The toy worlds: real formats, same bytes for the same arguments, and the links they promise (or lack)."""
 
 import builtins
+import csv
 import hashlib
 import json
 from pathlib import Path
@@ -390,3 +391,29 @@ def test_erased_dogs_leave_the_same_background(tmp_path: Path) -> None:
         assert (picture != other).any()
         same_corner.append(bool((picture[-4:, :4] == other[-4:, :4]).all()))
     assert np.mean(same_corner) > 0.9
+
+
+def test_waterbirds_places_go_with_the_birds_only_if_asked(tmp_path: Path) -> None:
+    """95% of the training birds before their own place, or half; half of the test. Planted: `correlation` ignored."""
+    for correlation, own in ((True, 0.95), (False, 0.5)):
+        root = toy_waterbirds(tmp_path / str(correlation), size=20, correlation=correlation)
+        with (root / "metadata.csv").open() as lines:
+            rows = list(csv.DictReader(lines))
+        for split, share in (("0", own), ("2", 0.5)):
+            for bird in "01":
+                same = [row["place"] == bird for row in rows if (row["split"], row["y"]) == (split, bird)]
+                assert np.mean(same) == share, (correlation, split, bird)
+            assert all((row["place_filename"][1] in "ol") == (row["place"] == "1") for row in rows)
+
+
+@pytest.mark.parametrize(("world", "choice"), [(toy_waterbirds, "birds"), (toy_celebA, "faces")])
+def test_what_is_erased_leaves_the_same_background(world: Any, choice: str, tmp_path: Path) -> None:
+    """The corner that things seldom reach is nearly the same, the picture is not; planted: a thing that stays."""
+    full, bare = world(tmp_path / "full", size=20), world(tmp_path / "bare", size=20, **{choice: False})
+    corners, changed = [], []
+    for path in sorted(full.rglob("*.jpg")):
+        picture, other = (np.asarray(Image.open(root / path.relative_to(full)), float) for root in (full, bare))
+        difference = np.abs(picture - other)
+        corners.append(difference[-4:, :4].mean() < 4)
+        changed.append((difference > 30).any(-1).mean())
+    assert np.mean(corners) > 0.9 and min(changed) > 0.02

@@ -36,6 +36,19 @@ def _digests(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+def test_the_toy_of_cub_and_places(birds, tmp_path):
+    """The same bytes for the same arguments, another world for another seed, a mask a bird."""
+    assert _digests(toy_cub(tmp_path / "again", size=10)) == _digests(birds)
+    other = _digests(toy_cub(tmp_path / "other", size=10, seed=1))
+    pictures = {name for name in other if name.endswith((".jpg", ".png"))}
+    first = _digests(birds)
+    assert len(pictures) == 2 * 60 + 4 * 30 and not any(other[name] == first[name] for name in pictures)
+    for file in (birds / "CUB_200_2011" / "segmentations").rglob("*.png"):
+        with Image.open(file) as mask, Image.open(str(file).replace("segmentations", "images")[:-3] + "jpg") as bird:
+            share = (np.asarray(mask) > 127).mean()
+            assert mask.mode == "L" and mask.size == bird.size and 0.03 < share < 0.5
+
+
 def test_species_are_those_of_a_real_list(real_data):
     """All 200 species of CUB, labeled in a list that others made by the released code: the same 46."""
     with (real_data / "waterbirds" / "metadata_unofficial.csv").open() as lines:
