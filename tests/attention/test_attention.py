@@ -105,6 +105,7 @@ def test_the_share_on_the_object_is_a_mean_of_pictures():
     assert wrong.over_area == pytest.approx(0.1) and (wrong.n_zero, wrong.n_empty) == (1, 1)
     assert every.share == pytest.approx((0.6 + 0.2 + 0.9) / 3) and right.share == pytest.approx(0.9)
     assert wrong.share.low < 0.4 < wrong.share.high
+    assert right.share.n == 1 and np.isnan(right.share.low) and "one picture" in right.share.reason
     nothing = object_shares([_map(-1, 0.4)])[0]
     assert np.isnan(nothing.share) and nothing.share.n == 0 and "no such picture" in nothing.share.reason
 
@@ -144,6 +145,7 @@ def test_two_models_stand_side_by_side(world):
         assert np.abs(each.picture.astype(int) - np.asarray(row["image"].convert("RGB")).astype(int)).max() <= 1
         assert (each.mask == ObjectMasks(folder / "masks").mask(each.example_id, (48, 48))).all()
         assert each.label == data["test"].features["label"].int2str(row["label"])
+        assert each.context == data["test"].features["background"].int2str(row["background"])
     for name in ("one", "two"):
         network = ResNetForImageClassification.from_pretrained(folder / name)
         own = [each for each in found.maps if each.model == name]

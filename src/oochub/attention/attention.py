@@ -182,12 +182,11 @@ def _facts(predictions: Predictions, row: int) -> dict[str, Any]:
     """What an AttentionMap says of a row."""
     record, names = predictions.rows.row(row), predictions.class_names
     answer = int(predictions.prediction[row])
-    column = declaration(predictions).context_column
-    context = record.get(column)
+    context = declaration(predictions).describe_context(record, predictions.metadata.facts)
     return {
         "example_id": str(record["example_id"]),
         "label": names[int(predictions.label[row])],
-        "context": None if context is None else str(context),
+        "context": context or None,
         "answer": names[answer],
         "probability": float(predictions.probability[row, answer]),
     }

@@ -78,4 +78,6 @@ def _of(model: str, rows: Chosen, part: Sequence[AttentionMap], sampling: Sampli
 def _mean(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", sampling: Sampling) -> Estimate:
     if not len(values):
         return Estimate(math.nan, n=0, method="none", reason="there is no such picture with a map and an object")
+    if len(values) == 1:
+        return Estimate(float(values[0]), n=1, method="none", reason="one picture says nothing of others")
     return mean_estimate(values, sampling, are_shares=False)

@@ -167,12 +167,16 @@ def _table(shares: Any) -> Any:
                 "Model": each.model,
                 "Pictures": each.rows,
                 "n": each.share.n,
-                "Attention on object, %": f"{fraction(each.share)} ({interval(each.share)})",
+                "Attention on object, %": _beside(fraction(each.share), interval(each.share)),
                 "Its area, %": fraction(each.area),
-                "Difference, points": f"{points(each.over_area)} ({interval_points(each.over_area)})",
+                "Difference, points": _beside(points(each.over_area), interval_points(each.over_area)),
                 "No map": each.n_zero,
                 "No object": each.n_empty,
             }
             for each in shares
         ]
     )
+
+
+def _beside(value: str, interval: str) -> str:
+    return f"{value} ({interval})" if interval else value
