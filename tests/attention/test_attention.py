@@ -205,7 +205,7 @@ def test_wrong_masks_are_said(world, tmp_path):
 
 
 def test_masks_of_coco_are_those_of_all_annotations(tmp_path):
-    """Two squares by hand, and an image without one. Planted faults, each seen: the first alone, those of a road."""
+    """Two squares by hand, and an image without one."""
     (tmp_path / "annotations").mkdir()
     squares = [[2, 2, 6, 2, 6, 6, 2, 6], [5, 5, 8, 5, 8, 9, 5, 9]]
     cars = [{"image_id": 7, "category_id": 3, "segmentation": [each], "id": k} for k, each in enumerate(squares)]
@@ -241,7 +241,7 @@ def test_what_is_no_classifier_is_refused(tmp_path):
 def test_the_background_that_was_planted_is_seen_and_none_on_the_control(tmp_path):
     """Two networks of one form: where breed and background go together in training, less attention is on the dog.
 
-    Without that link the same pictures are looked at where the dog is. Planted fault, seen: the worlds exchanged.
+    Without that link the same pictures are looked at where the dog is.
     """
     world = toy_spawrious(tmp_path / "world", size=60, masks=tmp_path / "masks")
     control = toy_spawrious(tmp_path / "control", size=60, correlation=False)
