@@ -226,7 +226,9 @@ class Spawrious(BenchmarkBuilder):
             for split, rows in rows_of.items()
         ]
 
-    def _columns(self, root: Path, row: Any) -> dict[str, Any]:  # of archives; files are read as everywhere
+    def _columns(self, root: Path, row: Any) -> dict[str, Any]:
+        if "file" in row:  # a file of its own, not of an archive
+            return super()._columns(root, row)
         stored = Stored(**row["image"])
         content = stored.read(root, within=self._within)
         return {**row, "image": {"bytes": content, "path": PurePosixPath(stored.name).name}}

@@ -89,6 +89,7 @@ def _check_renderings(report, folder):
         "groups": not any(row.headline is not None for row in loaded.group_rows),
         "reliability": not any(b.n >= FEWEST for part in (loaded.calibration or {}).values() for b in part.bins),
         "detection": not loaded.detection,
+        "confusion_by_context": loaded.errors is None,
         "slices": not any(part.metrics for part in loaded.slices),
     }
     for name in FIGURES:

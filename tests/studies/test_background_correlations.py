@@ -8,8 +8,8 @@ import pytest
 
 from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.errors import OochubError
-from oochub.studies.spawrious.background_correlations import background_correlations
-from oochub.studies.spawrious.composition_counts import composition_counts
+from oochub.studies.spawrious.composition.background_correlations import background_correlations
+from oochub.studies.spawrious.composition.composition_counts import composition_counts
 
 
 def _counts(*cells: tuple) -> pd.DataFrame:

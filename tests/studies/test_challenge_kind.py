@@ -8,8 +8,8 @@ import pytest
 
 from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS, RELEASED, TABLE_2
 from oochub.errors import OochubError
-from oochub.studies.spawrious.challenge_kind import challenge_kind
-from oochub.studies.spawrious.composition_counts import composition_counts
+from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
+from oochub.studies.spawrious.composition.composition_counts import composition_counts
 
 
 def _corr(first: np.ndarray, second: np.ndarray) -> float:

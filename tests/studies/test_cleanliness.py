@@ -12,7 +12,7 @@ from oochub.cli import main
 from oochub.data.load import load
 from oochub.errors import OochubError
 from oochub.reviewing.decisions import Decision, write_decisions
-from oochub.studies.spawrious.cleanliness_sample import cleanliness_sample, read_sample, sample_text
+from oochub.studies.spawrious.cleanliness.cleanliness_sample import cleanliness_sample, read_sample, sample_text
 
 NOON = "2026-01-31T12:00:00.000Z"
 
@@ -168,7 +168,7 @@ def _by_transformers(clip, part):
 
 def test_the_best_description_as_by_transformers(clip, data):
     """Breed, background and both by a plain loop. Planted faults seen: texts in another order than the groups."""
-    from oochub.studies.spawrious.description_match import description_match
+    from oochub.studies.spawrious.cleanliness.description_match import description_match
 
     part = data["test"].shuffle(seed=0).select(range(16))
     names = part.features["group"].names
@@ -183,7 +183,7 @@ def test_the_best_description_as_by_transformers(clip, data):
 
 
 def test_the_command_prints_the_model_s_score(run, clip, spawrious):
-    from oochub.studies.spawrious.description_match import description_match
+    from oochub.studies.spawrious.cleanliness.description_match import description_match
 
     words = ("cleanliness", "spawrious/o2o_hard", "--data-dir", spawrious, "--model", clip, "--limit", 8)
     code, output, error = run(*words, "--json")
@@ -202,7 +202,7 @@ def test_the_command_prints_the_model_s_score(run, clip, spawrious):
 
 
 def test_other_data_are_not_described(clip):
-    from oochub.studies.spawrious.description_match import description_match
+    from oochub.studies.spawrious.cleanliness.description_match import description_match
 
     plain = {"test": datasets.Dataset.from_dict({"example_id": ["a"], "label": [0]})}
     with pytest.raises(OochubError, match="The split test has no groups of a breed and a background"):

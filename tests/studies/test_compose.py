@@ -84,7 +84,7 @@ def test_a_composition_is_built(run, file, spawrious):
 
 def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatch):
     """Features are extracted once; the proposals are compositions of the form. Fault planted: no cache of features."""
-    monkeypatch.setattr("oochub.studies.spawrious.composition_search._LEAST_STEPS", 20)
+    monkeypatch.setattr("oochub.studies.spawrious.composition.composition_search._LEAST_STEPS", 20)
     words = ("compose", "spawrious", "--search", 3, "--form", "m2m", "--model", "resnet-tiny", "--out", "found")
     words += ("--data-dir", spawrious)
     code, output, error = run(*words)

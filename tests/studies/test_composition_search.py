@@ -17,9 +17,9 @@ from oochub.builders.sources.spawrious_compositions import (
 )
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
-from oochub.studies.spawrious.composition_counts import composition_counts
-from oochub.studies.spawrious.composition_search import CompositionSearch, composition_search
-from oochub.studies.spawrious.random_compositions import random_compositions
+from oochub.studies.spawrious.composition.composition_counts import composition_counts
+from oochub.studies.spawrious.composition.composition_search import CompositionSearch, composition_search
+from oochub.studies.spawrious.composition.random_compositions import random_compositions
 
 _FOLDERS = list(product((0, 1), BACKGROUNDS, BREEDS))
 
@@ -38,7 +38,7 @@ def _features(n: int, *, breed: float, background: float, noise: float = 1.0) ->
 @pytest.fixture
 def few_steps(monkeypatch):
     """Short training, where nothing hangs on how good heads are."""
-    monkeypatch.setattr("oochub.studies.spawrious.composition_search._LEAST_STEPS", 120)
+    monkeypatch.setattr("oochub.studies.spawrious.composition.composition_search._LEAST_STEPS", 120)
 
 
 def test_a_head_is_as_good_as_scikit_learns():

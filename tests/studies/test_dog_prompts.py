@@ -4,7 +4,7 @@ import pytest
 
 from oochub.builders.sources import spawrious_compositions
 from oochub.errors import OochubError
-from oochub.studies.spawrious.dog_prompts import BACKGROUNDS, BREEDS, NEGATIVE_PROMPT, dog_prompts
+from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS, NEGATIVE_PROMPT, dog_prompts
 
 _END = (
     ". highly detailed, with cinematic lighting, 4k resolution, beautiful composition, hyperrealistic, trending, "

@@ -21,13 +21,13 @@ import oochub
 from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.errors import OochubError
 from oochub.parquet_file import read_parquet
-from oochub.studies.spawrious import generate_spawrious as generation
-from oochub.studies.spawrious.dog_prompts import NEGATIVE_PROMPT, dog_prompts
-from oochub.studies.spawrious.generate_spawrious import generate_spawrious
-from oochub.studies.spawrious.generation_plan import GenerationPlan
-from oochub.studies.spawrious.generation_record import read_record
-from oochub.studies.spawrious.picture_maker import PictureMaker
-from oochub.studies.spawrious.tried_image import IN_BAD_MINIBATCH, reason_to_drop
+from oochub.studies.spawrious.generation import generate_spawrious as generation
+from oochub.studies.spawrious.generation.dog_prompts import NEGATIVE_PROMPT, dog_prompts
+from oochub.studies.spawrious.generation.generate_spawrious import generate_spawrious
+from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
+from oochub.studies.spawrious.generation.generation_record import read_record
+from oochub.studies.spawrious.generation.picture_maker import PictureMaker
+from oochub.studies.spawrious.generation.tried_image import IN_BAD_MINIBATCH, reason_to_drop
 
 
 @pytest.fixture(scope="module")

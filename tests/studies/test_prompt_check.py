@@ -11,11 +11,11 @@ from PIL import Image
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.reviewing.decisions import Decision, write_decisions
-from oochub.studies.spawrious.dog_prompts import dog_prompts
-from oochub.studies.spawrious.generation_plan import GenerationPlan
-from oochub.studies.spawrious.prompt_check import checked_job
-from oochub.studies.spawrious.prompt_verdict import prompt_verdict
-from oochub.studies.spawrious.tried_image import FLAGGED, NO_DOG, TriedImage, read_tried
+from oochub.studies.spawrious.cleanliness.prompt_check import checked_job
+from oochub.studies.spawrious.cleanliness.prompt_verdict import prompt_verdict
+from oochub.studies.spawrious.generation.dog_prompts import dog_prompts
+from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
+from oochub.studies.spawrious.generation.tried_image import FLAGGED, NO_DOG, TriedImage, read_tried
 
 NOON = "2026-01-31T12:00:00.000Z"
 

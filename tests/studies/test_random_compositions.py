@@ -6,9 +6,9 @@ import pytest
 
 from oochub.builders.sources.spawrious_compositions import RELEASED, TABLE_2
 from oochub.errors import OochubError
-from oochub.studies.spawrious.challenge_kind import challenge_kind
-from oochub.studies.spawrious.composition_counts import composition_counts
-from oochub.studies.spawrious.random_compositions import random_compositions
+from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
+from oochub.studies.spawrious.composition.composition_counts import composition_counts
+from oochub.studies.spawrious.composition.random_compositions import random_compositions
 
 
 def _seen_by_erm(composition) -> tuple:

@@ -10,8 +10,8 @@ from oochub.reviewing.decisions import Decision, read_decisions
 from oochub.reviewing.rater_scores import rater_scores
 from oochub.studies.imagenet_ood.keep_list import keep_list
 from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
-from oochub.studies.spawrious.cleanliness_pages import ALLOWED, cleanliness_pages
-from oochub.studies.spawrious.cleanliness_sample import SampledImage
+from oochub.studies.spawrious.cleanliness.cleanliness_pages import ALLOWED, cleanliness_pages
+from oochub.studies.spawrious.cleanliness.cleanliness_sample import SampledImage
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 

@@ -11,7 +11,7 @@ from oochub.errors import OochubError
 
 if TYPE_CHECKING:
     from oochub.reviewing.rater_scores import RaterScores
-    from oochub.studies.spawrious.description_match import DescriptionMatch
+    from oochub.studies.spawrious.cleanliness.description_match import DescriptionMatch
 
 
 def cleanliness(
@@ -71,8 +71,8 @@ def _write(
 ) -> None:
     from oochub.data.load import load
     from oochub.parameters import parse_options
-    from oochub.studies.spawrious.cleanliness_pages import cleanliness_pages
-    from oochub.studies.spawrious.cleanliness_sample import cleanliness_sample
+    from oochub.studies.spawrious.cleanliness.cleanliness_pages import cleanliness_pages
+    from oochub.studies.spawrious.cleanliness.cleanliness_sample import cleanliness_sample
 
     data = load(source, data_dir=data_dir, options=parse_options(option or []))
     sample = cleanliness_sample(data, **size)
@@ -87,8 +87,8 @@ def _write(
 def _score(folder: Path, answers: list[Path], as_json: bool) -> None:
     from oochub.reviewing.decisions import read_decisions
     from oochub.reviewing.rater_scores import rater_scores
-    from oochub.studies.spawrious.cleanliness_pages import ALLOWED
-    from oochub.studies.spawrious.cleanliness_sample import read_sample
+    from oochub.studies.spawrious.cleanliness.cleanliness_pages import ALLOWED
+    from oochub.studies.spawrious.cleanliness.cleanliness_sample import read_sample
 
     sample = read_sample(folder)
     files = {_name(path, answers): read_decisions(path, allowed=ALLOWED) for path in answers}
@@ -113,7 +113,7 @@ def _match(
     from oochub.commands._options import without_weight_bars
     from oochub.data.load import load
     from oochub.parameters import parse_options
-    from oochub.studies.spawrious.description_match import description_match
+    from oochub.studies.spawrious.cleanliness.description_match import description_match
 
     without_weight_bars()
     data = load(source, data_dir=data_dir, options=parse_options(option or []))

@@ -15,8 +15,8 @@ from oochub.errors import OochubError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from oochub.studies.spawrious.challenge_kind import ChallengeKind
-    from oochub.studies.spawrious.composition_search import CompositionSearch
+    from oochub.studies.spawrious.composition.challenge_kind import ChallengeKind
+    from oochub.studies.spawrious.composition.composition_search import CompositionSearch
 
 _SHOWN = 3  # sentences on a terminal; the JSON has them all
 
@@ -85,9 +85,9 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.data.stored_record import stored_record
     from oochub.files import written_whole
     from oochub.loading_scripts.parquet_repository import parquet_repository
-    from oochub.studies.spawrious.background_correlations import background_correlations
-    from oochub.studies.spawrious.challenge_kind import challenge_kind
-    from oochub.studies.spawrious.composition_counts import composition_counts
+    from oochub.studies.spawrious.composition.background_correlations import background_correlations
+    from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
+    from oochub.studies.spawrious.composition.composition_counts import composition_counts
 
     composition = read_composition(file)
     counts = composition_counts(composition, RELEASED_N)
@@ -140,9 +140,9 @@ def _search(
     count: int, forms: tuple[Any, ...], out: Path, model: str, as_json: bool, *, seed: int, **given: Any
 ) -> None:
     from oochub.files import written_whole
-    from oochub.studies.spawrious.composition_search import composition_search
-    from oochub.studies.spawrious.features_by_folder import features_by_folder
-    from oochub.studies.spawrious.random_compositions import random_compositions
+    from oochub.studies.spawrious.composition.composition_search import composition_search
+    from oochub.studies.spawrious.composition.features_by_folder import features_by_folder
+    from oochub.studies.spawrious.composition.random_compositions import random_compositions
 
     drawn = {form: random_compositions(count, form=form, seed=seed) for form in forms}
     without_weight_bars()

@@ -50,8 +50,8 @@ def generate(
         raise OochubError(f"The pictures of {benchmark} are no generated ones; those of spawrious are.")
     from oochub.ranks import Ranks
     from oochub.schema import to_json
-    from oochub.studies.spawrious.generate_spawrious import generate_spawrious, jobs_left
-    from oochub.studies.spawrious.generation_plan import GenerationPlan
+    from oochub.studies.spawrious.generation.generate_spawrious import generate_spawrious, jobs_left
+    from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
 
     names = {"repeats": repeat, "backgrounds": background, "breeds": breed}
     plan = GenerationPlan(

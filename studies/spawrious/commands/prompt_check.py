@@ -11,7 +11,7 @@ from oochub.commands._options import AsJson, Device, Dtype, done, out_console, w
 from oochub.errors import OochubError
 
 if TYPE_CHECKING:
-    from oochub.studies.spawrious.prompt_verdict import PromptVerdict
+    from oochub.studies.spawrious.cleanliness.prompt_verdict import PromptVerdict
 
 _REJECTED = 3  # an exit code of its own: 2 is for what the user can fix
 
@@ -57,11 +57,11 @@ def prompt_check(
         catalog.get("benchmark", source)  # an unknown name is said to be one
         raise OochubError(f"{source} has no prompts; spawrious has.")
     from oochub.models.chosen_device import chosen_device
-    from oochub.studies.spawrious.captioner import Captioner
-    from oochub.studies.spawrious.generation_plan import GenerationPlan
-    from oochub.studies.spawrious.picture_maker import PictureMaker
-    from oochub.studies.spawrious.prompt_check import checked_job
-    from oochub.studies.spawrious.prompt_check import prompt_check as check
+    from oochub.studies.spawrious.cleanliness.prompt_check import checked_job
+    from oochub.studies.spawrious.cleanliness.prompt_check import prompt_check as check
+    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
+    from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
     plan = GenerationPlan(
         model=model,
@@ -97,9 +97,9 @@ def _judge(folder: Path, answers: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from oochub.reviewing.decisions import read_decisions
-    from oochub.studies.spawrious.prompt_check import LIST, QUESTION
-    from oochub.studies.spawrious.prompt_verdict import prompt_verdict
-    from oochub.studies.spawrious.tried_image import read_tried
+    from oochub.studies.spawrious.cleanliness.prompt_check import LIST, QUESTION
+    from oochub.studies.spawrious.cleanliness.prompt_verdict import prompt_verdict
+    from oochub.studies.spawrious.generation.tried_image import read_tried
 
     if not (folder / LIST).is_file():
         raise OochubError(f"There is no {LIST} in {folder}. Give the folder that `oochub prompt_check --out` wrote.")

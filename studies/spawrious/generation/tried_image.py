@@ -9,8 +9,8 @@ from pathlib import Path
 from oochub.files import written_whole
 from oochub.reading import parse_json, read_lines
 from oochub.schema import from_json, to_json
-from oochub.studies.spawrious.dog_prompts import Form
-from oochub.studies.spawrious.generation_plan import Job
+from oochub.studies.spawrious.generation.dog_prompts import Form
+from oochub.studies.spawrious.generation.generation_plan import Job
 
 FLAGGED = "flagged by the safety checker"
 NO_DOG = "no dog in the caption"

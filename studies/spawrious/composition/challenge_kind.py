@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 import pandas as pd
 
 from oochub.errors import OochubError
-from oochub.studies.spawrious.background_correlations import background_correlations
+from oochub.studies.spawrious.composition.background_correlations import background_correlations
 
 _MOST_CLASSES = 8  # whose permutations and partitions are few enough to try each
 _Groups = tuple[tuple[tuple[str, ...], tuple[str, ...]], tuple[tuple[str, ...], tuple[str, ...]]]

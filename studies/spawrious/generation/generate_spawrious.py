@@ -19,11 +19,11 @@ from oochub.hub.model_folder import model_folder
 from oochub.parquet_file import write_parquet
 from oochub.provenance import provenance
 from oochub.ranks import Ranks
-from oochub.studies.spawrious.contact_sheet import contact_sheet
-from oochub.studies.spawrious.dog_prompts import BACKGROUNDS, BREEDS
-from oochub.studies.spawrious.generation_job import make_images, missing_images
-from oochub.studies.spawrious.generation_plan import GenerationPlan, Job
-from oochub.studies.spawrious.generation_record import (
+from oochub.studies.spawrious.generation.contact_sheet import contact_sheet
+from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
+from oochub.studies.spawrious.generation.generation_job import make_images, missing_images
+from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
+from oochub.studies.spawrious.generation.generation_record import (
     GenerationRecord,
     accepted_shares,
     check_same,
@@ -31,11 +31,11 @@ from oochub.studies.spawrious.generation_record import (
     stated,
     used_model,
 )
-from oochub.studies.spawrious.tried_image import TriedImage, read_part
+from oochub.studies.spawrious.generation.tried_image import TriedImage, read_part
 
 if TYPE_CHECKING:
-    from oochub.studies.spawrious.captioner import Captioner
-    from oochub.studies.spawrious.picture_maker import PictureMaker
+    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
 _LARGEST = 224 * 224 * 3  # bytes of a PNG
 _SHEET, _MANIFEST = "contact_sheet.png", "manifest.parquet"
@@ -123,8 +123,8 @@ def _opened(plan: GenerationPlan, device: str) -> "tuple[PictureMaker, Captioner
         raise OochubError('Making pictures needs diffusers, which is not installed. Run: pip install "oochub[images]"')
     for source in (plan.model, plan.captioner):
         check_source(source, kind="model", hint="Give a folder, or an id of the Hub.")
-    from oochub.studies.spawrious.captioner import Captioner
-    from oochub.studies.spawrious.picture_maker import PictureMaker
+    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
     captioner = Captioner(plan.captioner, device=device)
     maker = PictureMaker(plan.model, device=device, dtype=plan.dtype, unchecked=plan.unchecked)

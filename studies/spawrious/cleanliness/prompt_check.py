@@ -12,13 +12,13 @@ from oochub.files import folder_written_whole
 from oochub.reviewing.question import Choice, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_picture
-from oochub.studies.spawrious.generation_job import judged_pictures, save_picture
-from oochub.studies.spawrious.generation_plan import GenerationPlan, Job
-from oochub.studies.spawrious.tried_image import TriedImage, tried_text
+from oochub.studies.spawrious.generation.generation_job import judged_pictures, save_picture
+from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
+from oochub.studies.spawrious.generation.tried_image import TriedImage, tried_text
 
 if TYPE_CHECKING:
-    from oochub.studies.spawrious.captioner import Captioner
-    from oochub.studies.spawrious.picture_maker import PictureMaker
+    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
 LIST = "pictures.jsonl"
 """The name of the list of the pictures, as `read_tried` reads it."""

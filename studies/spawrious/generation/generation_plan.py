@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 
 from oochub.errors import OochubError, either, unknown_name
 from oochub.models.in_dtype import DTYPES
-from oochub.studies.spawrious.dog_prompts import BACKGROUNDS, BREEDS, NEGATIVE_PROMPT, Form, dog_prompts
+from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS, NEGATIVE_PROMPT, Form, dog_prompts
 
 MINIBATCH = 4
 """Pictures that the released code makes at once, and drops together where one is unfit."""

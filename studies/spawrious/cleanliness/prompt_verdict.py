@@ -6,7 +6,7 @@ from typing import Literal
 
 from oochub.errors import OochubError
 from oochub.reviewing.decisions import Decisions, check_known
-from oochub.studies.spawrious.tried_image import TriedImage
+from oochub.studies.spawrious.generation.tried_image import TriedImage
 
 _LEAST = 95  # percent
 

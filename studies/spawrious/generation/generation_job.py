@@ -10,8 +10,8 @@ from PIL import Image
 
 from oochub.errors import OochubError, either
 from oochub.files import written_whole
-from oochub.studies.spawrious.generation_plan import GenerationPlan, Job
-from oochub.studies.spawrious.tried_image import (
+from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
+from oochub.studies.spawrious.generation.tried_image import (
     IN_BAD_MINIBATCH,
     TriedImage,
     part_file,
@@ -21,8 +21,8 @@ from oochub.studies.spawrious.tried_image import (
 )
 
 if TYPE_CHECKING:
-    from oochub.studies.spawrious.captioner import Captioner
-    from oochub.studies.spawrious.picture_maker import PictureMaker
+    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
 SIDE = 224
 """Pixels of a picture of the release."""

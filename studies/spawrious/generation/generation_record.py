@@ -12,9 +12,9 @@ from oochub.reading import read_json
 from oochub.schema import Count, check_version, from_json, to_json
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
-from oochub.studies.spawrious.dog_prompts import BACKGROUNDS, BREEDS
-from oochub.studies.spawrious.generation_plan import GenerationPlan
-from oochub.studies.spawrious.tried_image import FLAGGED, TriedImage
+from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
+from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
+from oochub.studies.spawrious.generation.tried_image import FLAGGED, TriedImage
 
 NAME = "generation.json"
 _VERSION = 1

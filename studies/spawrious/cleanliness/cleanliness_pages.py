@@ -11,7 +11,7 @@ from oochub.files import folder_written_whole
 from oochub.reviewing.question import RIGHT_OR_WRONG, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_pictures
-from oochub.studies.spawrious.cleanliness_sample import FILE, SampledImage, sample_text
+from oochub.studies.spawrious.cleanliness.cleanliness_sample import FILE, SampledImage, sample_text
 
 
 def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from oochub.errors import OochubError
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
-from oochub.studies.spawrious.cleanliness_sample import description
+from oochub.studies.spawrious.cleanliness.cleanliness_sample import description
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 from oochub.picture_file import open_picture, read_picture
-from oochub.studies.spawrious.dog_prompts import BACKGROUNDS, BREEDS
-from oochub.studies.spawrious.tried_image import TriedImage
+from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
+from oochub.studies.spawrious.generation.tried_image import TriedImage
 
 _SIDE, _GAP, _COLUMNS = 112, 4, 2  # pixels; pictures of a cell side by side
 _LEFT, _TOP = 90, 24

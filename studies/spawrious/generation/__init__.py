@@ -1,0 +1,1 @@
+"""Pictures of Spawrious made from a text, kept where their caption has a dog (Section 4.1, Appendix E)."""
