@@ -47,8 +47,8 @@ def confusion_by_context(
     rows = rows if by == "context" else _by_class(classes, rows)
     if not rows:
         raise OochubError(
-            "This report has no confusion by context: it needs a column of contexts and what training showed, from the "
-            "build record or usual contexts. Plot another kind."
+            "This report has no confusion by context. Evaluate rows whose contexts training is known of, from a build "
+            "record or usual contexts, or plot another kind."
         )
     if len(rows) > _ROWS or len(classes) > _CLASSES:
         raise OochubError(

@@ -10,6 +10,7 @@ from huggingface_hub import DatasetCard
 
 from oochub import catalog
 from oochub.artifacts import REPOSITORY
+from oochub.benchmark import data_folder
 from oochub.build_record import BuildRecord
 from oochub.data.size_category import size_category
 from oochub.data.stored_record import store_record
@@ -68,6 +69,7 @@ def built_repository(
             raise OochubError(
                 f"{target} holds configs as {form}, and all of a repository have one form. Choose another folder."
             )
+    data_folder(catalog.get("benchmark", benchmark).of(config), data_dir)  # an error of it leaves no empty folder
     builder = datasets.load_dataset_builder(benchmark, config, data_dir=data_dir, **(options or {}))
     builder.stores_record = True
     folder = target / builder.config.name

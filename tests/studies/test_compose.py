@@ -83,7 +83,7 @@ def test_a_composition_is_built(run, file, spawrious):
 
 
 def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatch):
-    """Features are extracted once; the proposals are compositions of the form. Fault planted: no cache of features."""
+    """Features are extracted once; the proposals are compositions of the form."""
     monkeypatch.setattr("oochub.studies.spawrious.composition.composition_search._LEAST_STEPS", 20)
     words = ("compose", "spawrious", "--search", 3, "--form", "m2m", "--model", "resnet-tiny", "--out", "found")
     words += ("--data-dir", spawrious)
@@ -117,7 +117,7 @@ def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatc
     ],
 )
 def test_wrong_words(run, file, tmp_path, words, message):
-    """No file is left behind, and nothing slow is done. Fault planted: features before the draw."""
+    """No file is left behind, and nothing slow is done."""
     code, _, error = run("compose", "spawrious", *words)
     assert code == 2 and message in error
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]

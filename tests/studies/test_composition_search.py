@@ -132,7 +132,7 @@ def test_the_toys_compositions_differ_and_the_controls_do_not(form, tmp_path):
     """Other pictures and heads confirm which are hard; on the control they do not.
 
     Seen: correlations of the halves of 0.69 and 0.80 on the toy, of 0.34 and 0.16 on the control, whose intervals hold
-    0. Fault planted: the control drawn with its correlation.
+    0.
     """
     toy = _search_of_toy(tmp_path / "toy", form)
     control = _search_of_toy(tmp_path / "control", form, correlation=False)
