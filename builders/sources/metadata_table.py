@@ -2,14 +2,17 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from oochub.errors import OochubError
 from oochub.reading import read_text
 
 _NAMED = 5
+_WHOLE = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +96,62 @@ class MetadataTable:
                 allowed = " or ".join(f"{code} ({meaning})" for code, meaning in codes.items())
                 raise OochubError(f"{self.file}, line {line}: {name} is {allowed}, got {value[:80]!r}. Fetch it again.")
         return [codes[value] for value in self.columns[name]]
+
+    def whole(self, name: str) -> list[int]:
+        """A column of whole numbers, 0 or more (n,).
+
+        Raises:
+            OochubError: A value that is none; its line is named.
+
+        >>> MetadataTable(file=Path("metadata.csv"), columns={"y": ["12", "-1"]}, lines=[2, 3]).whole("y")
+        Traceback (most recent call last):
+        oochub.errors.OochubError: metadata.csv, line 3: y is a whole number, 0 or more, got '-1'. Fetch it again.
+        """
+        for line, value in zip(self.lines, self.columns[name], strict=True):
+            if not _WHOLE.fullmatch(value):
+                raise OochubError(
+                    f"{self.file}, line {line}: {name} is a whole number, 0 or more, got {value[:80]!r}. Fetch "
+                    "it again."
+                )
+        return [int(value) for value in self.columns[name]]
+
+    def check_below(self, name: str, count: int, what: str) -> None:
+        """Checks that a column of whole numbers counts `count` things from 0.
+
+        Args:
+            name: The column.
+            count: How many there are.
+            what: What they are, in words.
+
+        Raises:
+            OochubError: A larger number; its line is named.
+        """
+        for line, number in zip(self.lines, self.whole(name), strict=True):
+            if number >= count:
+                raise OochubError(
+                    f"{self.file}, line {line}: {name} is of 0..{count - 1}, {what}, got {number}. Fetch it again."
+                )
+
+    def times(self, name: str, form: str) -> list[datetime]:
+        """A column of times (n,).
+
+        Args:
+            name: The column.
+            form: As `datetime.strptime` takes it.
+
+        Raises:
+            OochubError: A value of another form; its line is named.
+        """
+        times = []
+        for line, value in zip(self.lines, self.columns[name], strict=True):
+            try:
+                times.append(datetime.strptime(value, form))
+            except ValueError as error:
+                raise OochubError(
+                    f"{self.file}, line {line}: {name} is a time of the form {form}, got {value[:80]!r}. Fetch it "
+                    "again."
+                ) from error
+        return times
 
     def check_unique(self, name: str) -> None:
         """Checks that no two rows have the same value.

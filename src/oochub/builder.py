@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -166,7 +166,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if isinstance(rows, pa.Table) and "file" in rows.column_names:
             files = [root / file for file in rows.column("file").to_pylist()]
             columns: dict[str, Any] = {name: rows.column(name) for name in rows.column_names}
-            columns |= {name: [self._picture(file) for file in files] for name in self._image_columns}
+            columns |= {name: [read(file) for file in files] for name, read in self._file_columns.items()}
         else:
             listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
             records = [self._columns(root, row) for row in listed]
@@ -177,11 +177,13 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
         """The columns of a row by name, pictures as their bytes; overridden where a row is something else."""
-        return {**row, **{name: self._picture(root / row["file"]) for name in self._image_columns}}
+        return {**row, **{name: read(root / row["file"]) for name, read in self._file_columns.items()}}
 
     @property
-    def _image_columns(self) -> list[str]:
-        return [name for name, feature in self.info.features.items() if isinstance(feature, datasets.Image)]
+    def _file_columns(self) -> dict[str, Callable[[Path], Any]]:
+        """The columns that are read from a row's `file`, and how."""
+        features = self.info.features.items()
+        return {name: self._picture for name, feature in features if isinstance(feature, datasets.Image)}
 
     def _picture(self, file: Path) -> dict[str, Any]:
         """The untouched bytes: an opened picture would leave only its path in the Arrow file."""

@@ -1,0 +1,103 @@
+"""A toy of iWildCam2020-wilds: drawn dogs before camera traps, in the folder of WILDS."""
+
+import csv
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+from tqdm import tqdm
+
+from oochub.builders.toy_worlds import _breeds, _folder, _textures
+
+_SIZES = {"small": 12, "medium": 60}
+_CLASSES = ("empty", *_breeds.BREEDS)
+_LOCATIONS = {"train": range(6), "val": range(6, 9), "test": range(9, 12), "id_val": range(6), "id_test": range(6)}
+_EVENTS = {"train": 4, "val": 1, "test": 2, "id_val": 1, "id_test": 1}  # in units of the size
+_BACKGROUND_SHARE = 0.35
+_COMMON = np.array([122, 122, 112], np.float32)
+_COLUMNS = (
+    "",
+    "split",
+    "location_remapped",
+    "location",
+    "sequence_remapped",
+    "seq_id",
+    "y",
+    "category_id",
+    "datetime",
+    "filename",
+    "image_id",
+)
+_OVERSAMPLING = 2
+
+
+def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
+    """Draws a small iWildCam2020-wilds: `metadata.csv`, `categories.csv` and `train/`, JPEGs of 48 x 48 pixels.
+
+    Files and columns are those of WILDS' folder, version 2.0. A trap has a ground and a light of its own, and at each
+    some animals are frequent: half of its pictures show its own animal. An event, a sequence, is two pictures. Training
+    has six traps, validation and test three others each; `id_val` and `id_test` are of the traps of training.
+
+    Args:
+        folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
+        size: "small" (12: so many events in the validation split, 108 in all), "medium" (60), or a number of at least
+            6.
+        seed: Another seed is another world; the same arguments give the same bytes.
+
+    Returns:
+        The folder; it is what `data_dir` of the WILDS builder takes.
+
+    Raises:
+        OochubError: An unknown size, or a folder with other content.
+
+    >>> import tempfile
+    >>> root = toy_wilds_iwildcam(tempfile.mkdtemp() + "/iwildcam", size=6)
+    >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1].partition(",2013")[0]
+    '0,train,0,100,0,seq-0,0,0'
+    """
+    root = Path(folder)
+    count = _folder.count_of(size, _SIZES, least=6)
+    parameters = {"world": "toy_wilds_iwildcam", "drawing": 1, "events": count, "seed": seed}
+    if _folder.stands(root, parameters):
+        return root
+    events = [(split, event) for split, times in _EVENTS.items() for event in range(times * count)]
+    with (
+        _folder.written_whole(root, parameters) as draft,
+        (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
+    ):
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(_COLUMNS)
+        (draft / "train").mkdir()
+        bar = tqdm(events, desc="toy iWildCam", unit="event", disable=None if count > _SIZES["small"] else True)
+        for sequence, (split, event) in enumerate(bar):
+            rng = np.random.default_rng([seed, list(_EVENTS).index(split), event])
+            location = _LOCATIONS[split][event % len(_LOCATIONS[split])]
+            is_usual = rng.random() < 0.5
+            label = location % len(_CLASSES) if is_usual else int(rng.integers(len(_CLASSES)))
+            begin = datetime(2013, 1, 1) + timedelta(minutes=int(rng.integers(500_000)))
+            for picture in range(2):
+                row, name = 2 * sequence + picture, f"{seed}-{sequence:05}-{picture}.jpg"
+                time = (begin + timedelta(seconds=picture)).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+                _picture(rng.spawn(1)[0], location, _CLASSES[label]).save(
+                    draft / "train" / name, quality=95, subsampling=0
+                )
+                ids = (location, 100 + location, sequence, f"seq-{sequence}", label, 10 * label)
+                table.writerow([row, split, *ids, time, name, f"image-{row}"])
+        with (draft / "categories.csv").open("w", encoding="utf-8", newline="") as names:
+            known = [(y, 10 * y, name) for y, name in enumerate(_CLASSES)]
+            csv.writer(names, lineterminator="\n").writerows([("y", "category_id", "name"), *known, (99_999, 7, "cat")])
+    return root
+
+
+def _picture(rng: np.random.Generator, location: int, species: str) -> Image.Image:
+    """What a trap sees: its own ground in its own light, and the animal."""
+    trap = np.random.default_rng(location)
+    ground = list(_textures.LOCATIONS.values())[location % len(_textures.LOCATIONS)](trap)
+    shift = _textures.jitter(trap, light=15.0, warmth=8.0) + _textures.jitter(rng, light=8.0, warmth=3.0)
+    scene = _COMMON + _BACKGROUND_SHARE * (ground - _COMMON) + shift
+    side = _textures.PIXELS * _OVERSAMPLING
+    canvas = Image.fromarray(scene.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
+    breed = next(iter(_breeds.BREEDS)) if species == "empty" else species
+    _breeds.draw_dog(ImageDraw.Draw(canvas), rng, breed=breed, side=side, visible=species != "empty")
+    return canvas.reduce(_OVERSAMPLING)

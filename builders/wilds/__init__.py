@@ -1,0 +1,131 @@
+"""WILDS: ten data sets with the shifts of use: other hospitals, camera traps, users, repositories, years, countries."""
+
+import pkgutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import pyarrow as pa
+
+from oochub.benchmark import Benchmark
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builders.wilds._data_set import BASE as _BASE
+from oochub.builders.wilds._data_set import WildsDataSet, WildsRows
+from oochub.errors import OochubError
+
+
+def _data_sets() -> list[WildsDataSet]:
+    """Those of the files of this folder, by name: the folder is the registry."""
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    return [getattr(import_module(f"{__name__}.{name}"), name) for name in names]
+
+
+_OF_CONFIG = {config: data_set for data_set in _data_sets() for config in data_set.configs}
+
+wilds = replace(
+    _BASE,
+    raw_files=next(iter(_OF_CONFIG.values())).configs[next(iter(_OF_CONFIG))].raw_files,
+    configs={config: data_set.configs[config] for config, data_set in _OF_CONFIG.items()},
+    toy_world=next(iter(_OF_CONFIG.values())).configs[next(iter(_OF_CONFIG))].toy_world,
+    tried_configs=tuple(_OF_CONFIG),
+)
+
+
+@dataclass
+class WildsConfig(BenchmarkConfig):
+    """Options of `load_dataset("wilds", "camelyon17", ...)`.
+
+    Attributes:
+        strict: Refuse splits that have not as many rows as the published ones, instead of noting it.
+        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
+    """
+
+    strict: bool = False
+
+
+class Wilds(BenchmarkBuilder):
+    """The ten data sets of WILDS, with its splits by their official names, and its metadata fields as columns.
+
+    `data_dir` is the folder of a data set, such as `camelyon17_v1.0`, or the folder that holds it. `example_id` is the
+    number of the row in the raw table, `environment` the domain that WILDS' algorithms are told apart by default, and
+    `from_source_domain` WILDS' own column. A file of `builders/wilds` a data set declares the rest.
+
+    Source: Koh et al. 2021, WILDS, Section 4; the code of WILDS 2.0.0, `wilds/datasets`.
+
+    >>> "iwildcam" in Wilds.builder_configs
+    True
+    """
+
+    BENCHMARK: ClassVar[Benchmark] = wilds
+    BUILDER_CONFIG_CLASS = WildsConfig
+    BUILDER_CONFIGS: ClassVar[list[WildsConfig]] = [
+        WildsConfig(
+            name=config, version=datasets.Version(declared.version), description=f"{declared.title}: {declared.summary}"
+        )
+        for config, declared in wilds.configs.items()
+    ]
+    _rows: WildsRows
+
+    def _info(self) -> datasets.DatasetInfo:
+        declared = self.declaration
+        return datasets.DatasetInfo(
+            description=declared.summary,
+            homepage=declared.homepage,
+            citation=declared.citation,
+            license=declared.images_license,
+        )
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        data_set = _OF_CONFIG[self.config.name]
+        folder = data_set.folder(self._folder())
+        self._rows = data_set.read(folder, self.config.name)
+        published, counts = data_set.rows.get(self.config.name, {}), _counts(self._rows.splits)
+        empty = [split for split, count in counts.items() if not count]
+        if empty:
+            raise OochubError(f"{folder} has no row of the split {', '.join(empty)}. Fetch it again.")
+        gaps = [
+            f"{counts[split]:,} of {of:,} rows in {split}" for split, of in published.items() if counts[split] != of
+        ]
+        notes = [f"partial: {', '.join(gaps)}"] if gaps else []
+        if notes and self.config.strict:
+            raise OochubError(f"strict=True, but {folder} is not what was published: {notes[0]}.")
+        self.info.features = datasets.Features({**self._rows.features, "from_source_domain": datasets.Value("bool")})
+        self._record([*notes, *self._rows.notes], self._facts(counts))
+        return [
+            datasets.SplitGenerator(
+                name=split,
+                gen_kwargs={"root": folder, "shards": shards(self._with_source(split, table, data_set))},
+            )
+            for split, table in self._rows.splits.items()
+        ]
+
+    def _facts(self, counts: dict[str, int]) -> Any:
+        train, column = self._rows.splits["train"], self.declaration.group_column
+        if column not in train.column_names:
+            return replace(self._rows.facts, rows=counts)
+        values = train.column(column).combine_chunks()
+        listed = values.flatten() if pa.types.is_list(values.type) else values
+        trained = Counter(map(str, listed.to_pylist()))
+        return replace(
+            self._rows.facts,
+            rows=counts,
+            trained_groups=tuple(sorted(trained)),
+            group_counts=dict(sorted(trained.items())),
+        )
+
+    @property
+    def _file_columns(self) -> dict[str, Callable[[Path], Any]]:
+        return {**super()._file_columns, **self._rows.columns}
+
+    @staticmethod
+    def _with_source(split: str, table: pa.Table, data_set: WildsDataSet) -> pa.Table:
+        is_source = pa.array([split in data_set.source_splits] * len(table))
+        return table.append_column("from_source_domain", is_source)
+
+
+def _counts(splits: Any) -> dict[str, int]:
+    return {split: len(table) for split, table in splits.items()}

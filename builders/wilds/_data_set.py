@@ -1,0 +1,100 @@
+"""What a file of this folder declares of a data set of WILDS, and the rows that it reads."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from oochub.benchmark import Benchmark
+from oochub.build_record import BuildFacts
+from oochub.sides import Rows
+
+BASE = Benchmark(
+    name="wilds",
+    title="WILDS",
+    summary="Ten data sets whose test data come from other hospitals, cameras, users, years or countries.",
+    version="1.0.0",
+    homepage="https://wilds.stanford.edu",
+    citation="""@inproceedings{koh2021wilds,
+  title = {{WILDS}: A Benchmark of in-the-Wild Distribution Shifts},
+  author = {Koh, Pang Wei and Sagawa, Shiori and Marklund, Henrik and Xie, Sang Michael and Zhang, Marvin and others},
+  booktitle = {International Conference on Machine Learning},
+  year = {2021}
+}""",
+    raw_files=(),
+    in_context=Rows(name="domains of training", split="id_test"),
+    out_of_context=Rows(name="other domains", split="test"),
+    primary_metric="accuracy",
+    metrics=("accuracy", "error_rate", "nll", "ece"),
+    chance=float("nan"),
+    validation_split="val",
+    images_license="each data set its own",
+    annotations_license="each data set its own",
+)
+"""What the declarations of the data sets share; each is made of it with `dataclasses.replace`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WildsRows:
+    """The rows of one config of a data set.
+
+    Attributes:
+        features: Of the rows: the shared columns first, then every metadata field.
+        splits: The official name of each split to its rows, in the order of the raw table. The columns are named as
+            the features; a picture or an array is not read yet: `file` says where it lies below the folder.
+        columns: The columns that are read from a row's `file` while it is built, and how.
+        facts: What the build record keeps, beside rows, groups and their counts.
+        notes: Caveats that every card and report repeats.
+    """
+
+    features: datasets.Features
+    splits: Mapping[str, pa.Table]
+    columns: Mapping[str, Callable[[Path], Any]] = field(default_factory=dict)
+    facts: BuildFacts = field(default_factory=BuildFacts)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WildsDataSet:
+    """A data set of WILDS, as its file declares it.
+
+    Attributes:
+        name: As in its folder, `<name>_v<version>`; that of the file.
+        version: Of the raw folder.
+        configs: Each config with its declaration, the official split first.
+        read: Reads the rows of (raw folder, config), a pure function of them.
+        rows: The published rows of each split, by config.
+        source_splits: The splits whose rows have `from_source_domain`: as WILDS' code has it, those of training alone
+            but for two data sets.
+    """
+
+    name: str
+    version: str
+    configs: Mapping[str, Benchmark]
+    read: Callable[[Path, str], WildsRows]
+    rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    source_splits: tuple[str, ...] = ("train",)
+
+    def folder(self, data_dir: Path) -> Path:
+        """The raw folder: `data_dir`, or the folder of that version in it."""
+        inside = data_dir / f"{self.name}_v{self.version}"
+        return inside if inside.is_dir() else data_dir
+
+
+def of_splits(rows: pa.Table, split: Sequence[str], names: Sequence[str]) -> dict[str, pa.Table]:
+    """The rows of each split, in their order.
+
+    Args:
+        rows: All rows.
+        split: The split that each is of (n,); "" for rows that are of none.
+        names: The splits.
+
+    >>> {name: part["i"].to_pylist() for name, part in of_splits(pa.table({"i": [0, 1]}), ["b", "a"], "ab").items()}
+    {'a': [1], 'b': [0]}
+    """
+    of = pa.array(split)
+    return {name: rows.filter(pc.equal(of, name)) for name in names}

@@ -1,0 +1,122 @@
+"""iWildCam2020-wilds: which animal a camera trap saw, at traps that training did not have."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+
+from oochub.benchmark import RawFile
+from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits
+from oochub.errors import OochubError
+from oochub.sides import Rows
+from oochub.vocabulary import Vocabulary
+
+_FOLDER = "iwildcam_v2.0"
+_SPLITS = ("train", "val", "test", "id_val", "id_test")
+_TIMES = ("year", "month", "day", "hour", "minute", "second")
+_NO_CLASS = 99_999  # the y of categories that no picture has
+
+
+def _raw(path: str, note: str, *, required: bool = True) -> RawFile:
+    return RawFile(
+        path=f"{_FOLDER}/{path}",
+        also=path,
+        url="https://wilds.stanford.edu/get_started/",
+        size="11.9 GB",
+        license="CDLA-Permissive-1.0",
+        note=note,
+        required=required,
+    )
+
+
+def _read(folder: Path, config: str) -> WildsRows:
+    table = MetadataTable.of_csv(
+        folder / "metadata.csv", ("split", "location_remapped", "sequence_remapped", "datetime", "filename", "y")
+    )
+    table.check_unique("filename")
+    table.check_files("filename", folder / "train")
+    label, location = table.whole("y"), table.whole("location_remapped")
+    names = _names(folder / "categories.csv", count=1 + max(label))
+    table.check_below("y", len(names), "the classes of categories.csv")
+    places = [f"location_{number}" for number in range(1 + max(location))]
+    times = table.times("datetime", "%Y-%m-%d %H:%M:%S.%f")
+    rows = pa.table(
+        {
+            "example_id": [str(row) for row in range(len(label))],
+            "file": [f"train/{file}" for file in table.columns["filename"]],
+            "label": [names[number] for number in label],
+            "environment": [places[number] for number in location],
+            "group": [places[number] for number in location],
+            "location": location,
+            "sequence": table.whole("sequence_remapped"),
+            **{field: [getattr(time, field) for time in times] for field in _TIMES},
+        }
+    )
+    features = datasets.Features(
+        {
+            "example_id": datasets.Value("string"),
+            "image": datasets.Image(),
+            "label": datasets.ClassLabel(names=names),
+            "environment": datasets.ClassLabel(names=places),
+            "group": datasets.ClassLabel(names=places),
+            **{field: datasets.Value("int32") for field in ("location", "sequence", *_TIMES)},
+        }
+    )
+    return WildsRows(features=features, splits=of_splits(rows, table.coded("split", {s: s for s in _SPLITS}), _SPLITS))
+
+
+def _names(file: Path, *, count: int) -> list[str]:
+    """The classes by number: those of categories.csv; without it `count` numbers."""
+    if not file.is_file():
+        return [f"class_{number}" for number in range(count)]
+    table = MetadataTable.of_csv(file, ("y", "name"))
+    known = {y: name for y, name in zip(table.whole("y"), table.columns["name"], strict=True) if y != _NO_CLASS}
+    missing = [number for number in range(len(known)) if number not in known]
+    twice = [name for name, count in Counter(known.values()).items() if count > 1]
+    if missing or twice:
+        what = f"has no class of y = {missing[0]}" if missing else f"names two classes {twice[0]!r}"
+        raise OochubError(f"{file} {what}, and classes are counted from 0 by their names. Fetch it again.")
+    return [known[number] for number in range(len(known))]
+
+
+iwildcam = WildsDataSet(
+    name="iwildcam",
+    version="2.0",
+    configs={
+        "iwildcam": replace(
+            BASE,
+            title="iWildCam2020-wilds",
+            summary="Animals before camera traps, at traps that training did not have.",
+            version="2.0.0",
+            homepage="https://www.kaggle.com/c/iwildcam-2020-fgvc7",
+            raw_files=(
+                _raw("metadata.csv", "a row a picture"),
+                _raw("train/", "203,029 JPEGs"),
+                _raw("categories.csv", "names of the classes", required=False),
+            ),
+            in_context=Rows(name="traps of training", split="id_test"),
+            out_of_context=Rows(name="other traps", split="test"),
+            metrics=("accuracy", "error_rate", "nll", "ece"),
+            words=Vocabulary(
+                example="image",
+                inside="at camera traps of training",
+                outside="at other traps",
+                inside_title="at traps of training",
+                outside_title="at other traps",
+                cause="camera trap",
+                place="at",
+            ),
+            context_column="location",
+            cluster="sequence",
+            templates=("a camera trap photo of a {}.",),
+            images_license="CDLA-Permissive-1.0",
+            annotations_license="CDLA-Permissive-1.0",
+            toy_world="toy_wilds_iwildcam",
+        )
+    },
+    read=_read,
+    rows={"iwildcam": {"train": 129_809, "val": 14_961, "test": 42_791, "id_val": 7_314, "id_test": 8_154}},
+)

@@ -1,0 +1,28 @@
+"""A raw folder of WILDS to a Parquet repository; run it: `python loading_scripts/wilds.py --help`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.program import program
+
+
+def wilds(
+    data_dir: Annotated[Path, typer.Option(help="The folder of a data set, such as iwildcam_v2.0, or its parent.")],
+    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
+    config: Annotated[list[str], typer.Option(help="Repeatable, for example iwildcam.")],
+    strict: Annotated[bool, typer.Option(help="Refuse splits of other than the published numbers of rows.")] = True,
+    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
+    num_proc: int = 1,
+) -> None:
+    """Builds configs of WILDS; without --no-strict only from the complete folders."""
+    for name in config:
+        options = {"strict": strict, "follow_links": follow_links}
+        parquet_repository(f"wilds/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+
+
+if __name__ == "__main__":
+    program(partial(typer.run, wilds))

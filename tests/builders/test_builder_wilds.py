@@ -1,0 +1,99 @@
+"""The builder of WILDS: what each file of builders/wilds declares, where the raw folder may lie, wrong rows by line."""
+
+import csv
+import re
+import shutil
+
+import pandas as pd
+import pytest
+from datasets import load_dataset
+
+import oochub
+from oochub.build_record import BuildRecord
+from oochub.builders.wilds import _OF_CONFIG
+
+_DATA_SETS = {data_set.name: data_set for data_set in _OF_CONFIG.values()}
+
+
+@pytest.mark.parametrize("name", _DATA_SETS)
+def test_a_file_declares_a_data_set(name):
+    """Planted faults seen: a config of another data set's name; raw files that the folder's parent does not find."""
+    data_set = _DATA_SETS[name]
+    for config, declared in data_set.configs.items():
+        assert config == name or config.startswith(f"{name}_"), f"{name}.py: configs are called {name}_..."
+        assert declared.version.startswith(data_set.version), f"{config}: version= begins with that of the folder"
+        for raw in declared.raw_files:
+            assert raw.path.startswith(f"{name}_v{data_set.version}/"), f"{config}: {raw.path} is below the parent"
+            assert raw.also and raw.path.endswith(raw.also), f"{config}: also= is {raw.path} below the folder itself"
+        assert declared.title and declared.homepage.startswith("https://")
+    assert set(data_set.rows) <= set(data_set.configs)
+
+
+@pytest.mark.parametrize("name", _DATA_SETS)
+def test_the_folder_or_its_parent(name, raw, tmp_path):
+    """`data_dir` is `<name>_v<version>`, or what holds it."""
+    config = next(iter(_DATA_SETS[name].configs))
+    folder = raw(f"wilds/{config}")
+    (tmp_path / f"{name}_v{_DATA_SETS[name].version}").symlink_to(folder)
+    parts = [
+        load_dataset("wilds", config, data_dir=str(place), follow_links=True, cache_dir=str(tmp_path / "cache"))
+        for place in (folder, tmp_path)
+    ]
+    assert {split: part.num_rows for split, part in parts[0].items()} == parts[1].num_rows
+    column = next(each for each in ("example_id", "label") if each in parts[0]["train"].column_names)
+    assert all(parts[0][split][column] == parts[1][split][column] for split in parts[0])
+
+
+def test_iwildcam_is_its_table(raw):
+    """Every row against the table as pandas reads it: split, class by name, trap, sequence, time."""
+    folder = raw("wilds/iwildcam")
+    table = pd.read_csv(folder / "metadata.csv")
+    names = pd.read_csv(folder / "categories.csv").set_index("y")["name"]
+    time = pd.to_datetime(table["datetime"])
+    data = load_dataset("wilds", "iwildcam", data_dir=str(folder))
+    assert list(data) == ["train", "val", "test", "id_val", "id_test"]
+    for split, part in data.items():
+        of, frame = table["split"] == split, part.remove_columns("image").to_pandas()
+        features = part.features
+        assert frame["example_id"].tolist() == table.index[of].astype(str).tolist()
+        assert features["label"].int2str(frame["label"].tolist()) == names[table["y"][of]].tolist()
+        places = [f"location_{number}" for number in table["location_remapped"][of]]
+        assert features["environment"].int2str(frame["environment"].tolist()) == places
+        assert features["group"].int2str(frame["group"].tolist()) == places
+        assert frame["sequence"].tolist() == table["sequence_remapped"][of].tolist()
+        for field in ("year", "month", "day", "hour", "minute", "second"):
+            assert frame[field].tolist() == getattr(time[of].dt, field).tolist()
+        assert frame["from_source_domain"].tolist() == [split == "train"] * of.sum()
+    assert "partial: 96 of 129,809 rows in train" in BuildRecord.of(data["train"].info).notes[1]
+
+
+_WRONG = [
+    ("split", "Train", "line 4: split is train (train) or val (val)"),
+    ("y", "nan", "line 4: y is a whole number, 0 or more, got 'nan'"),
+    ("y", "7", "line 4: y is of 0..4, the classes of categories.csv, got 7"),
+    ("location_remapped", "-1", "line 4: location_remapped is a whole number, 0 or more, got '-1'"),
+    ("datetime", "2013-02-30 00:00:00.000", "line 4: datetime is a time of the form"),
+    ("filename", "no_such.jpg", "line 4, no_such.jpg"),
+    ("filename", "../metadata.csv", "line 4: filename leads out of"),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "message"), _WRONG)
+def test_a_wrong_row_of_iwildcam_is_named(column, value, message, raw, tmp_path):
+    folder = tmp_path / "iwildcam_v2.0"
+    folder.mkdir()
+    source = raw("wilds/iwildcam")
+    (folder / "train").symlink_to(source / "train")
+    shutil.copy(source / "categories.csv", folder)
+    with (source / "metadata.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    rows[3][rows[0].index(column)] = value
+    with (folder / "metadata.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    with pytest.raises(oochub.OochubError, match=re.escape(message)):
+        load_dataset("wilds", "iwildcam", data_dir=str(tmp_path), follow_links=True)
+
+
+def test_strict_takes_the_published_rows_alone(raw):
+    with pytest.raises(oochub.OochubError, match="is not what was published: partial: 96 of 129,809 rows in train"):
+        load_dataset("wilds", "iwildcam", data_dir=str(raw("wilds/iwildcam")), strict=True)
