@@ -99,7 +99,8 @@ iwildcam = WildsDataSet(
             ),
             in_context=Rows(name="traps of training", split="id_test"),
             out_of_context=Rows(name="other traps", split="test"),
-            metrics=("accuracy", "error_rate", "nll", "ece"),
+            metrics=("f1_macro", "accuracy", "error_rate", "nll", "ece"),
+            primary_metric="f1_macro",
             words=Vocabulary(
                 example="image",
                 inside="at camera traps of training",

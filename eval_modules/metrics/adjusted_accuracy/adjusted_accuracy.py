@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.worst_group.worst_group import _checked, _counted
+from oochub.eval_modules.metrics._group_counts import GroupCounts
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
 from oochub.stats.estimation import Estimate, Sampling, bootstrap, wilson
@@ -59,40 +59,29 @@ def adjusted_accuracy(
     return state.compute()
 
 
-class _AdjustedAccuracyState:
-    """Per group: rows and correct rows."""
-
+class _AdjustedAccuracyState(GroupCounts):
     def __init__(self, weights: Weights | None = None, form: str | None = None) -> None:
+        super().__init__()
         if form not in (None, "wilds"):
             raise OochubError(f'form is None or "wilds", got {form!r}.')
         self._weights = None if weights is None else _checked_weights(weights)
         self._empty_is_wrong = form == "wilds"
-        self._counts: dict[Hashable, tuple[int, int]] = {}
-
-    def update(self, *, label: Any, prediction: Any, group: Any) -> None:
-        label, prediction, groups = _checked(label, prediction, group)
-        wrong, right = (counts.tolist() for counts in _counted(label, prediction, groups))
-        self._take({name: (r + w, r) for name, w, r in zip(groups.names, wrong, right, strict=True) if r + w})
-
-    def merge(self, other: "_AdjustedAccuracyState") -> None:
-        self._take(other._counts)
 
     def compute(self) -> float:
-        weights = self._shares()
+        accuracies, weights = self.accuracies(), self._shares()
         if not self._empty_is_wrong and self._without_rows(weights):
             return math.nan
-        accuracies = {name: right / n for name, (n, right) in self._counts.items()}
         return math.fsum(share * accuracies.get(name, 0.0) for name, share in weights.items())
 
     def estimate(self, sampling: Sampling) -> Estimate:
-        value, weights, n = self.compute(), self._shares(), sum(n for n, _ in self._counts.values())
+        value, weights, n = self.compute(), self._shares(), sum(n for n, _ in self.counts.values())
         method = f"wilson of {len(weights)} groups, squared and added"
         if empty := self._without_rows(weights):
             shown = ", ".join(map(str, empty[:3])) + (f" and {len(empty) - 3} more" if len(empty) > 3 else "")
             return Estimate(value, n=n, method="none", reason=f"no row of the training groups {shown}")
         below = above = 0.0
         for name, share in weights.items():
-            rows, right = self._counts[name]
+            rows, right = self.counts[name]
             each = wilson(right, rows, confidence=sampling.confidence)
             below += (share * (each.value - each.low)) ** 2
             above += (share * (each.high - each.value)) ** 2
@@ -100,19 +89,12 @@ class _AdjustedAccuracyState:
 
     def _shares(self) -> dict[Hashable, float]:
         """What each group weighs, 1 in all; groups that weigh nothing are left out."""
-        if not self._counts:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
-        weights = dict.fromkeys(self._counts, 1.0) if self._weights is None else self._weights
+        weights = dict.fromkeys(self.counts, 1.0) if self._weights is None else self._weights
         total = math.fsum(weights.values())
         return {name: weight / total for name, weight in weights.items() if weight}
 
     def _without_rows(self, weights: Weights) -> list[Hashable]:
-        return [name for name in weights if name not in self._counts]
-
-    def _take(self, counts: Mapping[Hashable, tuple[int, int]]) -> None:
-        for name, (n, right) in counts.items():
-            before = self._counts.get(name, (0, 0))
-            self._counts[name] = (before[0] + n, before[1] + right)
+        return [name for name in weights if name not in self.counts]
 
 
 def _checked_weights(weights: Weights) -> dict[Hashable, float]:

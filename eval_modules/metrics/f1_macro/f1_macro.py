@@ -1,0 +1,90 @@
+"""F1, macro: the harmonic mean of precision and recall of each class, averaged over the classes.
+
+    F1 = 1/|K| sum_(k in K) 2 TP_k / (2 TP_k + FP_k + FN_k),    K the classes that are the label of a row
+
+Every class counts once, the rare ones too. A class that is nobody's label is left out of the average; answering it
+costs the recall of the true class, and no precision of its own.
+
+Interval: a percentile bootstrap of rows, or of whole clusters.
+
+Limitations: A class of a few rows moves it as much as one of thousands. Values of sets with other classes do not
+compare: the test set decides which classes are averaged.
+
+Source: Koh et al. 2021, WILDS, Section 4.1.1 (iWildCam2020-wilds), and its code, scikit-learn's `f1_score` with
+`average="macro"` and `labels=unique(label)`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from oochub.errors import OochubError
+from oochub.metric import MetricFacts, MetricShell
+from oochub.stats.array_checks import Array, check_label, check_same_length
+
+
+def f1_macro(label: Any, prediction: Any) -> float:
+    """Mean over the classes of F1.
+
+    Args:
+        label: The class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool.
+
+    Returns:
+        A fraction in [0, 1], higher is better.
+
+    Raises:
+        OochubError: No rows, different lengths, negative or fractional classes.
+
+    >>> f1_macro(label=[0, 0, 1, 2], prediction=[0, 1, 1, 7])  # F1 of 2/3, 2/3 and 0
+    0.4444444444444444
+    """
+    state = _F1MacroState()
+    state.update(label=label, prediction=prediction)
+    return state.compute()
+
+
+class _F1MacroState:
+    """Per class: rows, answers, and correct rows (3, classes)."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros((3, 0), np.int64)
+
+    def update(self, *, label: Any, prediction: Any) -> None:
+        label, prediction = check_label(label), check_label(prediction, name="prediction")
+        check_same_length(label=label, prediction=prediction)
+        classes = 1 + int(max(label.max(), prediction.max()))
+        parts = (label, prediction, label[label == prediction])
+        self._add(np.stack([np.bincount(part.astype(np.int64), minlength=classes) for part in parts]))
+
+    def merge(self, other: "_F1MacroState") -> None:
+        self._add(other._counts)
+
+    def compute(self) -> float:
+        rows, answers, right = self._counts
+        known = rows > 0
+        if not known.any():
+            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+        return float(np.mean(2 * right[known] / (rows + answers)[known]))
+
+    def _add(self, counts: Array) -> None:
+        grown = np.zeros((3, max(counts.shape[1], self._counts.shape[1])), np.int64)
+        for each in (self._counts, counts):
+            grown[:, : each.shape[1]] += each
+        self._counts = grown
+
+
+FACTS = MetricFacts(title="F1, macro", direction="higher")
+
+
+class F1Macro(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "f1_macro"))
+    >>> module.compute(references=[0, 0, 1, 1], predictions=[0, 0, 1, 0])
+    {'f1_macro': 0.7333333333333334}
+    """
+
+    state = _F1MacroState

@@ -1,0 +1,61 @@
+"""Accuracy percentile against a loop over groups and numpy's percentile; its interval by simulation."""
+
+import numpy as np
+import pytest
+
+from oochub.errors import OochubError
+from oochub.eval_modules.metrics.accuracy_percentile.accuracy_percentile import (
+    _AccuracyPercentileState,
+    accuracy_percentile,
+)
+from oochub.stats.estimation import estimate
+
+
+@pytest.mark.parametrize("percentile", [0, 10, 37.5, 50, 100])
+@pytest.mark.parametrize("seed", range(5))
+def test_equals_the_loop(seed, percentile):
+    """Groups of one row, ties, a single group. Fault planted: the percentile of rows."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 300))
+    group = rng.integers(0, 1 + 9 * seed, n)
+    label, prediction = rng.integers(0, 3, (2, n))
+    each = [np.mean(label[group == name] == prediction[group == name]) for name in np.unique(group)]
+    expected = np.percentile(each, percentile)
+    assert accuracy_percentile(label, prediction, group, percentile) == pytest.approx(expected, abs=1e-12)
+    assert accuracy_percentile(label, prediction, [f"user {name}" for name in group], percentile) == pytest.approx(
+        expected, abs=1e-12
+    )
+
+
+def test_states_of_batches_are_one():
+    rng = np.random.default_rng(0)
+    label, prediction, group = rng.integers(0, 4, (3, 200))
+    first, second = _AccuracyPercentileState(30), _AccuracyPercentileState(30)
+    first.update(label=label[:7], prediction=prediction[:7], group=group[:7])
+    second.update(label=label[7:], prediction=prediction[7:], group=group[7:])
+    first.merge(second)
+    assert first.compute() == accuracy_percentile(label, prediction, group, 30)
+
+
+def test_the_interval_is_of_groups_and_covers():
+    """300 worlds of 100 groups of 40 rows, each with an accuracy of its own; the truth is that of 20,000 groups."""
+    rng = np.random.default_rng(0)
+
+    def drawn(groups):
+        right = rng.binomial(40, rng.beta(14, 6, groups))
+        group = np.repeat(np.arange(groups), 40)
+        prediction = (np.tile(np.arange(40), groups) < np.repeat(right, 40)).astype(int)
+        return {"label": np.ones_like(group), "prediction": prediction, "group": group}
+
+    truth = accuracy_percentile(**drawn(20_000))
+    each = [estimate(accuracy_percentile, drawn(100), resamples=200) for _ in range(300)]
+    assert 0.88 <= np.mean([number.low <= truth <= number.high for number in each]) <= 0.99
+    assert all(number.n == 4_000 and number.reason is None for number in each)
+    few = estimate(accuracy_percentile, drawn(20))
+    assert few.reason == "only 20 groups: the interval may be too narrow"
+
+
+@pytest.mark.parametrize("percentile", [-1, 101, float("nan"), True, "10"])
+def test_another_percentile_is_refused(percentile):
+    with pytest.raises(OochubError, match=r"percentile must be a number in \[0, 100\]"):
+        accuracy_percentile([0], [0], ["a"], percentile)
