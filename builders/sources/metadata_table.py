@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,29 @@ class MetadataTable:
                 )
         return [int(value) for value in self.columns[name]]
 
+    def numbers(self, name: str) -> list[float]:
+        """A column of finite numbers (n,).
+
+        Raises:
+            OochubError: A value that is none; its line is named.
+
+        >>> MetadataTable(file=Path("dhs.csv"), columns={"wealth": ["0.5", "nan"]}, lines=[2, 3]).numbers("wealth")
+        Traceback (most recent call last):
+        oochub.errors.OochubError: dhs.csv, line 3: wealth is a finite number, got 'nan'. Fetch it again.
+        """
+        numbers = []
+        for line, value in zip(self.lines, self.columns[name], strict=True):
+            try:
+                number = float(value)
+            except ValueError:
+                number = math.nan
+            if not math.isfinite(number):
+                raise OochubError(
+                    f"{self.file}, line {line}: {name} is a finite number, got {value[:80]!r}. Fetch it again."
+                )
+            numbers.append(number)
+        return numbers
+
     def check_below(self, name: str, count: int, what: str) -> None:
         """Checks that a column of whole numbers counts `count` things from 0.
 
@@ -167,15 +191,20 @@ class MetadataTable:
                 )
             first[value] = line
 
-    def check_files(self, name: str, root: Path) -> None:
+    def check_files(self, name: str, root: Path, *, files: Sequence[str] | None = None) -> None:
         """Checks that a column names files below `root` that are there; their content is not read.
+
+        Args:
+            name: The column, or what the files are, in words.
+            root: The folder.
+            files: The paths (n,) where they are made of several columns; None takes the column itself.
 
         Raises:
             OochubError: A path that leaves the folder, or a file that is not there; its line is named.
         """
         folders: dict[str, set[str]] = {}
         missing = []
-        for line, value in zip(self.lines, self.columns[name], strict=True):
+        for line, value in zip(self.lines, self.columns[name] if files is None else files, strict=True):
             parts = value.split("/")  # no Path: there may be 200,000
             if ".." in parts:
                 raise OochubError(

@@ -14,6 +14,7 @@ import multiprocess
 import pyarrow as pa
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
+from datasets.features.features import to_pyarrow_listarray
 
 from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import COLUMN, BuildFacts, BuildRecord
@@ -22,6 +23,7 @@ from oochub.files import scratch_folder
 from oochub.joined_pictures import joined_pictures
 from oochub.picture_file import check_inside, read_picture
 
+_ARRAYS = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
 _LONGEST_FOLDER = 88  # bytes: a socket's whole path may have 107
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
@@ -254,6 +256,9 @@ def _as_column(feature: Any, values: Any) -> Any:
     """The values of a column, class numbers in place of names, pictures as one array."""
     if isinstance(feature, datasets.Image):
         return joined_pictures(values)
+    if isinstance(feature, _ARRAYS):
+        kind = feature()
+        return pa.ExtensionArray.from_storage(kind, to_pyarrow_listarray(values, kind))
     if not isinstance(feature, datasets.ClassLabel):
         return values
     listed = values.to_pylist() if isinstance(values, pa.ChunkedArray) else values

@@ -4,6 +4,7 @@ import csv
 import re
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 from datasets import load_dataset
@@ -92,6 +93,73 @@ def test_a_wrong_row_of_iwildcam_is_named(column, value, message, raw, tmp_path)
         csv.writer(file, lineterminator="\n").writerows(rows)
     with pytest.raises(oochub.OochubError, match=re.escape(message)):
         load_dataset("wilds", "iwildcam", data_dir=str(tmp_path), follow_links=True)
+
+
+def test_folds_of_poverty():
+    """Each country is tested in one fold; the published rows are those of the authors' constants."""
+    from oochub.builders.wilds.poverty import _COUNTRIES, _TESTED, poverty
+
+    assert len(_COUNTRIES) == 23 and sum(rows for rows, _ in _TESTED.values()) == 19_669
+    rows = poverty.rows["poverty_fold_a"]
+    assert rows == {"train": 9_797, "test": 3_963, "val": 3_909, "id_val": 1_000, "id_test": 1_000}
+    assert poverty.rows["poverty_fold_e"]["val"] == 3_963 and poverty.rows["poverty_fold_d"]["train"] == 9_812
+
+
+@pytest.mark.parametrize("fold", "ABCDE")
+@pytest.mark.parametrize("scheme", ["official", "mixed-to-test"])
+def test_the_split_of_poverty_is_that_of_wilds(fold, scheme):
+    """Against the procedure as WILDS' code has it, written out again, on 19,669 rows of random countries."""
+    from oochub.builders.wilds.poverty import _COUNTRIES, _NEXT, _TESTED, _split
+
+    rng = np.random.default_rng(ord(fold))
+    countries = rng.choice(_COUNTRIES, 19_669)
+    test = np.isin(countries, _TESTED[fold.lower()][1].split())
+    val = np.isin(countries, _TESTED[_NEXT[fold.lower()]][1].split())
+    inside = np.flatnonzero(~test & ~val)
+
+    def shuffled(rows):
+        rows = rows.copy()
+        np.random.default_rng(ord(fold) + 541_433).shuffle(rows)
+        return rows
+
+    expected = np.full(19_669, "", object)
+    expected[test], expected[val] = "test", "val"
+    kept = shuffled(inside)[:2_000]
+    expected[kept[1_000:]], expected[kept[:1_000]] = "id_test", "id_val"
+    every = shuffled(np.arange(19_669))[: len(inside)]
+    expected[every[2_000:] if scheme == "mixed-to-test" else shuffled(inside)[2_000:]] = "train"
+    split = _split(countries.tolist(), fold=fold.lower(), is_mixed=scheme != "official")
+    assert (split == expected).all()
+
+
+def test_the_arrays_of_poverty_are_those_of_the_files(raw):
+    folder = raw("wilds/poverty_fold_a")
+    table = pd.read_csv(folder / "dhs_metadata.csv")
+    data = load_dataset("wilds", "poverty_fold_a", data_dir=str(folder))
+    part = data["test"].with_format("numpy")
+    for row in (part[0], part[-1]):
+        number = int(row["example_id"])
+        stored = np.load(folder / "images" / f"landsat_poverty_img_{number}.npz", allow_pickle=False)["x"]
+        assert row["array"].shape == (8, 224, 224) and (row["array"] == stored).all()
+        assert row["label"] == np.float32(table["wealthpooled"][number]) and row["urban"] == table["urban"][number]
+        assert part.features["country"].int2str(int(row["country"])) == table["country"][number]
+
+
+def test_a_broken_array_of_poverty_is_named(raw, tmp_path):
+    """A pickle is not opened; another shape, and what is no npz, are refused."""
+    folder = tmp_path / "poverty"
+    shutil.copytree(raw("wilds/poverty_fold_a"), folder)
+    first = folder / "images" / "landsat_poverty_img_0.npz"
+    wrong = {"no npz file": b"PK", "no npz file with an array x": {"x": np.array([print], object)}}
+    wrong |= {"of the shape": {"x": np.zeros((8, 2, 2), np.float32)}, "array x": {"y": np.zeros(1)}}
+    for message, content in wrong.items():
+        if isinstance(content, bytes):
+            first.write_bytes(content)
+        else:
+            np.savez(first, **content)
+        with pytest.raises(oochub.OochubError, match=message) as error:
+            load_dataset("wilds", "poverty_fold_a", data_dir=str(folder))
+        assert str(first) in str(error.value)
 
 
 def test_strict_takes_the_published_rows_alone(raw):

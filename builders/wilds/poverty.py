@@ -1,0 +1,177 @@
+"""PovertyMap-WILDS: the wealth of an African village from satellite pictures of eight bands, in other countries."""
+
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pyarrow as pa
+
+from oochub.benchmark import RawFile
+from oochub.build_record import BuildFacts
+from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits
+from oochub.errors import OochubError
+from oochub.sides import Rows
+from oochub.vocabulary import Vocabulary
+
+_FOLDER = "poverty_v1.1"
+_SHAPE = (8, 224, 224)
+_PUBLISHED = 19_669
+_EVALUATED = 2_000  # rows of the countries of training that are kept for id_val and id_test, half each
+_SEED = 541_433  # of WILDS' `subsample_idxs`, plus the code of the fold's letter
+_SPLITS = ("train", "id_val", "id_test", "val", "test")
+_AREAS = {"True": "urban", "False": "rural"}
+# Each fold's countries of the test, and their published rows; its validation has those of the next fold's test.
+_TESTED = {
+    "a": (3_963, "angola cote_d_ivoire ethiopia mali rwanda"),
+    "b": (3_909, "benin burkina_faso guinea sierra_leone tanzania"),
+    "c": (3_940, "cameroon ghana malawi zimbabwe"),
+    "d": (3_929, "democratic_republic_of_congo mozambique nigeria togo uganda"),
+    "e": (3_928, "kenya lesotho senegal zambia"),
+}
+_FOLDS = list(_TESTED)
+_NEXT = dict(zip(_FOLDS, [*_FOLDS[1:], _FOLDS[0]], strict=True))
+_COUNTRIES = tuple(sorted(" ".join(names for _, names in _TESTED.values()).split()))
+
+
+def _raw(path: str, note: str) -> RawFile:
+    return RawFile(
+        path=f"{_FOLDER}/{path}",
+        also=path,
+        url="https://wilds.stanford.edu/get_started/",
+        size="13.1 GB",
+        license="LandSat and DMSP: U.S. public domain",
+        note=note,
+    )
+
+
+def _read(folder: Path, config: str) -> WildsRows:
+    table = MetadataTable.of_csv(folder / "dhs_metadata.csv", ("country", "urban", "wealthpooled"))
+    areas, wealth = table.coded("urban", _AREAS), table.numbers("wealthpooled")
+    countries = table.coded("country", {country: country for country in _COUNTRIES})
+    files = [f"images/landsat_poverty_img_{row}.npz" for row in range(len(wealth))]
+    table.check_files("its picture", folder, files=files)
+    rows = pa.table(
+        {
+            "example_id": [str(row) for row in range(len(wealth))],
+            "file": files,
+            "label": wealth,
+            "environment": countries,
+            "group": areas,
+            "urban": [area == "urban" for area in areas],
+            "country": countries,
+        }
+    )
+    features = datasets.Features(
+        {
+            "example_id": datasets.Value("string"),
+            "label": datasets.Value("float32"),
+            "environment": datasets.ClassLabel(names=list(_COUNTRIES)),
+            "group": datasets.ClassLabel(names=["rural", "urban"]),
+            "array": datasets.Array3D(_SHAPE, "float32"),
+            "urban": datasets.Value("bool"),
+            "country": datasets.ClassLabel(names=list(_COUNTRIES)),
+        }
+    )
+    splits = of_splits(rows, _split(countries, fold=config[-1], is_mixed="mixed" in config).tolist(), _SPLITS)
+    few = len(wealth) != _PUBLISHED
+    notes = (
+        (f"{_kept(len(wealth)):,} rows of the countries of training for id_val and id_test, not 2,000",) if few else ()
+    )
+    return WildsRows(
+        features=features,
+        splits=splits,
+        columns={"array": _array},
+        facts=BuildFacts(other={"fold": config[-1].upper()}),
+        notes=notes,
+    )
+
+
+def _kept(n: int) -> int:
+    """How many rows are kept for id_val and id_test; in a folder of other than the published rows as large a share."""
+    return _EVALUATED if n == _PUBLISHED else 2 * max(1, round(_EVALUATED * n / _PUBLISHED / 2))
+
+
+def _split(countries: list[str], *, fold: str, is_mixed: bool) -> np.ndarray:
+    """The split of each row, drawn as WILDS does; "" where it is of none."""
+    of, kept = np.array(countries), _kept(len(countries))
+    val, test = (np.isin(of, _TESTED[each][1].split()) for each in (_NEXT[fold], fold))
+    split = np.where(test, "test", np.where(val, "val", "")).astype(object)
+    drawn = np.flatnonzero(~(val | test))
+    inside = len(drawn)
+    np.random.default_rng(_SEED + ord(fold.upper())).shuffle(drawn)
+    split[drawn[: kept // 2]], split[drawn[kept // 2 : kept]] = "id_val", "id_test"
+    if is_mixed:  # as many rows as the countries of training have, of all countries; what others had is taken from them
+        drawn = np.arange(len(of))
+        np.random.default_rng(_SEED + ord(fold.upper())).shuffle(drawn)
+        drawn = drawn[:inside]
+    split[drawn[kept:]] = "train"
+    return split
+
+
+def _array(file: Path) -> np.ndarray:
+    """The bands of one place, float32 (8, 224, 224)."""
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            values: np.ndarray = stored["x"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise OochubError(f"{file} is no npz file with an array x ({error}). Fetch it again.") from error
+    if values.shape != _SHAPE or values.dtype.kind != "f" or not np.isfinite(values).all():
+        raise OochubError(
+            f"{file}: x must be finite floats of the shape {_SHAPE}, got {values.dtype} of {values.shape}. Fetch it "
+            "again."
+        )
+    return values.astype(np.float32, copy=False)
+
+
+_poverty = replace(
+    BASE,
+    title="PovertyMap-WILDS",
+    summary="The wealth of African villages and towns in satellite pictures, in countries that training did not have.",
+    version="1.1.0",
+    homepage="https://github.com/sustainlab-group/africa_poverty",
+    raw_files=(
+        _raw("dhs_metadata.csv", "a row a place"),
+        _raw("images/", "19,669 files landsat_poverty_img_<row>.npz"),
+    ),
+    in_context=Rows(name="countries of training", split="id_test"),
+    out_of_context=Rows(name="other countries", split="test"),
+    primary_metric="pearson_worst_group",
+    metrics=("pearson_worst_group", "pearson", "mean_squared_error", "mean_absolute_error"),
+    chance=0.0,
+    output="number",
+    words=Vocabulary(
+        example="place",
+        inside="in countries of training",
+        outside="in other countries",
+        inside_title="in countries of training",
+        outside_title="in other countries",
+        cause="country",
+        place="in",
+    ),
+    context_column="country",
+    images_license="LandSat and DMSP: U.S. public domain",
+    annotations_license="DHS Program: on request",
+    task_category="other",
+    toy_world="toy_wilds_poverty",
+)
+
+
+def _published(fold: str) -> dict[str, int]:
+    rows = {"test": _TESTED[fold][0], "val": _TESTED[_NEXT[fold]][0]}
+    rows |= dict.fromkeys(("id_val", "id_test"), _EVALUATED // 2)
+    return {"train": _PUBLISHED - sum(rows.values()), **rows}
+
+
+poverty = WildsDataSet(
+    name="poverty",
+    version="1.1",
+    configs={
+        **{f"poverty_fold_{fold}": _poverty for fold in _FOLDS},
+        **{f"poverty_mixed-to-test_fold_{fold}": _poverty for fold in _FOLDS},
+    },
+    read=_read,
+    rows={f"poverty_fold_{fold}": _published(fold) for fold in _FOLDS},
+)

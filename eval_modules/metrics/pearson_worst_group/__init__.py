@@ -1,0 +1,1 @@
+"""Pearson of the worst group: the correlation in the group where it is lowest."""
