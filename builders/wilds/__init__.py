@@ -24,14 +24,15 @@ def _data_sets() -> list[WildsDataSet]:
     return [getattr(import_module(f"{__name__}.{name}"), name) for name in names]
 
 
-_OF_CONFIG = {config: data_set for data_set in _data_sets() for config in data_set.configs}
+_DATA_SETS = _data_sets()
+_OF_CONFIG = {config: data_set for data_set in _DATA_SETS for config in data_set.configs}
 
 wilds = replace(
     _BASE,
     raw_files=next(iter(_OF_CONFIG.values())).configs[next(iter(_OF_CONFIG))].raw_files,
     configs={config: data_set.configs[config] for config, data_set in _OF_CONFIG.items()},
     toy_world=next(iter(_OF_CONFIG.values())).configs[next(iter(_OF_CONFIG))].toy_world,
-    tried_configs=tuple(_OF_CONFIG),
+    tried_configs=tuple(next(iter(data_set.configs)) for data_set in _DATA_SETS),
 )
 
 
