@@ -4,15 +4,18 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
+import pandas as pd
 
 from oochub.errors import OochubError
 from oochub.reading import read_text
 
 _NAMED = 5
+_SHOWN = 12
 _WHOLE = re.compile("[0-9]{1,18}")
 
 
@@ -94,8 +97,9 @@ class MetadataTable:
         """
         for line, value in zip(self.lines, self.columns[name], strict=True):
             if value not in codes:
-                allowed = " or ".join(f"{code} ({meaning})" for code, meaning in codes.items())
-                raise OochubError(f"{self.file}, line {line}: {name} is {allowed}, got {value[:80]!r}. Fetch it again.")
+                raise OochubError(
+                    f"{self.file}, line {line}: {name} is {_allowed(codes)}, got {value[:80]!r}. Fetch it again."
+                )
         return [codes[value] for value in self.columns[name]]
 
     def whole(self, name: str) -> list[int]:
@@ -139,6 +143,51 @@ class MetadataTable:
             numbers.append(number)
         return numbers
 
+    def counted(self, name: str, what: str) -> tuple[list[str], list[str]]:
+        """A column of things that are counted from 0, by names made of their numbers: (of each row (n,), all of them).
+
+        Args:
+            name: The column.
+            what: What they are, one word.
+
+        Raises:
+            OochubError: A value that is no whole number, or is as large as there are rows; its line is named.
+
+        >>> table = MetadataTable(file=Path("metadata.csv"), columns={"slide": ["0", "1", "0"]}, lines=[2, 3, 4])
+        >>> table.counted("slide", "slide")
+        (['slide_0', 'slide_1', 'slide_0'], ['slide_0', 'slide_1'])
+        """
+        numbers = self.whole(name)
+        self.check_below(name, len(numbers), "which counts from 0, and no more than there are rows")
+        names = [f"{what}_{number}" for number in range(1 + max(numbers))]
+        return [names[number] for number in numbers], names
+
+    def rows(self, numbers: Iterable[int]) -> "MetadataTable":
+        """The table of some rows, by their numbers from 0.
+
+        >>> table = MetadataTable(file=Path("metadata.csv"), columns={"x": ["1", "2"]}, lines=[2, 3])
+        >>> table.rows([1]).lines
+        [3]
+        """
+        kept = list(numbers)
+        columns = {name: [values[row] for row in kept] for name, values in self.columns.items()}
+        return replace(self, columns=columns, lines=[self.lines[row] for row in kept])
+
+    def with_column(self, name: str, value: Callable[..., str], *, of: Sequence[str]) -> "MetadataTable":
+        """The table with one more column, made of others.
+
+        Args:
+            name: Of the new column.
+            value: Makes its text of those of the others.
+            of: The others, in the order of the arguments of `value`.
+
+        >>> table = MetadataTable(file=Path("metadata.csv"), columns={"x": ["1", "2"]}, lines=[2, 3])
+        >>> table.with_column("file", "patch_{}.png".format, of=["x"]).columns["file"]
+        ['patch_1.png', 'patch_2.png']
+        """
+        made = list(map(value, *(self.columns[each] for each in of)))
+        return replace(self, columns={**self.columns, name: made})
+
     def check_below(self, name: str, count: int, what: str) -> None:
         """Checks that a column of whole numbers counts `count` things from 0.
 
@@ -156,25 +205,28 @@ class MetadataTable:
                     f"{self.file}, line {line}: {name} is of 0..{count - 1}, {what}, got {number}. Fetch it again."
                 )
 
-    def times(self, name: str, form: str) -> list[datetime]:
+    def times(self, name: str, form: str) -> pd.DatetimeIndex:
         """A column of times (n,).
 
         Args:
             name: The column.
-            form: As `datetime.strptime` takes it.
+            form: As `datetime.strptime` takes it, or "ISO8601" for that of any precision, in UTC.
 
         Raises:
             OochubError: A value of another form; its line is named.
+
+        >>> table = MetadataTable(file=Path("t.csv"), columns={"t": ["2016-01-01T00:00:00Z", "2017-02-03T04:05:06.7Z"]},
+        ...                       lines=[2, 3])
+        >>> list(table.times("t", "ISO8601").year)
+        [2016, 2017]
         """
-        times = []
-        for line, value in zip(self.lines, self.columns[name], strict=True):
-            try:
-                times.append(datetime.strptime(value, form))
-            except ValueError as error:
-                raise OochubError(
-                    f"{self.file}, line {line}: {name} is a time of the form {form}, got {value[:80]!r}. Fetch it "
-                    "again."
-                ) from error
+        is_iso = form == "ISO8601"  # of several precisions in one column
+        times = pd.to_datetime(pd.Index(self.columns[name]), format=form, errors="coerce", utc=is_iso)
+        for row in np.flatnonzero(times.isna())[:1]:
+            raise OochubError(
+                f"{self.file}, line {self.lines[row]}: {name} is a time of the form {form}, got "
+                f"{self.columns[name][row][:80]!r}. Fetch it again."
+            )
         return times
 
     def check_unique(self, name: str) -> None:
@@ -223,6 +275,13 @@ class MetadataTable:
                 f"{len(missing):,} of the {len(self.lines):,} files that {self.file} names are not in {root}: "
                 f"{'; '.join(missing[:_NAMED])}{more}. Unpack the archive again."
             )
+
+
+def _allowed(codes: Mapping[str, str]) -> str:
+    """The codes in words, each with its meaning where that is another word; of many the first."""
+    shown = [code if code == meaning else f"{code} ({meaning})" for code, meaning in codes.items()]
+    more = f", ... ({len(shown)} in all)" if len(shown) > _SHOWN else ""
+    return (", " if more else " or ").join(shown[:_SHOWN]) + more
 
 
 def _names(folder: Path) -> set[str]:

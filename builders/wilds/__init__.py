@@ -2,7 +2,7 @@
 
 import pkgutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -70,6 +70,11 @@ class Wilds(BenchmarkBuilder):
         for config, declared in wilds.configs.items()
     ]
     _rows: WildsRows
+
+    def _watched(self, folder: Path) -> Iterable[Path]:
+        data_set = _OF_CONFIG[self.config_name]
+        below = data_set.folder(folder).glob(data_set.picture_folders) if data_set.picture_folders else ()
+        return [*super()._watched(folder), *below]
 
     def _info(self) -> datasets.DatasetInfo:
         declared = self.declaration

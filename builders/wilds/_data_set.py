@@ -9,7 +9,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from oochub.benchmark import Benchmark
+from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
 from oochub.sides import Rows
 
@@ -70,6 +70,8 @@ class WildsDataSet:
         rows: The published rows of each split, by config.
         source_splits: The splits whose rows have `from_source_domain`: as WILDS' code has it, those of training alone
             but for two data sets.
+        picture_folders: A glob of the folders that hold the pictures, where these are folders of a raw file's folder;
+            a picture that comes or goes there changes the cache key.
     """
 
     name: str
@@ -78,6 +80,7 @@ class WildsDataSet:
     read: Callable[[Path, str], WildsRows]
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     source_splits: tuple[str, ...] = ("train",)
+    picture_folders: str = ""
 
     def folder(self, data_dir: Path) -> Path:
         """The raw folder: `data_dir`, or the folder of that version in it."""
@@ -98,3 +101,39 @@ def of_splits(rows: pa.Table, split: Sequence[str], names: Sequence[str]) -> dic
     """
     of = pa.array(split)
     return {name: rows.filter(pc.equal(of, name)) for name in names}
+
+
+def raw_files(
+    folder: str,
+    files: Mapping[str, str],
+    *,
+    size: str,
+    license: str,
+    optional: Sequence[str] = (),
+    url: str = "https://wilds.stanford.edu/get_started/",
+) -> tuple[RawFile, ...]:
+    """What a data set's folder holds; each lies below it, wherever `data_dir` is the folder or its parent.
+
+    Args:
+        folder: The folder, `<name>_v<version>`.
+        files: The files and folders below it, each with what it is in words.
+        size: Of the download, in words.
+        license: Of its content.
+        optional: Those of `files` that the reader can do without.
+        url: The project's page to get it from.
+
+    >>> raw_files("fmow_v1.1", {"images/": "PNGs"}, size="50 GB", license="its own")[0].path
+    'fmow_v1.1/images/'
+    """
+    return tuple(
+        RawFile(
+            path=f"{folder}/{path}",
+            also=path,
+            url=url,
+            size=size,
+            license=license,
+            note=note,
+            required=path not in optional,
+        )
+        for path, note in files.items()
+    )

@@ -7,29 +7,15 @@ from pathlib import Path
 import datasets
 import pyarrow as pa
 
-from oochub.benchmark import RawFile
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
 from oochub.errors import OochubError
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
-_FOLDER = "iwildcam_v2.0"
 _SPLITS = ("train", "val", "test", "id_val", "id_test")
 _TIMES = ("year", "month", "day", "hour", "minute", "second")
 _NO_CLASS = 99_999  # the y of categories that no picture has
-
-
-def _raw(path: str, note: str, *, required: bool = True) -> RawFile:
-    return RawFile(
-        path=f"{_FOLDER}/{path}",
-        also=path,
-        url="https://wilds.stanford.edu/get_started/",
-        size="11.9 GB",
-        license="CDLA-Permissive-1.0",
-        note=note,
-        required=required,
-    )
 
 
 def _read(folder: Path, config: str) -> WildsRows:
@@ -38,21 +24,21 @@ def _read(folder: Path, config: str) -> WildsRows:
     )
     table.check_unique("filename")
     table.check_files("filename", folder / "train")
-    label, location = table.whole("y"), table.whole("location_remapped")
-    names = _names(folder / "categories.csv", count=1 + max(label))
+    label = table.whole("y")
+    names = _names(folder / "categories.csv") or table.counted("y", "class")[1]
     table.check_below("y", len(names), "the classes of categories.csv")
-    places = [f"location_{number}" for number in range(1 + max(location))]
+    place, places = table.counted("location_remapped", "location")
     times = table.times("datetime", "%Y-%m-%d %H:%M:%S.%f")
     rows = pa.table(
         {
             "example_id": [str(row) for row in range(len(label))],
             "file": [f"train/{file}" for file in table.columns["filename"]],
             "label": [names[number] for number in label],
-            "environment": [places[number] for number in location],
-            "group": [places[number] for number in location],
-            "location": location,
+            "environment": place,
+            "group": place,
+            "location": table.whole("location_remapped"),
             "sequence": table.whole("sequence_remapped"),
-            **{field: [getattr(time, field) for time in times] for field in _TIMES},
+            **{field: getattr(times, field).to_numpy() for field in _TIMES},
         }
     )
     features = datasets.Features(
@@ -68,10 +54,10 @@ def _read(folder: Path, config: str) -> WildsRows:
     return WildsRows(features=features, splits=of_splits(rows, table.coded("split", {s: s for s in _SPLITS}), _SPLITS))
 
 
-def _names(file: Path, *, count: int) -> list[str]:
-    """The classes by number: those of categories.csv; without it `count` numbers."""
+def _names(file: Path) -> list[str]:
+    """The classes of categories.csv by number; none without it."""
     if not file.is_file():
-        return [f"class_{number}" for number in range(count)]
+        return []
     table = MetadataTable.of_csv(file, ("y", "name"))
     known = {y: name for y, name in zip(table.whole("y"), table.columns["name"], strict=True) if y != _NO_CLASS}
     missing = [number for number in range(len(known)) if number not in known]
@@ -92,10 +78,16 @@ iwildcam = WildsDataSet(
             summary="Animals before camera traps, at traps that training did not have.",
             version="2.0.0",
             homepage="https://www.kaggle.com/c/iwildcam-2020-fgvc7",
-            raw_files=(
-                _raw("metadata.csv", "a row a picture"),
-                _raw("train/", "203,029 JPEGs"),
-                _raw("categories.csv", "names of the classes", required=False),
+            raw_files=raw_files(
+                "iwildcam_v2.0",
+                {
+                    "metadata.csv": "a row a picture",
+                    "train/": "203,029 JPEGs",
+                    "categories.csv": "names of the classes",
+                },
+                optional=["categories.csv"],
+                size="11.9 GB",
+                license="CDLA-Permissive-1.0",
             ),
             in_context=Rows(name="traps of training", split="id_test"),
             out_of_context=Rows(name="other traps", split="test"),

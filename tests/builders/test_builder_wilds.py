@@ -69,7 +69,7 @@ def test_iwildcam_is_its_table(raw):
 
 
 _WRONG = [
-    ("split", "Train", "line 4: split is train (train) or val (val)"),
+    ("split", "Train", "line 4: split is train or val or test or id_val or id_test, got 'Train'"),
     ("y", "nan", "line 4: y is a whole number, 0 or more, got 'nan'"),
     ("y", "7", "line 4: y is of 0..4, the classes of categories.csv, got 7"),
     ("location_remapped", "-1", "line 4: location_remapped is a whole number, 0 or more, got '-1'"),

@@ -1,0 +1,90 @@
+"""A toy of Camelyon17-WILDS: stained cells of five hospitals, in the folder of WILDS."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+from tqdm import tqdm
+
+from oochub.builders.toy_worlds import _folder, _textures
+
+_SIZES = {"small": 24, "medium": 120}
+_TRAINED = (0, 3, 4)  # hospitals
+_TUMOR_SHARE = {0: 0.85, 3: 0.15, 4: 0.5}  # at hospitals of training: there the color tells of the class
+_COLUMNS = ("", "patient", "node", "x_coord", "y_coord", "tumor", "slide", "center", "split")
+_SLIDES = 10  # of a hospital
+_STAINS = ((226, 150, 196), (214, 172, 206), (166, 122, 204), (172, 130, 206), (200, 144, 198))
+_OVERSAMPLING = 2
+
+
+def toy_wilds_camelyon17(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
+    """Draws a small Camelyon17-WILDS: `metadata.csv` and `patches/`, PNGs of 48 x 48 pixels.
+
+    Files and columns are those of WILDS' folder, version 1.0. Nuclei in the middle are large and dark in a tumor, small
+    and pale elsewhere. Each hospital has a stain of its own, and at those of training the shares of tumor differ, so
+    that the stain tells of the class there; at the hospitals of validation and test half of the patches show a tumor.
+
+    Args:
+        folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
+        size: "small" (24: so many patches of a hospital in each split that it is in, 192 in all), "medium" (120), or
+            an even number of at least 20.
+        seed: Another seed is another world; the same arguments give the same bytes.
+
+    Returns:
+        The folder; it is what `data_dir` of the WILDS builder takes.
+
+    Raises:
+        OochubError: An unknown size, or a folder with other content.
+
+    >>> import tempfile
+    >>> root = toy_wilds_camelyon17(tempfile.mkdtemp() + "/camelyon17", size=20)
+    >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1]
+    '0,000,0,0,0,1,0,0,0'
+    """
+    root = Path(folder)
+    count = _folder.count_of(size, _SIZES, least=20)
+    parameters = {"world": "toy_wilds_camelyon17", "drawing": 1, "patches": count, "seed": seed}
+    if _folder.stands(root, parameters):
+        return root
+    splits = {center: range(2 if center in _TRAINED else 1) for center in range(len(_STAINS))}
+    of = [(center, split, k) for center, parts in splits.items() for split in parts for k in range(count)]
+    with (
+        _folder.written_whole(root, parameters) as draft,
+        (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
+    ):
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(_COLUMNS)
+        bar = tqdm(of, desc="toy Camelyon17", unit="patch", disable=None if count > _SIZES["small"] else True)
+        for row, (center, split, k) in enumerate(bar):
+            rng = np.random.default_rng([seed, center, split, k])
+            tumor = int(k < round(_TUMOR_SHARE.get(center, 0.5) * count))
+            slide = center * _SLIDES + k % _SLIDES
+            patient, node = f"{slide // 2:03}", slide % 2
+            x, y = 32 * (k // _SLIDES), 32 * split
+            place = draft / "patches" / f"patient_{patient}_node_{node}"
+            place.mkdir(parents=True, exist_ok=True)
+            _patch(rng, center, has_tumor=bool(tumor)).save(
+                place / f"patch_patient_{patient}_node_{node}_x_{x}_y_{y}.png"
+            )
+            table.writerow([row, patient, node, x, y, tumor, slide, center, split])
+    return root
+
+
+def _patch(rng: np.random.Generator, center: int, *, has_tumor: bool) -> Image.Image:
+    """Tissue in a hospital's stain, with small nuclei all over and those that count in the middle."""
+    stain = np.array(_STAINS[center], np.float32)
+    tissue = stain + _textures.jitter(rng, light=6.0, warmth=3.0) + 9 * _textures.noise(rng)[..., None]
+    side = _textures.PIXELS * _OVERSAMPLING
+    patch = Image.fromarray(tissue.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.BILINEAR)
+    canvas = ImageDraw.Draw(patch)
+    pale, dark = (tuple(int(part) for part in stain * share) for share in (0.78, 0.5))
+    for x, y in rng.uniform(0, side, (22, 2)):
+        _nucleus(canvas, x, y, rng.uniform(1.5, 3.0), pale)
+    for x, y in rng.uniform(side / 3, 2 * side / 3, (6, 2)):
+        _nucleus(canvas, x, y, *((rng.uniform(5, 8), dark) if has_tumor else (rng.uniform(1.5, 3.0), pale)))
+    return patch.reduce(_OVERSAMPLING)
+
+
+def _nucleus(canvas: ImageDraw.ImageDraw, x: float, y: float, radius: float, color: tuple[int, ...]) -> None:
+    canvas.ellipse((x - radius, y - radius, x + radius, y + radius), fill=color)

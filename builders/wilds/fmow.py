@@ -1,0 +1,178 @@
+"""FMoW-WILDS: what a building or place is used for, from space, in years and regions that training has less of."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
+from oochub.errors import OochubError
+from oochub.sides import Rows, WorstOfGroups
+from oochub.vocabulary import Vocabulary
+
+_SPLITS = ("train", "id_val", "id_test", "val", "test")
+_MIXED = "fmow_mixed-to-test"
+_LISTED = ("train", "val", "test", "seq")  # seq: sequestered, of no split
+_REGIONS = ("Africa", "Americas", "Asia", "Europe", "Oceania")
+_OTHER = "Other"  # of codes that the mapping lacks; not among the regions of which the worst is taken
+_VAL_YEAR, _TEST_YEAR = 2013, 2016
+_YEARS = range(2002, 2018)
+_SEED = 111 + 541_433  # the mixed split draws with this + 2 and + 3
+
+_CATEGORIES = (
+    *("airport", "airport_hangar", "airport_terminal", "amusement_park", "aquaculture", "archaeological_site", "barn"),
+    *("border_checkpoint", "burial_site", "car_dealership", "construction_site", "crop_field", "dam"),
+    *("debris_or_rubble", "educational_institution", "electric_substation", "factory_or_powerplant", "fire_station"),
+    *("flooded_road", "fountain", "gas_station", "golf_course", "ground_transportation_station", "helipad"),
+    *("hospital", "impoverished_settlement", "interchange", "lake_or_pond", "lighthouse", "military_facility"),
+    *("multi-unit_residential", "nuclear_powerplant", "office_building", "oil_or_gas_facility", "park"),
+    *("parking_lot_or_garage", "place_of_worship", "police_station", "port", "prison", "race_track", "railway_bridge"),
+    *("recreational_facility", "road_bridge", "runway", "shipyard", "shopping_mall", "single-unit_residential"),
+    *("smokestack", "solar_farm", "space_facility", "stadium", "storage_tank", "surface_mine", "swimming_pool"),
+    *("toll_booth", "tower", "tunnel_opening", "waste_disposal", "water_treatment_facility", "wind_farm", "zoo"),
+)
+
+
+def _read(folder: Path, config: str) -> WildsRows:
+    table = MetadataTable.of_csv(folder / "rgb_metadata.csv", ("split", "category", "country_code", "timestamp"))
+    listed = np.array(table.coded("split", {split: split for split in _LISTED}))
+    year = _years(table)
+    split = _mixed(listed, year) if config == _MIXED else _official(listed, year)
+    table = replace(
+        table, columns={**table.columns, "image": [f"images/rgb_img_{row}.png" for row in range(len(year))]}
+    )
+    table.rows(np.flatnonzero(split != "")).check_files("image", folder)
+    region_of = _regions(folder / "country_code_mapping.csv")
+    region = [region_of.get(country, _OTHER) for country in table.columns["country_code"]]
+    rows = pa.table(
+        {
+            "example_id": [str(row) for row in range(len(year))],
+            "file": table.columns["image"],
+            "label": table.coded("category", {category: category for category in _CATEGORIES}),
+            "environment": year.astype(str),
+            "group": region,
+            "region": region,
+            "year": year,
+            "country_code": table.columns["country_code"],
+        }
+    )
+    regions = datasets.ClassLabel(names=[*_REGIONS, _OTHER])
+    features = datasets.Features(
+        {
+            "example_id": datasets.Value("string"),
+            "image": datasets.Image(),
+            "label": datasets.ClassLabel(names=list(_CATEGORIES)),
+            "environment": datasets.ClassLabel(names=[str(each) for each in _YEARS]),
+            "group": regions,
+            "region": regions,
+            "year": datasets.Value("int32"),
+            "country_code": datasets.Value("string"),
+        }
+    )
+    return WildsRows(features=features, splits=of_splits(rows, split.tolist(), _SPLITS))
+
+
+def _years(table: MetadataTable) -> NDArray[np.int64]:
+    """The year of each row, in UTC (n,)."""
+    year = table.times("timestamp", "ISO8601").year.to_numpy().astype(np.int64)
+    for row in np.flatnonzero((year < _YEARS.start) | (year >= _YEARS.stop))[:1]:
+        raise OochubError(
+            f"{table.file}, line {table.lines[row]}: timestamp is of {_YEARS.start} to {_YEARS.stop - 1}, got "
+            f"{table.columns['timestamp'][row]!r}. Fetch it again."
+        )
+    return year
+
+
+def _official(listed: NDArray[np.str_], year: NDArray[np.int64]) -> NDArray[np.str_]:
+    """The split of each row (n,), "" for none: training before 2013, validation to 2015, test from 2016 on."""
+    is_before, is_test_year = year < _VAL_YEAR, year >= _TEST_YEAR
+    cases = {
+        "train": is_before & (listed == "train"),
+        "id_val": is_before & (listed == "val"),
+        "id_test": is_before & (listed == "test"),
+        "val": ~is_before & ~is_test_year & (listed == "val"),
+        "test": is_test_year & (listed == "test"),
+    }
+    return np.select(list(cases.values()), list(cases), default="")
+
+
+def _mixed(listed: NDArray[np.str_], year: NDArray[np.int64]) -> NDArray[np.str_]:
+    """The splits with half of training drawn from the years that it does not have, of rows that are not tested on."""
+    split = _official(listed, year)
+    trained = np.flatnonzero(split == "train")
+    later = np.flatnonzero((year >= _VAL_YEAR) & (listed != "test"))
+    drawn = [_shuffled(rows, seed)[: len(trained) // 2] for rows, seed in ((later, _SEED + 2), (trained, _SEED + 3))]
+    split[trained] = ""
+    rows = np.concatenate(drawn)
+    split[rows[(split[rows] != "val") & (listed[rows] != "seq")]] = "train"  # those of `val` stay there
+    return split
+
+
+def _shuffled(rows: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    shuffled = rows.copy()
+    np.random.default_rng(seed).shuffle(shuffled)
+    return shuffled
+
+
+def _regions(file: Path) -> dict[str, str]:
+    """The region of each country, where it has one of the five."""
+    table = MetadataTable.of_csv(file, ("alpha-3", "region"))
+    table.check_unique("alpha-3")
+    pairs = zip(table.columns["alpha-3"], table.columns["region"], strict=True)
+    return {country: region for country, region in pairs if region in _REGIONS}
+
+
+_OFFICIAL = replace(
+    BASE,
+    title="FMoW-WILDS",
+    summary="What places are used for, seen from space, in years after those of training, and in the worst region.",
+    version="1.1.0",
+    homepage="https://github.com/fMoW/dataset",
+    raw_files=raw_files(
+        "fmow_v1.1",
+        {
+            "rgb_metadata.csv": "a row a picture",
+            "country_code_mapping.csv": "the region of each country",
+            "images/": "rgb_img_<row>.png",
+        },
+        size="53.9 GB",
+        license="FMoW Challenge Public License",
+    ),
+    in_context=Rows(name="all rows", split="test"),
+    out_of_context=WorstOfGroups(name="worst region", split="test", where={"region": _REGIONS}),
+    metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
+    chance=1 / len(_CATEGORIES),
+    words=Vocabulary(
+        example="image",
+        inside="over all regions",
+        outside="in the worst region",
+        inside_title="over all regions",
+        outside_title="in the worst region",
+        place="in",
+    ),
+    context_column="region",
+    templates=("a satellite image of a {}.",),
+    images_license="FMoW Challenge Public License",
+    annotations_license="FMoW Challenge Public License",
+    toy_world="toy_wilds_fmow",
+)
+
+fmow = WildsDataSet(
+    name="fmow",
+    version="1.1",
+    configs={
+        "fmow": _OFFICIAL,
+        _MIXED: replace(
+            _OFFICIAL,
+            title="FMoW-WILDS, mixed-to-test",
+            summary="FMoW-WILDS with half of training from the later years: a comparison at a fixed test set.",
+        ),
+    },
+    read=_read,
+    rows={"fmow": {"train": 76_863, "id_val": 11_483, "id_test": 11_327, "val": 19_915, "test": 22_108}},
+    source_splits=("train", "id_val", "id_test"),
+)

@@ -1,0 +1,200 @@
+"""Camelyon17, RxRx1 and FMoW of WILDS: every row against the table as pandas reads it, by the rules of WILDS' code."""
+
+import csv
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from datasets import Image, load_dataset
+
+import oochub
+
+
+def _rows(data):
+    """The number of each row to its split and the row: classes by name, the picture as its bytes."""
+    rows = {}
+    for split, part in data.items():
+        named = [name for name, feature in part.features.items() if hasattr(feature, "int2str")]
+        for row in part.cast_column("image", Image(decode=False)):
+            row |= {name: part.features[name].int2str(row[name]) for name in named}
+            rows[int(row["example_id"])] = (split, row)
+    return rows
+
+
+def _checked(config, raw, split_of, expected, picture):
+    """Compares: the split of each row that has one, its columns, and the bytes of its picture."""
+    folder = raw(f"wilds/{config}")
+    rows = _rows(load_dataset("wilds", config, data_dir=str(folder)))
+    assert {number: split for number, (split, _) in rows.items()} == {i: s for i, s in split_of.items() if s}
+    for number, (_, row) in rows.items():
+        wanted = expected(number)
+        assert {name: row[name] for name in wanted} == wanted
+        assert row["image"]["bytes"] == (folder / picture(number)).read_bytes()
+    return rows
+
+
+@pytest.mark.parametrize("config", ["camelyon17", "camelyon17_mixed-to-test"])
+def test_camelyon17_is_its_table(config, raw):
+    """Planted faults seen: the column `split` of the hospitals of validation and test; slide 22 moved."""
+    table = pd.read_csv(raw("wilds/camelyon17") / "metadata.csv", index_col=0, dtype={"patient": "str"})
+    split = table["split"].map({0: "train", 1: "id_val"})
+    split[table["center"] == 1] = "val"
+    split[table["center"] == 2] = "test"
+    if "mixed" in config:
+        split[table["slide"] == 23] = "train"
+
+    def expected(number):
+        row = table.loc[number]
+        return {
+            "label": ["normal", "tumor"][row["tumor"]],
+            "environment": f"hospital_{row['center']}",
+            "group": f"slide_{row['slide']}",
+            "hospital": row["center"],
+            "slide": row["slide"],
+            "from_source_domain": split[number] == "train",
+        }
+
+    def picture(number):
+        row = table.loc[number]
+        stem = f"patient_{row['patient']}_node_{row['node']}"
+        return f"patches/{stem}/patch_{stem}_x_{row['x_coord']}_y_{row['y_coord']}.png"
+
+    rows = _checked(config, raw, split.to_dict(), expected, picture)
+    assert len(rows) == len(table)
+
+
+@pytest.mark.parametrize("config", ["rxrx1", "rxrx1_mixed-to-test"])
+def test_rxrx1_is_its_table(config, raw):
+    """Planted faults seen: site 2 of validation as id_test; the last experiments of training left out."""
+    table = pd.read_csv(raw("wilds/rxrx1") / "metadata.csv")
+    split = table["dataset"].copy()
+    second = (table["dataset"] == "train") & (table["site"] == 2)
+    split[second] = "" if "mixed" in config else "id_test"
+    if "mixed" in config:
+        split[(table["dataset"] == "test") & (table["site"] == 1)] = "train"
+        left_out = ["HEPG2-01", "HUVEC-01", "RPE-01", "U2OS-01"]  # one experiment of each is tested
+        split[table["experiment"].isin(left_out)] = ""
+
+    def expected(number):
+        row = table.loc[number]
+        names = ("cell_type", "experiment", "plate", "well", "site")
+        return {
+            "label": f"sirna_{row['sirna_id']}",
+            "environment": row["experiment"],
+            "group": row["cell_type"],
+            **{name: row[name] for name in names},
+            "from_source_domain": split[number] == "train",
+        }
+
+    def picture(number):
+        row = table.loc[number]
+        return f"images/{row['experiment']}/Plate{row['plate']}/{row['well']}_s{row['site']}.png"
+
+    _checked(config, raw, split.to_dict(), expected, picture)
+
+
+def _fmow_splits(table, year, config):
+    """As WILDS' code has it: a pass over its splits in their order, each over what was there."""
+    split = pd.Series("", index=table.index)
+    for name in ("train", "id_val", "id_test", "val", "test"):
+        listed = table["split"] == name.removeprefix("id_")
+        when = (year < 2013) if name == "train" or name.startswith("id_") else (year >= 2016)
+        when = when if name != "val" else (year >= 2013) & (year < 2016)
+        numbers = np.flatnonzero(listed & when)
+        if name == "train" and "mixed" in config:
+            later = np.flatnonzero((year >= 2013) & (table["split"] != "test"))
+            half = len(numbers) // 2
+            np.random.default_rng(111 + 2 + 541433).shuffle(later)
+            np.random.default_rng(111 + 3 + 541433).shuffle(numbers)
+            numbers = np.concatenate([later[:half], numbers[:half]])
+        split[numbers] = name
+    split[table["split"] == "seq"] = ""
+    return split
+
+
+@pytest.mark.parametrize("config", ["fmow", "fmow_mixed-to-test"])
+def test_fmow_is_its_table(config, raw):
+    """Planted faults seen: pictures by the number among rows that are not sequestered; 2016 in validation; a seed."""
+    folder = raw("wilds/fmow")
+    table = pd.read_csv(folder / "rgb_metadata.csv")
+    year = table["timestamp"].str[:4].astype(int)
+    assert table["timestamp"].str.contains(".", regex=False).any(), "some times have fractions of a second"
+    mapping = pd.read_csv(folder / "country_code_mapping.csv").set_index("alpha-3")["region"].dropna()
+    split = _fmow_splits(table, year, config)
+
+    def expected(number):
+        row = table.loc[number]
+        region = mapping.get(row["country_code"], "Other")
+        return {
+            "label": row["category"],
+            "environment": str(year[number]),
+            "group": region,
+            "region": region,
+            "year": year[number],
+            "country_code": row["country_code"],
+            "from_source_domain": split[number] in ("train", "id_val", "id_test"),
+        }
+
+    rows = _checked(config, raw, split.to_dict(), expected, "images/rgb_img_{}.png".format)
+    assert {row["region"] for _, row in rows.values()} == {"Africa", "Americas", "Asia", "Europe", "Oceania", "Other"}
+
+
+def test_the_regions_that_the_headline_takes_the_worst_of(raw):
+    """Other is none of them, as in WILDS; planted: without `where`."""
+    declared = oochub.get("benchmark", "wilds").of("fmow")
+    data = load_dataset("wilds", "fmow", data_dir=str(raw("wilds/fmow")))["test"]
+    region = np.array(data.features["region"].int2str(data["region"]))
+    columns = {"split": np.full(len(data), "test"), "region": region, "group": region}
+    found = declared.out_of_context.rows_of_groups(columns)
+    assert list(found) == ["Africa", "Americas", "Asia", "Europe", "Oceania"]
+    assert "Other" in set(region)
+
+
+_WRONG = [
+    ("camelyon17", "metadata.csv", "split", "4", "line 4: split is 0 (train) or 1 (id_val)"),
+    ("camelyon17", "metadata.csv", "tumor", "", "line 4: tumor is 0 (normal) or 1 (tumor), got ''"),
+    ("camelyon17", "metadata.csv", "slide", "99999999999", "line 4: slide is of 0..191, which counts from 0"),
+    ("camelyon17", "metadata.csv", "x_coord", "1", "line 4, patches/patient_001_node_0/patch_patient_001_node_0_x_1_"),
+    ("camelyon17", "metadata.csv", "node", "0/../..", "line 4: patch leads out of"),
+    ("rxrx1", "metadata.csv", "dataset", "id_test", "line 4: dataset is train or val or test, got 'id_test'"),
+    ("rxrx1", "metadata.csv", "site", "3", "line 4: site is 1 or 2, got '3'"),
+    ("rxrx1", "metadata.csv", "sirna_id", "nan", "line 4: sirna_id is a whole number, 0 or more, got 'nan'"),
+    ("rxrx1", "metadata.csv", "well", "Z99", "line 4, images/HEPG2-01/Plate2/Z99_s1.png"),
+    ("fmow", "rgb_metadata.csv", "split", "dev", "line 4: split is train or val or test or seq, got 'dev'"),
+    ("fmow", "rgb_metadata.csv", "category", "moon", "line 4: category is airport, airport_hangar, "),
+    (
+        "fmow",
+        "rgb_metadata.csv",
+        "timestamp",
+        "in May",
+        "line 4: timestamp is a time of the form ISO8601, got 'in May'",
+    ),
+    ("fmow", "rgb_metadata.csv", "timestamp", "2018-01-01T00:00:00Z", "line 4: timestamp is of 2002 to 2017"),
+    ("fmow", "country_code_mapping.csv", "alpha-3", "FRA", "lines 3 and 4 have the same alpha-3, 'FRA'"),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "column", "value", "message"), _WRONG)
+def test_a_wrong_row_is_named(name, file, column, value, message, raw, tmp_path):
+    folder = tmp_path / name
+    folder.mkdir()
+    for source in raw(f"wilds/{name}").iterdir():
+        shutil.copy(source, folder) if source.is_file() else (folder / source.name).symlink_to(source)
+    with (folder / file).open(newline="") as table:
+        rows = list(csv.reader(table))
+    rows[3][rows[0].index(column)] = value
+    with (folder / file).open("w", newline="") as table:
+        csv.writer(table, lineterminator="\n").writerows(rows)
+    with pytest.raises(oochub.OochubError, match=re.escape(message)):
+        load_dataset("wilds", name, data_dir=str(folder), follow_links=True)
+
+
+def test_no_experiment_to_leave_out(raw, tmp_path):
+    """The mixed split takes the first experiments of training of each tested cell type out, so these must be there."""
+    table = pd.read_csv(raw("wilds/rxrx1") / "metadata.csv")
+    (tmp_path / "images").symlink_to(raw("wilds/rxrx1") / "images")
+    table[table["experiment"] != "RPE-01"].to_csv(tmp_path / "metadata.csv", index=False)
+    with pytest.raises(oochub.OochubError, match=r"mixed-to-test leaves out .* and RPE-01 is none of them"):
+        load_dataset("wilds", "rxrx1_mixed-to-test", data_dir=str(tmp_path), follow_links=True)
