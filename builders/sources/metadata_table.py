@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from oochub.errors import OochubError
 from oochub.reading import read_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NAMED = 5
 _SHOWN = 12
@@ -205,7 +208,7 @@ class MetadataTable:
                     f"{self.file}, line {line}: {name} is of 0..{count - 1}, {what}, got {number}. Fetch it again."
                 )
 
-    def times(self, name: str, form: str) -> pd.DatetimeIndex:
+    def times(self, name: str, form: str) -> "pd.DatetimeIndex":
         """A column of times (n,).
 
         Args:
@@ -220,6 +223,8 @@ class MetadataTable:
         >>> list(table.times("t", "ISO8601").year)
         [2016, 2017]
         """
+        import pandas as pd  # commands that only list their options import this module
+
         is_iso = form == "ISO8601"  # of several precisions in one column
         times = pd.to_datetime(pd.Index(self.columns[name]), format=form, errors="coerce", utc=is_iso)
         for row in np.flatnonzero(times.isna())[:1]:
