@@ -7,6 +7,7 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
+from oochub.stats.estimation import estimate
 
 
 def by_loop(label, prediction, group, probability):
@@ -129,3 +130,33 @@ def test_probability_for_some_batches_only_is_an_error() -> None:
     with pytest.raises(OochubError, match="for all batches or for none"):
         state.update(label=[0], prediction=[0], group=[0])
     assert state.compute()["accuracy_n"] == 1
+
+
+def of_wilds(label, prediction, group, groups):
+    """As WILDS' code has it for CivilComments: the mean of no row is 0, and no group is left out of the minimum."""
+    hits = {name: [t == p for t, p, g in zip(label, prediction, group, strict=True) if g == name] for name in groups}
+    return min(sum(hits[name]) / max(len(hits[name]), 1) for name in groups)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_form_of_wilds_is_that_of_its_code(seed) -> None:
+    """Few rows in eight groups, some empty, some of one class. Planted fault: empty groups left out."""
+    rng = np.random.default_rng(seed)
+    label, prediction = rng.integers(0, 2, (2, 12))
+    group, groups = rng.integers(0, int(rng.integers(2, 8)), 12), list(range(7))
+    value = worst_group(label, prediction, group, groups=groups, form="wilds")
+    assert value["accuracy"] == pytest.approx(of_wilds(label, prediction, group, groups), abs=1e-15)
+    assert value["error_rate"] == 1 - value["accuracy"]
+    ours = worst_group(label, prediction, group, groups=groups)
+    present = sorted(set(group.tolist()))
+    assert ours["accuracy"] == pytest.approx(of_wilds(label, prediction, group, present), abs=1e-15)
+
+
+def test_an_empty_group_of_wilds_has_a_reason_and_no_interval() -> None:
+    """Planted fault: the interval of the groups that are there."""
+    columns = {"label": [1, 0], "prediction": [1, 0], "group": ["a", "a"]}
+    columns = {name: np.array(values) for name, values in columns.items()}
+    number = estimate(worst_group, columns, options={"groups": ["a", "b"], "form": "wilds"})["accuracy"]
+    assert number.value == 0 and np.isnan(number.low) and number.reason == "no row of b, which counts as wrong"
+    with pytest.raises(OochubError, match='form is None or "wilds"'):
+        worst_group(**columns, form="Wilds")

@@ -13,7 +13,7 @@ Source: Sagawa, Koh, Hashimoto and Liang 2020, "Distributionally Robust Neural N
 2; WILDS, Table 1; "worst-group" of NOOCH, Section 6.1.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,14 @@ from oochub.stats.group_codes import GroupCodes, check_group
 _CHUNK = 65536  # rows counted together: temporaries stay in the processor's cache
 
 
-def worst_group(label: Any, prediction: Any, group: Any, probability: Any = None) -> dict[str, Any]:
+def worst_group(
+    label: Any,
+    prediction: Any,
+    group: Any,
+    probability: Any = None,
+    groups: Sequence[Hashable] | None = None,
+    form: str | None = None,
+) -> dict[str, Any]:
     """Accuracy, error rate and NLL of the group in which each is worst.
 
     Args:
@@ -36,6 +43,8 @@ def worst_group(label: Any, prediction: Any, group: Any, probability: Any = None
         prediction: The predicted class of each row (n,), int or bool.
         group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers or strings.
         probability: Of class 1 (n,), or of each class (n, c), for the worst NLL; None leaves it out.
+        groups: The groups that there should be, read with `form` alone; None takes those of `group`.
+        form: "wilds" counts each of `groups` that has no row as wrong, as WILDS' code does for CivilComments.
 
     Returns:
         `accuracy` in [0, 1] (higher is better), `error_rate` in [0, 1] (lower is better) and with `probability` `nll`
@@ -43,13 +52,13 @@ def worst_group(label: Any, prediction: Any, group: Any, probability: Any = None
         group (`accuracy_n`). Of equal groups the larger one is named, of equally large ones the first by name.
 
     Raises:
-        OochubError: As `accuracy` and `nll`, and for groups that are NaN or not hashable.
+        OochubError: As `accuracy` and `nll`, for groups that are NaN or not hashable, and another form.
 
     >>> worst_group(label=[0, 0, 1, 1], prediction=[0, 0, 1, 0], group=["sea", "sea", "land", "land"])
     {'accuracy': 0.5, 'accuracy_group': 'land', 'accuracy_n': 2,
      'error_rate': 0.5, 'error_rate_group': 'land', 'error_rate_n': 2}
     """
-    state = _WorstGroupState()
+    state = _WorstGroupState(groups=groups, form=form)
     state.update(label=label, prediction=prediction, group=group, probability=probability)
     return state.compute()
 
@@ -81,7 +90,10 @@ def _counted(label: Array, prediction: Array, groups: GroupCodes) -> tuple[Array
 class _WorstGroupState:
     """Per group: rows, correct rows, and the sum of the losses where probabilities are given (3, groups)."""
 
-    def __init__(self) -> None:
+    def __init__(self, groups: Sequence[Hashable] | None = None, form: str | None = None) -> None:
+        if form not in (None, "wilds"):
+            raise OochubError(f'form is None or "wilds", got {form!r}.')
+        self._wanted = groups if form == "wilds" and groups is not None else ()
         self._place: dict[Hashable, int] = {}
         self._sums = np.zeros((3, 0))
         self._has_losses: bool | None = None
@@ -114,7 +126,14 @@ class _WorstGroupState:
             tied = np.flatnonzero(of == worst).tolist()
             first = min(tied, key=lambda i: (-n[i], _order(names[i])))
             result |= {key: float(worst), f"{key}_group": names[first], f"{key}_n": int(n[first])}
+        for key, wrong in (("accuracy", 0.0), ("error_rate", 1.0)) if self.empty else ():
+            result |= {key: wrong, f"{key}_group": self.empty[0], f"{key}_n": 0}
         return result
+
+    @property
+    def empty(self) -> list[Hashable]:
+        """The groups that there should be and that have no row."""
+        return [name for name in self._wanted if name not in self._place]
 
     def _take(self, names: list[Hashable], sums: Array, *, has_losses: bool) -> None:
         if self._has_losses not in (None, has_losses):
@@ -133,7 +152,19 @@ def _order(group: Hashable) -> tuple[str, Any]:
     return (kind, group) if isinstance(group, int | float | str) else (kind, repr(group))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> dict[str, Estimate]:
+def _interval(
+    columns: dict[str, Array], sampling: Sampling, groups: Sequence[Hashable] | None = None, form: str | None = None
+) -> dict[str, Estimate]:
+    if form is not None:
+        state = _WorstGroupState(groups=groups, form=form)
+        state.update(**columns)
+        if state.empty:
+            reason = f"no row of {state.empty[0]}, which counts as wrong"
+            values = {key: value for key, value in state.compute().items() if not key.endswith(("_group", "_n"))}
+            return {
+                key: Estimate(value, n=len(columns["label"]), method="none", reason=reason)
+                for key, value in values.items()
+            }
     probability = columns.get("probability")
     label, prediction, groups = _checked(columns["label"], columns["prediction"], columns["group"])
     correct = check_label(label) == check_label(prediction, name="prediction")
