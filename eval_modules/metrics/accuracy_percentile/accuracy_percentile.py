@@ -86,7 +86,9 @@ def _interval(columns: dict[str, Array], sampling: Sampling, percentile: float =
     )
 
 
-FACTS = MetricFacts(title="Accuracy percentile", direction="higher", interval=_interval, compact=True)
+FACTS = MetricFacts(
+    title="Accuracy percentile", direction="higher", outputs=("classes", "choices"), interval=_interval, compact=True
+)
 
 
 class AccuracyPercentile(MetricShell):

@@ -120,6 +120,7 @@ def _interval(
 FACTS = MetricFacts(
     title="Adjusted accuracy",
     direction="higher",
+    outputs=("classes", "choices"),
     interval=_interval,
     compact=True,
     from_record={"weights": "group_counts"},

@@ -74,7 +74,7 @@ class _F1MacroState:
         self._counts = grown
 
 
-FACTS = MetricFacts(title="F1, macro", direction="higher")
+FACTS = MetricFacts(title="F1, macro", direction="higher", outputs=("classes", "choices"))
 
 
 class F1Macro(MetricShell):

@@ -166,7 +166,7 @@ def _interval(
                 for key, value in values.items()
             }
     probability = columns.get("probability")
-    label, prediction, groups = _checked(columns["label"], columns["prediction"], columns["group"])
+    label, prediction, coded = _checked(columns["label"], columns["prediction"], columns["group"])
     correct = check_label(label) == check_label(prediction, name="prediction")
     of: dict[str, Callable[[], Array]] = {"accuracy": lambda: correct * 1.0, "error_rate": lambda: ~correct * 1.0}
     if probability is not None:
@@ -174,7 +174,7 @@ def _interval(
     return {
         key: worst_group_interval(
             values(),
-            groups.codes,
+            coded.codes,
             worst="smallest" if key == "accuracy" else "largest",
             cluster=sampling.cluster,
             confidence=sampling.confidence,
