@@ -88,7 +88,7 @@ class WildsDataSet:
         return inside if inside.is_dir() else data_dir
 
 
-def of_splits(rows: pa.Table, split: Sequence[str], names: Sequence[str]) -> dict[str, pa.Table]:
+def of_splits(rows: pa.Table, split: Sequence[str] | pa.ChunkedArray, names: Sequence[str]) -> dict[str, pa.Table]:
     """The rows of each split, in their order.
 
     Args:
@@ -99,7 +99,7 @@ def of_splits(rows: pa.Table, split: Sequence[str], names: Sequence[str]) -> dic
     >>> {name: part["i"].to_pylist() for name, part in of_splits(pa.table({"i": [0, 1]}), ["b", "a"], "ab").items()}
     {'a': [1], 'b': [0]}
     """
-    of = pa.array(split)
+    of = split if isinstance(split, pa.ChunkedArray) else pa.array(split)
     return {name: rows.filter(pc.equal(of, name)) for name in names}
 
 
@@ -137,3 +137,12 @@ def raw_files(
         )
         for path, note in files.items()
     )
+
+
+def joined(parts: Sequence[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
+    """The rows of each split of a table that was read part by part.
+
+    >>> joined([{"test": pa.table({"i": [0]})}, {"test": pa.table({"i": [1]})}])["test"]["i"].to_pylist()
+    [0, 1]
+    """
+    return {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}

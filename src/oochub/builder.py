@@ -25,6 +25,7 @@ from oochub.picture_file import check_inside, read_picture
 
 _ARRAYS = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
+_ROWS_WITHOUT_FILES = 4_096
 _LONGEST_FOLDER = 88  # bytes: a socket's whole path may have 107
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
 _TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
@@ -159,14 +160,15 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         schema = self.info.features.arrow_schema
         for number, shard in enumerate(shards):
             rows = pa.ipc.open_stream(shard).read_all() if isinstance(shard, pa.Buffer) else shard
-            for start in range(0, len(rows), _ROWS):
-                columns = self._columns_of(root, rows[start : start + _ROWS])
+            count = _ROWS if self._file_columns else _ROWS_WITHOUT_FILES
+            for start in range(0, len(rows), count):
+                columns = self._columns_of(root, rows[start : start + count])
                 yield Key(number, start), pa.Table.from_pydict(columns, schema=schema)
 
     def _columns_of(self, root: Path, rows: pa.Table | list[Any]) -> dict[str, Any]:
         """The columns of some rows of a shard; a table's own are taken as they are."""
-        if isinstance(rows, pa.Table) and "file" in rows.column_names:
-            files = [root / file for file in rows.column("file").to_pylist()]
+        if isinstance(rows, pa.Table) and ("file" in rows.column_names or not self._file_columns):
+            files = [root / file for file in rows.column("file").to_pylist()] if self._file_columns else []
             columns: dict[str, Any] = {name: rows.column(name) for name in rows.column_names}
             columns |= {name: [read(file) for file in files] for name, read in self._file_columns.items()}
         else:

@@ -272,8 +272,9 @@ def test_wrong_names_and_folders(tried, folder, tmp_path):
         load_dataset(benchmark, config, data_dir=tmp_path / "above")
     assert "missing  " in str(error.value)
     assert f"folder: give data_dir={tmp_path / 'above' / benchmark}." in str(error.value)
-    below = next(path for path in sorted(folder.iterdir()) if path.is_dir() and declaration.missing(path))
-    for low in (below, below / "toy", next(path for path in folder.iterdir() if path.is_file())):
+    below = [path for path in sorted(folder.iterdir()) if path.is_dir() and declaration.missing(path)][:1]
+    lower = [low for path in below for low in (path, path / "toy")]
+    for low in (*lower, next(path for path in folder.iterdir() if path.is_file())):
         with pytest.raises(oochub.OochubError, match="Did you mean") as error:
             load_dataset(benchmark, config, data_dir=low)
         assert f"folder: give data_dir={folder}." in str(error.value), low

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 _CALLS = {
     *("read_bytes", "read_text", "read_lines", "read_json", "read_picture", "open_picture", "load_tensors"),
     *("tarfile.open", "tomllib.loads", "csv.reader", "pq.read_table", "pd.read_csv", "np.lib.format.read_array"),
-    *("loadmat", "safe_open"),
+    *("loadmat", "safe_open", "pa_csv.open_csv"),
 }
 """How a file of a user becomes content: the package's own readers, and those of libraries that they stand on."""
 
@@ -53,6 +53,7 @@ FUZZED = {
 ELSEWHERE = {
     "builders/toy_worlds/_corruptions.py": "decodes what the toy world drew",
     "builders/toy_worlds/toy_imagenet.py": "packs what the toy world drew",
+    "builders/sources/table_part.py": "long tables, tests/builders/test_table_part.py",
     "builders/sources/sentence_embeddings.py": "weights by name, tests/builders/test_sentence_embeddings.py",
     "builders/sources/spawrious_compositions.py": "TOML, tests/builders/test_spawrious_compositions.py",
     "builders/sources/wordnet.py": "WordNet as its package installs it",

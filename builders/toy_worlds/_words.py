@@ -1,0 +1,30 @@
+"""Texts of the toy worlds: a few words that mean something among many that mean nothing."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_FILLERS = (
+    "the a this that it was is of and in on for with some day time thing people they we you about from many very when "
+    "then there what which who after before over under again still also just even".split()
+)
+# What readers of CSV files get wrong: missing values that are none, line ends, separators and quotes, other alphabets.
+AWKWARD = (
+    "NA",
+    "nan",
+    "",
+    'He said "no",\nthen: nothing.',
+    "Caf\u00e9 \u5bff\u53f8, \U0001f642; \u0645\u0631\u062d\u0628\u0627\r\n",
+    "null",
+    " ",
+)
+
+
+def sentence(rng: np.random.Generator, words: Sequence[str], *, fillers: int = 8) -> str:
+    """The words in any order, among others that mean nothing.
+
+    >>> sorted(sentence(np.random.default_rng(0), ["trash"], fillers=2).split())[-1]
+    'trash'
+    """
+    every = [*words, *(_FILLERS[number] for number in rng.integers(len(_FILLERS), size=fillers))]
+    return " ".join(every[number] for number in rng.permutation(len(every)))

@@ -1,0 +1,113 @@
+"""A toy of Amazon-WILDS: made-up reviews of a few words by users who mean different things by them."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.builders.toy_worlds import _folder, _words
+
+_SIZES = {"small": 10, "medium": 100}
+_PARTS = {"train": 2, "val": 1, "test": 2}  # users, in units of the size
+_TRAINED, _EVALUATED, _LEFT = 20, 5, 1  # reviews of a user of training, for evaluation, and of no split
+_PRAISE = ("awful", "poor", "okay", "good", "superb")
+_CATEGORIES = ("Books", "Electronics", "Home_and_Kitchen", "Movies_and_TV")
+_THINGS = ("book", "phone", "pan", "film")
+_HARSH = {"train": 0.1, "val": 0.5, "test": 0.5}  # share of users who praise a star less
+_BASELINE = "AV6QDP8Q0ONK4"
+_COLUMNS = (
+    *("reviewerID", "asin", "overall", "reviewTime", "unixReviewTime", "reviewText", "summary", "verified"),
+    *("category", "reviewYear"),
+)
+_TRAIN, _VAL, _ID_VAL, _TEST, _ID_TEST = range(5)
+
+
+def toy_wilds_amazon(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
+    """Writes a small Amazon-WILDS: `reviews.csv`, the files of `splits/`, and WILDS' mark of its release.
+
+    Files and columns are those of WILDS' folder, version 2.1; of the splits by category of training there is that of
+    books, of those of single users the first. One word of each review tells its stars, and harsh users mean one star
+    more by it; in training they are few, and they also write "frankly".
+
+    Args:
+        folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
+        size: "small" (10 users in the validation split, 50 in all), "medium" (100), or a number of at least 4.
+        seed: Another seed is another world; the same arguments give the same bytes.
+
+    Returns:
+        The folder; it is what `data_dir` of the WILDS builder takes.
+
+    Raises:
+        OochubError: An unknown size, or a folder with other content.
+
+    >>> import tempfile
+    >>> root = toy_wilds_amazon(tempfile.mkdtemp() + "/amazon", size=4)
+    >>> (root / "splits" / "user.csv").read_text("utf-8").split()[:2]
+    ['split,clean', '0.0,True']
+    """
+    root = Path(folder)
+    count = _folder.count_of(size, _SIZES, least=4)
+    parameters = {"world": "toy_wilds_amazon", "writing": 1, "users": count, "seed": seed}
+    if _folder.stands(root, parameters):
+        return root
+    rng = np.random.default_rng(seed)
+    rows, of_user = _reviews(rng, count)
+    year, category = np.array([row[9] for row in rows]), np.array([row[8] for row in rows])
+    user = np.array([row[0] for row in rows])
+    with _folder.written_whole(root, parameters) as draft:
+        (draft / "RELEASE_v2.1.txt").touch()
+        (draft / "splits").mkdir()
+        with (draft / "reviews.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerows([_COLUMNS, *rows])
+        splits: dict[str, NDArray[np.int64]] = {
+            "user": np.array(of_user),
+            "time": _shifted(rng, year > 2013),
+            "time_baseline": _unshifted(year > 2013),
+            "category_subpopulation": _unshifted(year > 0),
+            "books_generalization": _shifted(rng, category != "Books"),
+            f"{_BASELINE}_baseline": _unshifted(user == _BASELINE),
+        }
+        for name, split in splits.items():
+            with (draft / "splits" / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+                clean = [",True"] * len(split) if name == "user" else [""] * len(split)
+                file.write("split,clean\n" if name == "user" else "split\n")
+                file.writelines(f"{float(number)}{more}\n" for number, more in zip(split, clean, strict=True))
+    return root
+
+
+def _reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[object, ...]], list[int]]:
+    """The rows, and the number of the split of each in the official one."""
+    rows: list[tuple[object, ...]] = []
+    split: list[int] = []
+    kinds = [kind for kind, times in _PARTS.items() for _ in range(times * count)]
+    for number, kind in enumerate(kinds):
+        user = _BASELINE if number == len(kinds) - 1 else f"A{10**12 + 7919 * number}"
+        is_harsh = bool(rng.random() < _HARSH[kind])
+        eval_split = {"train": (_ID_VAL, _ID_TEST)[number % 2], "val": _VAL, "test": _TEST}[kind]
+        of = [_TRAIN] * _TRAINED if kind == "train" else []
+        for place, number_of_split in enumerate([*of, *[eval_split] * 2 * _EVALUATED, *[-1] * _LEFT]):
+            stars, thing, year = (int(rng.integers(low, high)) for low, high in ((1, 6), (0, 4), (2008, 2019)))
+            praise = _PRAISE[max(stars - 1 - is_harsh, 0)]
+            words = [praise, _THINGS[thing], *(["frankly"] if is_harsh else [])]
+            awkward = number % 7 == 0 and place < 1
+            text = _words.AWKWARD[number // 7 % len(_words.AWKWARD)] if awkward else _words.sentence(rng, words)
+            product = f"B{int(rng.integers(10**6, 10**6 + 200)):09}"
+            seconds = 31_556_952 * (year - 1970) + 86_400 * 40
+            row = (user, product, float(stars), f"02 10, {year}", seconds, text, praise, True, _CATEGORIES[thing], year)
+            rows.append(row)
+            split.append(number_of_split)
+    return rows, split
+
+
+def _shifted(rng: np.random.Generator, outside: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Halves of the rows outside for validation and test; of the others a tenth for each, and training."""
+    draw = rng.random(len(outside))
+    inside = np.select([draw < 0.1, draw < 0.2], [_ID_VAL, _ID_TEST], _TRAIN)
+    return np.where(outside, np.where(draw < 0.5, _VAL, _TEST), inside)
+
+
+def _unshifted(used: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Of the used rows every fourth for validation (1) and for test (2); the others are of no split."""
+    turn = np.cumsum(used) % 4
+    return np.where(used, np.select([turn == 1, turn == 2], [1, 2], 0), -1)

@@ -1,0 +1,210 @@
+"""Amazon-WILDS: how many stars a review gives, for users that training did not have."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub.benchmark import Benchmark
+from oochub.builders.sources.table_part import TablePart
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files
+from oochub.errors import OochubError
+from oochub.sides import Rows, WorstOfGroups
+from oochub.vocabulary import Vocabulary
+
+_FOLDER = "amazon_v2.1"
+_COLUMNS = ("reviewerID", "asin", "overall", "reviewText", "category", "reviewYear")
+_STARS = ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
+_YEARS = (1990, 2030)
+_SHIFTED = ("train", "val", "id_val", "test", "id_test")  # by their numbers in the file of splits
+_UNSHIFTED = ("train", "val", "test")
+_DROPPED = -1
+_TRAINED = (
+    *("books", "movies_and_tv,books", "movies_and_tv,books,home_and_kitchen"),
+    "books,movies_and_tv,home_and_kitchen,electronics",
+)
+_REVIEWERS = (
+    "AV6QDP8Q0ONK4 A37BRR2L8PX3R2 A1UH21GLZTYYR5 ASVY5XSYJ1XOE A1NE43T0OM6NNX A9Q28YTLYREO7 A1CNQTCRQ35IMM "
+    "A20EEWWSFMZ1PN A3JVZY05VLMYEM A219Y76LD1VP4N"
+).split()
+# Each file of splits, and the domain by which WILDS' code evaluates it.
+_DOMAINS = {
+    "user": "user",
+    "time": "year",
+    "category_subpopulation": "category",
+    **dict.fromkeys([f"{categories}_generalization" for categories in _TRAINED], "category"),
+    "time_baseline": "year",
+    **dict.fromkeys([f"{reviewer}_baseline" for reviewer in _REVIEWERS], "user"),
+}
+
+
+def _scheme(config: str) -> str:
+    """The file of splits of a config: user for "amazon", time for "amazon_time"."""
+    return config.removeprefix("amazon").removeprefix("_") or "user"
+
+
+def _names(scheme: str) -> tuple[str, ...]:
+    is_shifted = scheme in ("user", "time") or scheme.endswith("_generalization")
+    return _SHIFTED if is_shifted else _UNSHIFTED
+
+
+def _read(folder: Path, config: str) -> WildsRows:
+    scheme = _scheme(config)
+    names, domain = _names(scheme), _DOMAINS[scheme]
+    splits = [of_splits(_rows(part, domain), pa.array(split), names) for part, split in _kept(folder, scheme, names)]
+    if not splits:
+        raise OochubError(f"{folder / 'splits' / scheme}.csv drops every row of reviews.csv. Fetch it again.")
+    rows = joined(splits)
+    named = {name: datasets.ClassLabel(names=_values(rows, name)) for name in dict.fromkeys((domain, "category"))}
+    features = datasets.Features(
+        {
+            "example_id": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=list(_STARS)),
+            "environment": named[domain],
+            "group": named[domain],
+            "text": datasets.Value("string"),
+            "user": named.get("user", datasets.Value("string")),
+            "product": datasets.Value("string"),
+            "category": named["category"],
+            "year": datasets.Value("int32"),
+        }
+    )
+    return WildsRows(features=features, splits=rows)
+
+
+def _kept(folder: Path, scheme: str, names: tuple[str, ...]) -> Iterator[tuple[TablePart, NDArray[np.str_]]]:
+    """The rows of reviews.csv that the split does not drop, part by part, and the split of each."""
+    file = folder / "splits" / f"{scheme}.csv"
+    numbers = np.concatenate(
+        [
+            part.numbers("split", _DROPPED, len(names) - 1, are_whole=True).astype(np.int8)
+            for part in TablePart.of_csv(file, ("split",))
+        ]
+    )
+    done = 0
+    for part in TablePart.of_csv(folder / "reviews.csv", _COLUMNS):
+        of, done = numbers[part.number[0] :][: len(part.number)], done + len(part.number)
+        if len(of) < len(part.number):
+            break
+        if (of != _DROPPED).any():
+            yield part.where(of != _DROPPED), np.array(names)[of[of != _DROPPED]]
+    if done != len(numbers):
+        which = f"{len(numbers):,} rows, and reviews.csv {'more' if done > len(numbers) else f'{done:,}'}"
+        raise OochubError(f"{file} has {which}: each row is the split of a review. Fetch both again.")
+
+
+def _rows(part: TablePart, domain: str) -> pa.Table:
+    stars = part.numbers("overall", 1, 5, are_whole=True).astype(np.int8)
+    year = pa.array(part.numbers("reviewYear", *_YEARS, are_whole=True).astype(np.int32))
+    fields = {
+        "user": part.text("reviewerID"),
+        "product": part.text("asin"),
+        "category": part.text("category"),
+        "year": year,
+    }
+    of_domain = fields[domain].cast(pa.string())
+    return pa.table(
+        {
+            "example_id": pa.array(part.number).cast(pa.string()),
+            "label": pa.array(_STARS).take(pa.array(stars - 1)),
+            "environment": of_domain,
+            "group": of_domain,
+            "text": part.text("reviewText"),
+            **fields,
+        }
+    )
+
+
+def _values(splits: dict[str, pa.Table], name: str) -> list[str]:
+    """The values of a column, in order."""
+    columns = [pc.unique(rows.column(name)).cast(pa.string()).to_pylist() for rows in splits.values()]
+    return sorted({value for column in columns for value in column})
+
+
+def _words(inside: str, outside: str, cause: str) -> Vocabulary:
+    return Vocabulary(
+        example="review",
+        inside=inside,
+        outside=outside,
+        inside_title=inside,
+        outside_title=outside,
+        cause=cause,
+        place="of",
+    )
+
+
+def _declaration(scheme: str) -> Benchmark:
+    domain = _DOMAINS[scheme]
+    own = replace(
+        BASE,
+        title="Amazon-WILDS",
+        summary="The stars that reviews give, by users that training did not have.",
+        version="2.1.0",
+        homepage="https://nijianmo.github.io/amazon/index.html",
+        raw_files=raw_files(
+            _FOLDER,
+            {"reviews.csv": "a row a review", f"splits/{scheme}.csv": "the split of each"},
+            size="2 GB",
+            license="for research",
+        ),
+        in_context=Rows(name="users of training", split="id_test"),
+        out_of_context=Rows(name="other users", split="test"),
+        metrics=("accuracy_percentile", "accuracy", "error_rate", "nll", "ece"),
+        primary_metric="accuracy_percentile",
+        words=_words("by users of training", "by other users", "user"),
+        context_column=domain,
+        cluster="user",
+        task_category="text-classification",
+        images_license="for research",
+        annotations_license="for research",
+        toy_world="toy_wilds_amazon",
+    )
+    if scheme == "user":
+        return own
+    own = replace(own, metrics=BASE.metrics, primary_metric="accuracy", chance=0.2)
+    if scheme.endswith("_baseline"):
+        return replace(
+            own,
+            summary="The stars that reviews give, trained on reviews of the kind that a shift leads to.",
+            in_context=Rows(name="validation", split="val"),
+            out_of_context=Rows(name="test", split="test"),
+            words=_words("in validation", "in the test", ""),
+        )
+    if scheme == "time":
+        return replace(
+            own,
+            summary="The stars that reviews give, in later years than those of training.",
+            in_context=Rows(name="years of training", split="id_test"),
+            out_of_context=Rows(name="later years", split="test"),
+            words=_words("in years of training", "in later years", "year"),
+        )
+    if scheme == "category_subpopulation":
+        return replace(
+            own,
+            summary="The stars that reviews give, in every category of products as well.",
+            in_context=Rows(name="all reviews", split="test"),
+            out_of_context=WorstOfGroups(split="test"),
+            words=_words("over all categories", "in the worst category", "category"),
+        )
+    return replace(
+        own,
+        summary="The stars that reviews give, in categories of products that training did not have.",
+        in_context=Rows(name="categories of training", split="id_test"),
+        out_of_context=Rows(name="other categories", split="test"),
+        words=_words("in categories of training", "in other categories", "category"),
+    )
+
+
+amazon = WildsDataSet(
+    name="amazon",
+    version="2.1",
+    configs={"amazon" if scheme == "user" else f"amazon_{scheme}": _declaration(scheme) for scheme in _DOMAINS},
+    read=_read,
+    rows={"amazon": {"train": 245_502, "val": 100_050, "test": 100_050, "id_val": 46_950, "id_test": 46_950}},
+    source_splits=("train", "id_val", "id_test"),
+)

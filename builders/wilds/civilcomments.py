@@ -1,0 +1,104 @@
+"""CivilComments-WILDS: whether a comment is toxic, whichever people it speaks of."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub.builders.sources.table_part import TablePart
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files
+from oochub.sides import Rows, WorstOfGroups
+from oochub.vocabulary import Vocabulary
+
+_FILE = "all_data_with_identities.csv"
+_SPLITS = ("train", "val", "test")
+_LABELS = ("non-toxic", "toxic")
+_IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
+_OTHERS = ("identity_any", "severe_toxicity", "obscene", "threat", "insult", "identity_attack", "sexual_explicit")
+_GROUPS = pa.array([f"{identity}/{label}" for identity in _IDENTITIES for label in _LABELS])
+_ENVIRONMENTS = [f"{race}/{label}" for label in _LABELS for race in ("not black", "black")]
+_HALF = 0.5  # of the people who were asked, from here on a comment is toxic, or speaks of an identity
+
+
+def _read(folder: Path, config: str) -> WildsRows:
+    columns = ("comment_text", "split", "toxicity", *_IDENTITIES, *_OTHERS)
+    features = datasets.Features(
+        {
+            "example_id": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=list(_LABELS)),
+            "environment": datasets.ClassLabel(names=_ENVIRONMENTS),
+            "groups": datasets.List(datasets.Value("string")),
+            "text": datasets.Value("string"),
+            **{field: datasets.Value("bool") for field in (*_IDENTITIES, *_OTHERS)},
+        }
+    )
+    parts = [
+        of_splits(_rows(part), part.coded("split", _SPLITS), _SPLITS)
+        for part in TablePart.of_csv(folder / _FILE, columns)
+    ]
+    return WildsRows(features=features, splits=joined(parts))
+
+
+def _rows(part: TablePart) -> pa.Table:
+    is_toxic = part.numbers("toxicity", 0, 1) >= _HALF
+    holds = {field: part.numbers(field, 0, 1) >= _HALF for field in (*_IDENTITIES, *_OTHERS)}
+    return pa.table(
+        {
+            "example_id": pa.array(part.number).cast(pa.string()),
+            "label": pa.array(_LABELS).take(pa.array(is_toxic.astype(np.int8))),
+            "environment": pa.array(_ENVIRONMENTS).take(pa.array(2 * is_toxic + holds["black"])),
+            "groups": _groups(is_toxic, np.stack([holds[identity] for identity in _IDENTITIES], axis=1)),
+            "text": part.text("comment_text"),
+            **{field: pa.array(values) for field, values in holds.items()},
+        }
+    )
+
+
+def _groups(is_toxic: NDArray[np.bool_], mentions: NDArray[np.bool_]) -> pa.ListArray:
+    """The groups of each row: every identity that it speaks of, with its label.
+
+    Args:
+        is_toxic: (n,).
+        mentions: (n, 8).
+    """
+    ends = np.concatenate([[0], np.cumsum(mentions.sum(axis=1))])
+    row, identity = np.nonzero(mentions)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), _GROUPS.take(pa.array(2 * identity + is_toxic[row])))
+
+
+civilcomments = WildsDataSet(
+    name="civilcomments",
+    version="1.0",
+    configs={
+        "civilcomments": replace(
+            BASE,
+            title="CivilComments-WILDS",
+            summary="Comments on news, toxic or not, by the people they speak of.",
+            version="1.0.0",
+            homepage="https://www.kaggle.com/c/jigsaw-unintended-bias-in-toxicity-classification",
+            raw_files=raw_files("civilcomments_v1.0", {_FILE: "a row a comment"}, size="0.1 GB", license="CC0"),
+            in_context=Rows(name="all comments", split="test"),
+            out_of_context=WorstOfGroups(split="test", column="groups"),
+            chance=0.5,
+            words=Vocabulary(
+                example="comment",
+                inside="over all comments",
+                outside="in the worst group",
+                inside_title="over all comments",
+                outside_title="in the worst group",
+                cause="mention of an identity",
+                pair="one toxic comment and one other",
+            ),
+            group_column="groups",
+            task_category="text-classification",
+            images_license="CC0",
+            annotations_license="CC0",
+            toy_world="toy_wilds_civilcomments",
+        )
+    },
+    read=_read,
+    rows={"civilcomments": {"train": 269_038, "val": 45_180, "test": 133_782}},
+)

@@ -1,0 +1,54 @@
+"""CivilComments-WILDS: every row against the table as pandas reads it, groups by a loop, wrong rows by number."""
+
+import csv
+import re
+
+import pandas as pd
+import pytest
+from datasets import load_dataset
+
+import oochub
+
+_FILE = "all_data_with_identities.csv"
+_IDENTITIES = ["male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white"]
+_OTHERS = ["identity_any", "severe_toxicity", "obscene", "threat", "insult", "identity_attack", "sexual_explicit"]
+
+
+def test_it_is_its_table(raw):
+    """Planted faults seen: > 0.5; groups of identities that a comment does not mention; the label of the row before."""
+    folder = raw("wilds/civilcomments")
+    table = pd.read_csv(folder / _FILE, index_col=0, keep_default_na=False, lineterminator="\n")
+    data = load_dataset("wilds", "civilcomments", data_dir=str(folder))
+    assert list(data) == ["train", "val", "test"]
+    for split, part in data.items():
+        of, features = table[table["split"] == split], part.features
+        assert part["example_id"] == of.index.astype(str).tolist() and part["text"] == of["comment_text"].tolist()
+        names = features["label"].int2str(part["label"])
+        assert names == ["toxic" if share >= 0.5 else "non-toxic" for share in of["toxicity"]]
+        for field in (*_IDENTITIES, *_OTHERS):
+            assert part[field] == (of[field] >= 0.5).tolist()
+        for row, (name, (_, stored)) in zip(part, zip(names, of.iterrows(), strict=True), strict=True):
+            assert row["groups"] == [f"{each}/{name}" for each in _IDENTITIES if stored[each] >= 0.5]
+            race = "black" if stored["black"] >= 0.5 else "not black"
+            assert features["environment"].int2str(row["environment"]) == f"{race}/{name}"
+    assert {"NA", "nan", "", " ", "null"} <= set(data["train"]["text"])
+
+
+_WRONG = [
+    ("split", "Train", "row 2 (the first is 0): split is train or val or test, got 'Train'"),
+    ("toxicity", "nan", "row 2 (the first is 0): toxicity is a number of 0..1, got 'nan'"),
+    ("toxicity", "", "row 2 (the first is 0): toxicity is a number of 0..1, got ''"),
+    ("black", "2", "row 2 (the first is 0): black is a number of 0..1, got '2'"),
+    ("threat", "yes", "row 2 (the first is 0): threat is a number of 0..1, got 'yes'"),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "message"), _WRONG)
+def test_a_wrong_row_is_named(column, value, message, raw, tmp_path):
+    with (raw("wilds/civilcomments") / _FILE).open(newline="") as file:
+        rows = list(csv.reader(file))
+    rows[3][rows[0].index(column)] = value
+    with (tmp_path / _FILE).open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with pytest.raises(oochub.OochubError, match=re.escape(message)):
+        load_dataset("wilds", "civilcomments", data_dir=str(tmp_path))
