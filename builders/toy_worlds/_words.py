@@ -23,8 +23,8 @@ AWKWARD = (
 def sentence(rng: np.random.Generator, words: Sequence[str], *, fillers: int = 8) -> str:
     """The words in any order, among others that mean nothing.
 
-    >>> sorted(sentence(np.random.default_rng(0), ["trash"], fillers=2).split())[-1]
-    'trash'
+    >>> "trash" in sentence(np.random.default_rng(0), ["trash"], fillers=2).split()
+    True
     """
     every = [*words, *(_FILLERS[number] for number in rng.integers(len(_FILLERS), size=fillers))]
     return " ".join(every[number] for number in rng.permutation(len(every)))
