@@ -68,6 +68,7 @@ class WildsDataSet:
         configs: Each config with its declaration, the official split first.
         read: Reads the rows of (raw folder, config), a pure function of them.
         rows: The published rows of each split, by config.
+        folder_name: Of the raw folder, where that is not `<name>_v<version>`.
         source_splits: The splits whose rows have `from_source_domain`: as WILDS' code has it, those of training alone
             but for two data sets.
         picture_folders: A glob of the folders that hold the pictures, where these are folders of a raw file's folder;
@@ -79,12 +80,18 @@ class WildsDataSet:
     configs: Mapping[str, Benchmark]
     read: Callable[[Path, str], WildsRows]
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    folder_name: str = ""
     source_splits: tuple[str, ...] = ("train",)
     picture_folders: str = ""
 
+    @property
+    def raw_name(self) -> str:
+        """The name of the raw folder."""
+        return self.folder_name or f"{self.name}_v{self.version}"
+
     def folder(self, data_dir: Path) -> Path:
-        """The raw folder: `data_dir`, or the folder of that version in it."""
-        inside = data_dir / f"{self.name}_v{self.version}"
+        """The raw folder: `data_dir`, or the folder of that name in it."""
+        inside = data_dir / self.raw_name
         return inside if inside.is_dir() else data_dir
 
 

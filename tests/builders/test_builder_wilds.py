@@ -24,7 +24,7 @@ def test_a_file_declares_a_data_set(name):
         assert config == name or config.startswith(f"{name}_"), f"{name}.py: configs are called {name}_..."
         assert declared.version.startswith(data_set.version), f"{config}: version= begins with that of the folder"
         for raw in declared.raw_files:
-            assert raw.path.startswith(f"{name}_v{data_set.version}/"), f"{config}: {raw.path} is below the parent"
+            assert raw.path.startswith(f"{data_set.raw_name}/"), f"{config}: {raw.path} is below the parent"
             assert raw.also and raw.path.endswith(raw.also), f"{config}: also= is {raw.path} below the folder itself"
         assert declared.title and declared.homepage.startswith("https://")
     assert set(data_set.rows) <= set(data_set.configs)
@@ -32,10 +32,10 @@ def test_a_file_declares_a_data_set(name):
 
 @pytest.mark.parametrize("name", _DATA_SETS)
 def test_the_folder_or_its_parent(name, raw, tmp_path):
-    """`data_dir` is `<name>_v<version>`, or what holds it."""
+    """`data_dir` is `<name>_v<version>`, of OGB-MolPCBA that of its package, or what holds it."""
     config = next(iter(_DATA_SETS[name].configs))
     folder = raw(f"wilds/{config}")
-    (tmp_path / f"{name}_v{_DATA_SETS[name].version}").symlink_to(folder)
+    (tmp_path / _DATA_SETS[name].raw_name).symlink_to(folder)
     parts = [
         load_dataset("wilds", config, data_dir=str(place), follow_links=True, cache_dir=str(tmp_path / "cache"))
         for place in (folder, tmp_path)

@@ -1,0 +1,251 @@
+"""OGB-MolPCBA: which of 128 assays a molecule is active in, for molecules with rarer scaffolds."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from oochub.benchmark import RawFile
+from oochub.build_record import BuildFacts
+from oochub.builders.sources.number_table import number_table
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits
+from oochub.errors import OochubError
+from oochub.reading import NUMPY_FAULTS
+from oochub.sides import Rows
+from oochub.vocabulary import Vocabulary
+
+_FOLDER = "ogbg_molpcba"  # that of the package ogb, which downloads it for WILDS
+_SPLITS = {"train": "train", "val": "valid", "test": "test"}  # and OGB's names of them
+_TASKS = 128
+_ATOM = (119, 5, 12, 12, 10, 6, 6, 2, 2)  # how many values each of the nine numbers of an atom has
+_BOND = (5, 6, 2)
+_ROWS = {"train": 350_343, "val": 43_793, "test": 43_793}
+
+
+def _raw(path: str, note: str, *, required: bool = True) -> RawFile:
+    return RawFile(
+        path=f"{_FOLDER}/{path}",
+        also=path,
+        url="https://ogb.stanford.edu/docs/graphprop/#ogbg-mol",
+        size="0.04 GB",
+        license="MIT",
+        note=note,
+        required=required,
+    )
+
+
+def _read(folder: Path, config: str) -> WildsRows:
+    graph, count = _graphs(folder / "raw")
+    label = number_table(folder / "raw/graph-label.csv.gz", columns=_TASKS, dtype="float32", may_be_unknown=True)
+    _check_count(folder / "raw/graph-label.csv.gz", len(label), count, "molecules in num-node-list.csv.gz")
+    wrong = ~(np.isin(label, (0, 1)) | np.isnan(label)).all(axis=1)
+    if wrong.any():
+        raise OochubError(
+            f"{folder / 'raw/graph-label.csv.gz'}, line {1 + int(wrong.argmax())}: a label is 0, 1, or left out where "
+            "nobody knows. Fetch it again."
+        )
+    scaffold = _scaffolds(folder / "raw/scaffold_group.npy", count)
+    rows = pa.table(
+        {
+            "example_id": [str(row) for row in range(count)],
+            "graph": graph,
+            "labels": pa.ListArray.from_arrays(np.arange(0, label.size + 1, _TASKS, np.int32), label.reshape(-1)),
+            "environment": scaffold,
+            "scaffold": scaffold,
+        }
+    )
+    smiles, names = _mapping(folder / "mapping/mol.csv.gz", count)
+    features = {
+        "example_id": datasets.Value("string"),
+        "graph": {
+            "nodes": datasets.List(datasets.List(datasets.Value("uint8"), length=len(_ATOM))),
+            "edges": datasets.List(datasets.List(datasets.Value("int16"), length=2)),
+            "edge_features": datasets.List(datasets.List(datasets.Value("uint8"), length=len(_BOND))),
+        },
+        "labels": datasets.List(datasets.Value("float32")),
+        "environment": datasets.Value("int32"),
+        "scaffold": datasets.Value("int32"),
+    }
+    if smiles is not None:
+        rows, features["smiles"] = rows.append_column("smiles", smiles), datasets.Value("string")
+    split = _split(folder / "split/scaffold", count)
+    notes: tuple[str, ...] = ()
+    if config.endswith("_random"):
+        split = split[np.random.default_rng(0).permutation(count)]
+        notes = ("the authors published no random split: this one is drawn with seed 0, as large as the official",)
+    facts = BuildFacts(label_names=names or tuple(f"assay_{number}" for number in range(_TASKS)))
+    return WildsRows(
+        features=datasets.Features(features),
+        splits=of_splits(rows, split.tolist(), list(_SPLITS)),
+        facts=facts,
+        notes=notes,
+    )
+
+
+def _graphs(raw: Path) -> tuple[pa.StructArray, int]:
+    """Each molecule, and how many they are. A bond is two edges, there and back, as OGB's own readers have it."""
+    sizes, bonds = (_counts(raw / f"num-{what}-list.csv.gz") for what in ("node", "edge"))
+    count = len(sizes)
+    _check_count(raw / "num-edge-list.csv.gz", len(bonds), count, "molecules in num-node-list.csv.gz")
+    if not sizes.all():
+        raise OochubError(f"{raw}/num-node-list.csv.gz, line {1 + int(np.argmin(sizes))}: no atom. Fetch it again.")
+    atoms = _coded(raw / "node-feat.csv.gz", _ATOM, int(sizes.sum()), "the sum of num-node-list.csv.gz")
+    kinds = _coded(raw / "edge-feat.csv.gz", _BOND, int(bonds.sum()), "the sum of num-edge-list.csv.gz")
+    file = raw / "edge.csv.gz"
+    ends = number_table(file, columns=2, dtype="int16")
+    _check_count(file, len(ends), int(bonds.sum()), "the sum of num-edge-list.csv.gz")
+    wrong = ((ends < 0) | (ends >= np.repeat(sizes, bonds)[:, None])).any(axis=1)
+    if wrong.any():
+        line = int(wrong.argmax())
+        row = int(np.searchsorted(np.cumsum(bonds), line, side="right"))
+        raise OochubError(
+            f"{file}, line {line + 1}: a bond of molecule {row} joins two of its atoms 0..{sizes[row] - 1}, got "
+            f"{', '.join(map(str, ends[line]))}. Fetch it again."
+        )
+    both = np.stack([ends, ends[:, ::-1]], axis=1).reshape(-1, 2)
+    columns = [
+        _lists(atoms, sizes),
+        _lists(both, 2 * bonds),
+        _lists(kinds.repeat(2, axis=0), 2 * bonds),
+    ]
+    return pa.StructArray.from_arrays(columns, ["nodes", "edges", "edge_features"]), count
+
+
+def _counts(file: Path) -> NDArray[Any]:
+    return number_table(file, columns=1, dtype="uint16")[:, 0].astype(np.int64)
+
+
+def _coded(file: Path, sizes: tuple[int, ...], count: int, what: str) -> NDArray[Any]:
+    """Numbers of 0..size - 1, a size each column (count, columns)."""
+    values = number_table(file, columns=len(sizes), dtype="uint8")
+    _check_count(file, len(values), count, what)
+    wrong = values >= np.array(sizes)
+    if wrong.any():
+        line, column = (int(place) for place in np.argwhere(wrong)[0])
+        raise OochubError(
+            f"{file}, line {line + 1}: number {column + 1} is of 0..{sizes[column] - 1}, got {values[line, column]}. "
+            "Fetch it again."
+        )
+    return values
+
+
+def _lists(values: NDArray[Any], lengths: NDArray[Any]) -> pa.ListArray:
+    """A list of rows of `values` (m, d) for each length, in order."""
+    inner = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
+    return pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), inner)
+
+
+def _check_count(file: Path, lines: int, count: int, what: str) -> None:
+    if lines != count:
+        raise OochubError(f"{file} has {lines:,} lines, and there are {count:,}: {what}. Fetch the folder again.")
+
+
+def _scaffolds(file: Path, count: int) -> NDArray[Any]:
+    try:
+        with file.open("rb") as content:
+            scaffold: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
+    except NUMPY_FAULTS as error:
+        raise OochubError(f"{file} is no .npy file of numbers ({error}). Fetch it again.") from error
+    if scaffold.shape != (count,) or scaffold.dtype.kind not in "iu" or (scaffold < 0).any():
+        raise OochubError(
+            f"{file} must hold a whole number, 0 or more, for each of {count:,} molecules, got {scaffold.dtype} of "
+            f"{scaffold.shape}{', some below 0' if scaffold.dtype.kind in 'iu' else ''}. Fetch it again."
+        )
+    return scaffold.astype(np.int32)
+
+
+def _mapping(file: Path, count: int) -> tuple[pa.ChunkedArray | None, tuple[str, ...] | None]:
+    """The molecules in the notation SMILES and the names of the assays; None without the file."""
+    if not file.is_file():
+        return None, None
+    try:
+        with pa.csv.open_csv(file) as reader:
+            columns = reader.schema.names
+        only = pa.csv.ConvertOptions(include_columns=["smiles"], column_types={"smiles": pa.string()})
+        smiles = pa.csv.read_csv(file, convert_options=only).column("smiles")
+    except (pa.ArrowInvalid, OSError, KeyError) as error:
+        fault = str(error).partition("\n")[0].rstrip(".")
+        raise OochubError(f"{file} is no table with a column smiles ({fault}). Fetch it again.") from None
+    _check_count(file, len(smiles), count, "molecules in raw/num-node-list.csv.gz")
+    names = tuple(name for name in columns if name not in ("smiles", "mol_id"))
+    return smiles, names if len(names) == _TASKS else None
+
+
+def _split(folder: Path, count: int) -> NDArray[Any]:
+    """The split of each molecule (count,)."""
+    split = np.full(count, "", object)
+    for name, stem in _SPLITS.items():
+        file = folder / f"{stem}.csv.gz"
+        rows = number_table(file, columns=1, dtype="int64")[:, 0]
+        wrong = (rows < 0) | (rows >= count)
+        if wrong.any():
+            line = int(wrong.argmax())
+            raise OochubError(
+                f"{file}, line {line + 1}: a molecule is a number of 0..{count - 1}, got {rows[line]}. Fetch it again."
+            )
+        taken = (split[rows] != "") | (np.bincount(rows, minlength=count)[rows] > 1)
+        if taken.any():
+            line = int(taken.argmax())
+            raise OochubError(f"{file}, line {line + 1}: molecule {rows[line]} is in the splits twice. Fetch it again.")
+        split[rows] = name
+    if (split == "").any():
+        raise OochubError(
+            f"{folder}: molecule {int(np.argmax(split == ''))} is in none of {', '.join(_SPLITS.values())}. Fetch it "
+            "again."
+        )
+    return split
+
+
+_official = replace(
+    BASE,
+    title="OGB-MolPCBA",
+    summary="Molecules and the assays that they are active in, with scaffolds that training did not have.",
+    version="1.0.0",
+    homepage="https://ogb.stanford.edu/docs/graphprop/#ogbg-mol",
+    raw_files=(
+        _raw("raw/edge.csv.gz", "a line a bond: its two atoms"),
+        _raw("raw/node-feat.csv.gz", "a line an atom: 9 numbers"),
+        _raw("raw/edge-feat.csv.gz", "a line a bond: 3 numbers"),
+        _raw("raw/num-node-list.csv.gz", "a line a molecule: its atoms"),
+        _raw("raw/num-edge-list.csv.gz", "a line a molecule: its bonds"),
+        _raw("raw/graph-label.csv.gz", "a line a molecule: 128 labels"),
+        _raw("raw/scaffold_group.npy", "from snap.stanford.edu/ogb/data/misc/ogbg_molpcba/"),
+        _raw("split/scaffold/train.csv.gz", "molecules of training"),
+        _raw("split/scaffold/valid.csv.gz", "of validation"),
+        _raw("split/scaffold/test.csv.gz", "of the test"),
+        _raw("mapping/mol.csv.gz", "molecules as SMILES, names of the assays", required=False),
+    ),
+    in_context=Rows(name="scaffolds of validation", split="val"),
+    out_of_context=Rows(name="rarer scaffolds", split="test"),
+    primary_metric="mean_average_precision",
+    metrics=("mean_average_precision",),
+    output="labels",
+    words=Vocabulary(
+        example="molecule",
+        inside="with scaffolds of validation",
+        outside="with rarer scaffolds",
+        inside_title="with scaffolds of validation",
+        outside_title="with rarer scaffolds",
+        cause="scaffold",
+        place="with",
+    ),
+    context_column="scaffold",
+    images_license="MIT",
+    annotations_license="MIT",
+    task_category="graph-ml",
+    toy_world="toy_wilds_ogb_molpcba",
+)
+
+ogb_molpcba = WildsDataSet(
+    name="ogb_molpcba",
+    version="1.0",
+    folder_name=_FOLDER,
+    configs={"ogb_molpcba": _official, "ogb_molpcba_random": _official},
+    read=_read,
+    rows={"ogb_molpcba": _ROWS, "ogb_molpcba_random": _ROWS},
+)
