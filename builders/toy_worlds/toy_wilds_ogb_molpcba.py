@@ -17,8 +17,8 @@ _FLIPPED, _UNKNOWN = 0.05, 0.4  # shares of labels
 _PRESENT, _USUAL = 0.4, 0.8  # of molecules that have a group; of training where its scaffold goes with it
 _VALENCES = {"C": 4, "N": 3, "O": 2, "S": 2, "F": 1, "Cl": 1, "Br": 1}
 _NUMBERS = {"C": 6, "N": 7, "O": 8, "S": 16, "F": 9, "Cl": 17, "Br": 35}
-_GROUPS = (("F",), ("Cl",), ("Br",), ("O",), ("N",), ("S",), ("C", "N"), ("C", "O"))
-_ORDERS = {("C", "N"): 3, ("C", "O"): 2}
+_GROUPS: tuple[tuple[str, ...], ...] = (("F",), ("Cl",), ("Br",), ("O",), ("N",), ("S",), ("C", "N"), ("C", "O"))
+_ORDERS: dict[tuple[str, ...], int] = {("C", "N"): 3, ("C", "O"): 2}
 _SYMBOLS = {2: "=", 3: "#"}
 
 
@@ -73,7 +73,9 @@ def toy_wilds_ogb_molpcba(folder: str | Path, *, size: str | int = "small", seed
         labels.append(["" if np.isnan(each) else f"{each:.1f}" for each in label])
         scaffolds.append(scaffold)
     assays = [f"PCBA-{1000 + task}" for task in range(_TASKS)]
-    named = [[*label, f"CID{row}", each.smiles] for row, (label, each) in enumerate(zip(labels, molecules, strict=True))]
+    named = [
+        [*label, f"CID{row}", each.smiles] for row, (label, each) in enumerate(zip(labels, molecules, strict=True))
+    ]
     tables: dict[str, Iterable[Iterable[object]]] = {
         "raw/edge": [bond[:2] for each in molecules for bond in each.bonds],
         "raw/edge-feat": [(bond[2] - 1, 0, 0) for each in molecules for bond in each.bonds],
@@ -118,7 +120,7 @@ def _molecule(rng: np.random.Generator, scaffold: int, groups: list[int]) -> _Mo
 
 def _atoms(molecule: _Molecule) -> list[tuple[int, ...]]:
     """The nine numbers of each atom, as OGB has them: hydrogens are no atoms, and counted."""
-    atoms = []
+    atoms: list[tuple[int, ...]] = []
     for number, symbol in enumerate(molecule.symbols):
         own = [order for first, second, order in molecule.bonds if number in (first, second)]
         hydrogens = _VALENCES[symbol] - sum(own)

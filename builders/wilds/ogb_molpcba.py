@@ -54,7 +54,7 @@ def _read(folder: Path, config: str) -> WildsRows:
         {
             "example_id": [str(row) for row in range(count)],
             "graph": graph,
-            "labels": pa.ListArray.from_arrays(np.arange(0, label.size + 1, _TASKS, np.int32), label.reshape(-1)),
+            "labels": pa.ListArray.from_arrays(np.arange(0, label.size + 1, _TASKS, dtype=np.int32), label.reshape(-1)),
             "environment": scaffold,
             "scaffold": scaffold,
         }

@@ -141,7 +141,9 @@ def test_a_file_that_is_cut_off_or_no_gzip_is_named(own):
     scaffolds = own / "raw/scaffold_group.npy"
     for values in (np.array([print], object), np.zeros(3, int), np.full(216, -1), np.zeros(216)):
         np.save(scaffolds, values, allow_pickle=True)
-        with pytest.raises(oochub.OochubError, match=r"scaffold_group\.npy (is no \.npy file|must hold a whole number)"):
+        with pytest.raises(
+            oochub.OochubError, match=r"scaffold_group\.npy (is no \.npy file|must hold a whole number)"
+        ):
             load_dataset("wilds", "ogb_molpcba", data_dir=str(own))
 
 
