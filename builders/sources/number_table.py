@@ -17,7 +17,7 @@ _UNKNOWN = ["", "nan", "NaN"]
 def number_table(
     file: Path, *, columns: int, dtype: str, may_be_unknown: bool = False, block_size: int = _BLOCK
 ) -> NDArray[Any]:
-    """The numbers (n, columns) of a CSV file; of one whose name ends with .gz, unpacked while it is read.
+    r"""The numbers (n, columns) of a CSV file; of one whose name ends with .gz, unpacked while it is read.
 
     Args:
         file: Its path.
@@ -31,11 +31,10 @@ def number_table(
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "edge.csv"
-    >>> _ = file.write_text("0,1\\n1,2x\\n")
+    >>> _ = file.write_text("0,1\n1,2x\n")
     >>> number_table(file, columns=2, dtype="int16")
     Traceback (most recent call last):
-    oochub.errors.OochubError: ...edge.csv: In CSV column #1: Row #2: CSV conversion error to int16: invalid value '2x'\
-. It has 2 numbers a line and no names. Fetch it again.
+    oochub.errors.OochubError: ...edge.csv: In CSV column #1: Row #2: ... invalid value '2x'. It has ... again.
     """
     names = [str(number) for number in range(columns)]
     blocks: list[NDArray[Any]] = []
