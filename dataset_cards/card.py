@@ -1,5 +1,7 @@
 """Writes the Hub card of a benchmark from its declaration."""
 
+import math
+
 from datasets import get_dataset_config_names
 from huggingface_hub import DatasetCard, DatasetCardData
 
@@ -29,10 +31,17 @@ def card(benchmark: Benchmark) -> DatasetCard:
 
 
 def _text(benchmark: Benchmark) -> str:
-    differing = "".join(f"- `{config}`: {words}\n" for config, words in benchmark.differences.items())
+    differing = "".join(
+        f"- {', '.join(f'`{config}`' for config in configs)}: {words}\n"
+        for words, configs in benchmark.differences.items()
+    )
     differing = f"\nConfigs that differ:\n\n{differing}" if differing else ""
     config = ', "<config>"' if len(get_dataset_config_names(benchmark.name)) > 1 else ""
-    files = "\n".join(f"| `{raw.path}` | {raw.url} | {raw.size} | {raw.license} |" for raw in benchmark.raw_files)
+    guessing = "" if math.isnan(benchmark.chance) else f"; guessing gives {benchmark.chance:g}"
+    files = "\n".join(
+        f"| {', '.join(f'`{path}`' for path in paths)} | {url} | {size} | {license} |"
+        for (url, size, license), paths in benchmark.downloads.items()
+    )
     return f"""
 # {benchmark.title}
 
@@ -43,7 +52,7 @@ def _text(benchmark: Benchmark) -> str:
 | in context | {_rows(benchmark.in_context)} |
 | out of context | {_rows(benchmark.out_of_context)} |
 
-Headline: {benchmark.primary_metric} out of context against in context; guessing gives {benchmark.chance:g}.
+Headline: {benchmark.primary_metric} out of context against in context{guessing}.
 Metrics: {", ".join(benchmark.metrics)}.
 {differing}
 ## Use
@@ -60,7 +69,7 @@ A built repository loads without oochub: `load_dataset("<folder or repository>"{
 
 ## Raw files
 
-| file | from | size | license |
+| files | from | size | license |
 |---|---|---|---|
 {files}
 

@@ -10,7 +10,10 @@ def license_text(benchmark: Benchmark) -> str:
     >>> print(license_text(get("benchmark", "nooch")).splitlines()[2])
     - Images: Flickr terms of use; each picture has its own licence.
     """
-    files = "\n".join(f"| `{raw.path}` | {raw.url} | {raw.license} |" for raw in benchmark.raw_files)
+    files = "\n".join(
+        f"| {', '.join(f'`{path}`' for path in paths)} | {url} | {license} |"
+        for (url, _, license), paths in benchmark.downloads.items()
+    )
     return f"""# Licenses of {benchmark.title}
 
 - Images: {benchmark.images_license}.
@@ -18,7 +21,7 @@ def license_text(benchmark: Benchmark) -> str:
 
 What it was built from:
 
-| file | from | license |
+| files | from | license |
 |---|---|---|
 {files}
 """

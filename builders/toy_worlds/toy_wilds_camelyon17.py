@@ -53,6 +53,7 @@ def toy_wilds_camelyon17(folder: str | Path, *, size: str | int = "small", seed:
         _folder.written_whole(root, parameters) as draft,
         (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
     ):
+        (draft / "RELEASE_v1.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
         bar = tqdm(of, desc="toy Camelyon17", unit="patch", disable=None if count > _SIZES["small"] else True)

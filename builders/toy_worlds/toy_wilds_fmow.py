@@ -69,6 +69,7 @@ def toy_wilds_fmow(folder: str | Path, *, size: str | int = "small", seed: int =
         _folder.written_whole(root, parameters) as draft,
         (draft / "rgb_metadata.csv").open("w", encoding="utf-8", newline="") as file,
     ):
+        (draft / "RELEASE_v1.1.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
         (draft / "images").mkdir()

@@ -66,6 +66,7 @@ def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: i
         _folder.written_whole(root, parameters) as draft,
         (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
     ):
+        (draft / "RELEASE_v2.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
         (draft / "train").mkdir()

@@ -68,6 +68,7 @@ def toy_wilds_rxrx1(folder: str | Path, *, size: str | int = "small", seed: int 
         _folder.written_whole(root, parameters) as draft,
         (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
     ):
+        (draft / "RELEASE_v1.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
         bar = tqdm(wells, desc="toy RxRx1", unit="well", disable=None if count > _SIZES["small"] else True)

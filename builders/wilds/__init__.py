@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
-from oochub.builders.wilds._data_set import BASE as _BASE
+from oochub.builders.wilds import _data_set
 from oochub.builders.wilds._data_set import WildsDataSet, WildsRows
 from oochub.errors import OochubError
 
@@ -27,12 +27,14 @@ def _data_sets() -> list[WildsDataSet]:
 _DATA_SETS = _data_sets()
 _OF_CONFIG = {config: data_set for data_set in _DATA_SETS for config in data_set.configs}
 
+_OFFICIAL = {config: data_set.configs[config] for data_set in _DATA_SETS for config in [*data_set.configs][:1]}
+
 wilds = replace(
-    _BASE,
-    raw_files=next(iter(_OF_CONFIG.values())).configs[next(iter(_OF_CONFIG))].raw_files,
+    _data_set.BASE,
+    raw_files=tuple(raw for declared in _OFFICIAL.values() for raw in declared.raw_files),
     configs={config: data_set.configs[config] for config, data_set in _OF_CONFIG.items()},
-    toy_world=next(iter(_OF_CONFIG.values())).configs[next(iter(_OF_CONFIG))].toy_world,
-    tried_configs=tuple(next(iter(data_set.configs)) for data_set in _DATA_SETS),
+    toy_world=next(iter(_OFFICIAL.values())).toy_world,
+    tried_configs=tuple(_OFFICIAL),
 )
 
 
@@ -88,6 +90,7 @@ class Wilds(BenchmarkBuilder):
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         data_set = _OF_CONFIG[self.config.name]
         folder = data_set.folder(self._folder())
+        data_set.check_release(folder)
         self._rows = data_set.read(folder, self.config.name)
         published, counts = data_set.rows.get(self.config.name, {}), _counts(self._rows.splits)
         empty = [split for split, count in counts.items() if not count]

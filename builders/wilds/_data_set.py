@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
+from oochub.errors import OochubError
 from oochub.sides import Rows
 
 BASE = Benchmark(
@@ -93,6 +94,19 @@ class WildsDataSet:
         """The raw folder: `data_dir`, or the folder of that name in it."""
         inside = data_dir / self.raw_name
         return inside if inside.is_dir() else data_dir
+
+    def check_release(self, folder: Path) -> None:
+        """Checks the version that the raw folder says to be of, where it does: `RELEASE_v<version>.txt`.
+
+        Raises:
+            OochubError: It is of another version.
+        """
+        releases = sorted(file.stem.removeprefix("RELEASE_v") for file in folder.glob("RELEASE_v*.txt"))
+        if releases and self.version not in releases:
+            raise OochubError(
+                f"{folder} is of version {releases[-1]} of {self.name}, by RELEASE_v{releases[-1]}.txt; the official "
+                f"splits and numbers are of {self.version}. Fetch {self.name}_v{self.version}."
+            )
 
 
 def of_splits(rows: pa.Table, split: Sequence[str] | pa.ChunkedArray, names: Sequence[str]) -> dict[str, pa.Table]:

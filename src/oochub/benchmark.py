@@ -139,14 +139,14 @@ class Benchmark:
         return self.configs.get(config, self)
 
     @property
-    def differences(self) -> dict[str, str]:
-        """What differs from this declaration in kind of output, headline or sides, in words, by config.
+    def differences(self) -> dict[str, list[str]]:
+        """What differs from this declaration in kind of output, headline or sides, in words: the configs of each.
 
         >>> from oochub import get
         >>> get("benchmark", "nooch").differences
-        {'all': 'output labels'}
+        {'output labels': ['all']}
         """
-        differences: dict[str, str] = {}
+        differences: dict[str, list[str]] = {}
         for config, own in self.configs.items():
             parts = {
                 f"output {own.output}": own.output == self.output,
@@ -155,7 +155,8 @@ class Benchmark:
                 f"out of context {own.out_of_context.description}": own.out_of_context == self.out_of_context,
             }
             if not all(parts.values()):
-                differences[config] = "; ".join(text for text, same in parts.items() if not same)
+                words = "; ".join(text for text, same in parts.items() if not same)
+                differences.setdefault(words, []).append(config)
         return differences
 
     def render_toy_world(self, folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -169,6 +170,19 @@ class Benchmark:
         place, _, function = self.toy_world.rpartition(":")
         module = import_module(place or f"oochub.builders.toy_worlds.{function}")
         return Path(getattr(module, function)(folder, size=size, seed=seed))
+
+    @property
+    def downloads(self) -> dict[tuple[str, str, str], list[str]]:
+        """The raw files that each download holds, by where it is from, its size and its license.
+
+        >>> from oochub import get
+        >>> list(get("benchmark", "spawrious").downloads.values())
+        [['spawrious224/'], ['spawrious224__entire_dataset.tar']]
+        """
+        paths: dict[tuple[str, str, str], list[str]] = {}
+        for raw in self.raw_files:
+            paths.setdefault((raw.url, raw.size, raw.license), []).append(raw.path)
+        return paths
 
     @property
     def evaluation_split(self) -> str:

@@ -165,3 +165,29 @@ def test_a_broken_array_of_poverty_is_named(raw, tmp_path):
 def test_strict_takes_the_published_rows_alone(raw):
     with pytest.raises(oochub.OochubError, match="is not what was published: partial: 96 of 129,809 rows in train"):
         load_dataset("wilds", "iwildcam", data_dir=str(raw("wilds/iwildcam")), strict=True)
+
+
+@pytest.mark.parametrize("name", _DATA_SETS)
+def test_the_folder_is_of_the_version(name, tmp_path):
+    """RELEASE_v<version>.txt, where there is one; planted: a marker of another version that is passed over."""
+    data_set = _DATA_SETS[name]
+    data_set.check_release(tmp_path)
+    (tmp_path / "RELEASE_v0.9.txt").touch()
+    with pytest.raises(oochub.OochubError, match=re.escape(f"is of version 0.9 of {name}, by RELEASE_v0.9.txt")):
+        data_set.check_release(tmp_path)
+    (tmp_path / f"RELEASE_v{data_set.version}.txt").touch()
+    data_set.check_release(tmp_path)
+
+
+def test_the_environment_holds_every_folder(raw, tmp_path, monkeypatch):
+    """`$OOCHUB_DATA/wilds/<name>_v<version>`, with a folder of another version beside it that is not read."""
+    (tmp_path / "wilds" / "camelyon17_v2.0").mkdir(parents=True)
+    shutil.copytree(raw("wilds/camelyon17"), tmp_path / "wilds" / "camelyon17_v1.0")
+    monkeypatch.setenv("OOCHUB_DATA", str(tmp_path))
+    assert len(load_dataset("wilds", "camelyon17", cache_dir=str(tmp_path / "cache"))["train"]) == 72
+    (tmp_path / "wilds" / "camelyon17_v1.0" / "RELEASE_v1.0.txt").rename(
+        tmp_path / "wilds" / "camelyon17_v1.0" / "RELEASE_v0.9.txt"
+    )
+    shutil.rmtree(tmp_path / "cache")
+    with pytest.raises(oochub.OochubError, match=re.escape("is of version 0.9 of camelyon17")):
+        load_dataset("wilds", "camelyon17", cache_dir=str(tmp_path / "cache"))

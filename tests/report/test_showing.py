@@ -29,3 +29,24 @@ def test_the_arguments_of_a_class_are_those_that_it_takes(kind: str, name: str) 
 def _parameters(function: Any) -> list[tuple[str, Any, Any]]:
     parameters = inspect.signature(function).parameters.values()
     return [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
+
+
+def test_the_raw_folder_is_marked(raw, tmp_path, monkeypatch):
+    """Found or missing, of a folder that is named, or in $OOCHUB_DATA; fault planted: the tree without marks."""
+    monkeypatch.delenv("OOCHUB_DATA", raising=False)
+    (tmp_path / "wilds" / "camelyon17_v1.0").mkdir(parents=True)
+    (tmp_path / "wilds" / "camelyon17_v1.0" / "metadata.csv").touch()
+    plain = describe("benchmark", "wilds/camelyon17")
+    assert "DATA_DIR/\n  camelyon17_v1.0/metadata.csv  a row a patch" in plain
+    named = describe("benchmark", "wilds/camelyon17", data_dir=str(raw("wilds/camelyon17")))
+    assert "found    camelyon17_v1.0/metadata.csv" in named and "found    camelyon17_v1.0/patches/" in named
+    monkeypatch.setenv("OOCHUB_DATA", str(tmp_path))
+    every = describe("benchmark", "wilds")
+    assert "found    camelyon17_v1.0/metadata.csv" in every and "missing  camelyon17_v1.0/patches/" in every
+
+
+def test_a_folder_that_cannot_be_marked():
+    with pytest.raises(oochub.OochubError, match="There is no folder no/such"):
+        describe("benchmark", "nooch", data_dir="no/such")
+    with pytest.raises(oochub.OochubError, match="Only a benchmark has raw files, got a folder for a metric"):
+        describe("metric", "ece", data_dir=".")

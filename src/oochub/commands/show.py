@@ -19,6 +19,10 @@ def show(
     name: Annotated[
         str | None, typer.Argument(help="Its name; nooch/all is one config of a benchmark; of models, a model_type.")
     ] = None,
+    data_dir: Annotated[
+        str | None,
+        typer.Option(help="Of a benchmark: the raw folder whose files are marked found; default $OOCHUB_DATA."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Shows one thing: a benchmark's files, others' documentation; `show models` which models are served, and how."""
@@ -30,7 +34,7 @@ def show(
         raise OochubError(f"show needs the name of a {kind}: oochub show {kind} NAME. `oochub list {kind}` has them.")
     from oochub.report.showing import describe
 
-    text = describe(kind, name)
+    text = describe(kind, name, data_dir=data_dir)
     if as_json:
         out_console.print_json(json.dumps({"kind": kind, "name": name, "text": text}))
         return

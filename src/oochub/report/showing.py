@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 import re
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
@@ -9,23 +10,31 @@ from pathlib import Path
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.errors import unknown_name
+from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
 
 _SHOWN = 12
 
 
-def describe(kind: str, name: str) -> str:
+def describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
     """The text on one thing of the catalog, or on one config of a benchmark, "nooch/all".
 
+    Args:
+        kind: "benchmark", "metric", ...
+        name: Its name.
+        data_dir: Of a benchmark, the folder whose files are marked as found or missing; None takes
+            $OOCHUB_DATA/<benchmark>, where there is one.
+
     Raises:
-        OochubError: An unknown kind, name or config.
+        OochubError: An unknown kind, name or config, or a folder that is not there.
 
     >>> "lower is better" in describe("metric", "ece")
     True
     """
     if kind == "benchmark":
-        return _benchmark(*name.partition("/")[::2])
+        return _benchmark(*name.partition("/")[::2], data_dir)
+    if data_dir is not None:
+        raise OochubError(f"Only a benchmark has raw files, got a folder for a {kind}. Leave out the folder.")
     catalog.module_name(kind, name)  # an unknown name is an error
     if kind in ("objective", "detector", "mode"):
         return "\n".join(_class(kind, name))
@@ -64,7 +73,7 @@ def _arguments(source: str, name: str) -> str:
     return ""
 
 
-def _benchmark(name: str, config: str) -> str:
+def _benchmark(name: str, config: str, data_dir: str | None) -> str:
     from datasets import get_dataset_config_names
 
     from oochub.data.load import config_class
@@ -73,9 +82,10 @@ def _benchmark(name: str, config: str) -> str:
     configs = get_dataset_config_names(name)
     if config and config not in configs:
         raise unknown_name(f"config of {name}", config, configs)
-    shown = declared.of(config)
+    shown, found = declared.of(config), _found(name, data_dir)
     options = (inspect.getdoc(config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
-    differing = [] if config else [f"  {each:<13} {words}" for each, words in declared.differences.items()]
+    differences = {} if config else declared.differences
+    differing = [f"  {', '.join(alike)}\n      {words}" for words, alike in differences.items()]
     chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
     lines = [
         f"{shown.title} {shown.version}: {shown.summary}",
@@ -94,7 +104,7 @@ def _benchmark(name: str, config: str) -> str:
         *_raw_files(shown),
         "",
         f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})",
-        shown.tree(),
+        shown.tree(found),
         *(["", "Options (load_dataset(..., key=value), --option key=value)", options] if options else []),
         "",
         f'load_dataset("{name}"{chosen}, data_dir=...)',
@@ -104,14 +114,22 @@ def _benchmark(name: str, config: str) -> str:
     return "\n".join(lines)
 
 
+def _found(name: str, data_dir: str | None) -> Path | None:
+    """The folder whose files are marked; None where none is named and $OOCHUB_DATA has none."""
+    if data_dir is None:
+        folder = Path(os.environ.get("OOCHUB_DATA", "")) / name
+        return folder if "OOCHUB_DATA" in os.environ and folder.is_dir() else None
+    folder = Path(data_dir).expanduser()
+    if not folder.is_dir():
+        raise OochubError(f"There is no folder {folder}. Give the raw folder of {name}, or none.")
+    return folder
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")
 
 
 def _raw_files(benchmark: Benchmark) -> Iterator[str]:
     """The paths that each download holds, where it is from, how large it is, and its license."""
-    paths: dict[tuple[str, str, str], list[str]] = {}
-    for raw in benchmark.raw_files:
-        paths.setdefault((raw.url, raw.size, raw.license), []).append(raw.path)
-    for (url, size, license), names in paths.items():
+    for (url, size, license), names in benchmark.downloads.items():
         yield from (f"  {', '.join(names)}", f"      from {url}", f"      {size}; license: {license}")
