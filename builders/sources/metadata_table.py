@@ -37,8 +37,8 @@ class MetadataTable:
     lines: Sequence[int]
 
     @classmethod
-    def of_csv(cls, file: Path, columns: Sequence[str]) -> "MetadataTable":
-        """Reads a CSV file whose first line names its columns.
+    def of_csv(cls, file: Path, columns: Sequence[str], *, separator: str = ",") -> "MetadataTable":
+        """Reads a CSV file, or one of another separator, whose first line names its columns.
 
         Raises:
             OochubError: It cannot be read, is no UTF-8 or no CSV, lacks a column, has it twice, or has no row; a row
@@ -48,7 +48,7 @@ class MetadataTable:
         if "\0" in text:
             line = text.count("\n", 0, text.index("\0")) + 1
             raise OochubError(f"{file}, line {line}: this is no text, it holds a zero byte. Fetch it again.")
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
         try:
             header = next(reader, [])
             rows = ((reader.line_num, row) for row in reader)

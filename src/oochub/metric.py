@@ -83,6 +83,7 @@ _TYPES = {
     "correct": "bool",
 }
 _TYPES_OF_NUMBERS = {"label": "float64", "prediction": "float64"}
+_DEPTHS = {"boxes": 2, "true_boxes": 2, "scores": 1}  # of the lists of numbers that a row of these is
 _PER_LABEL = ("label", "prediction", "score", "probability")  # of several labels these are lists of k numbers
 
 
@@ -231,16 +232,18 @@ def _features(state: type[Any], outputs: tuple[str, ...]) -> Any:
     from datasets import Features, List, Value
 
     arrays = _parameters(state.update)
-    unknown = [name for name in arrays if name not in _TYPES]
+    unknown = [name for name in arrays if name not in (*_TYPES, *_DEPTHS)]
     if unknown:
         raise OochubError(
-            f"Arrays of a metric are {', '.join(_TYPES)}; {state.__name__} takes {', '.join(unknown)}. Name it as one "
-            "of these, or write `_info` in the metric's class."
+            f"Arrays of a metric are {', '.join((*_TYPES, *_DEPTHS))}; {state.__name__} takes {', '.join(unknown)}. "
+            "Name it as one of these, or write `_info` in the metric's class."
         )
     alternatives = []
     for kind in outputs:
         named = {**_TYPES, **_TYPES_OF_NUMBERS} if kind in ("labels", "number") else _TYPES
-        types = {name: Value(named[name]) for name in arrays}
+        types = {name: Value(named.get(name, "float64")) for name in arrays}
+        for name in (each for each in arrays for _ in range(_DEPTHS.get(each, 0))):
+            types[name] = List(types[name])
         lists = {name: List(types[name]) for name in _PER_LABEL if name in types}
         features = Features({**types, **lists} if kind == "labels" else types)
         alternatives += [features] if features not in alternatives else []

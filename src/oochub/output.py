@@ -210,7 +210,8 @@ def output_of_features(features: Mapping[str, Any]) -> str | None:
     ('number', None)
     """
     kinds = [output_of(name) for name in catalog.names("output")]
-    in_order = sorted(kinds, key=lambda kind: kind.label_column)  # "label" says more than "labels" beside it
+    order = ("label", "labels")  # "label" says more than "labels" beside it, and both than boxes
+    in_order = sorted(kinds, key=lambda kind: order.index(kind.label_column) if kind.label_column in order else 2)
     for kind in in_order:
         if kind.label_column in features and kind.is_truth(features[kind.label_column]):
             return kind.name

@@ -162,6 +162,79 @@ def test_a_broken_array_of_poverty_is_named(raw, tmp_path):
         assert str(first) in str(error.value)
 
 
+def test_globalwheat_is_its_tables(raw):
+    """Every row of every scheme against the tables as pandas reads them, example_id counted as WILDS' code does."""
+    folder = raw("wilds/globalwheat")
+    domains = pd.read_csv(folder / "metadata_domain.csv", sep=";").set_index("name")
+    tables = {
+        "globalwheat": "official_train official_val official_test fixed_train_val fixed_train_test",
+        "globalwheat_official_with_subsampled_test": "official_train official_val fixed_test_test",
+        "globalwheat_test-to-test": "fixed_test_train official_val fixed_test_test",
+        "globalwheat_mixed-to-test": "mixed_train_train official_val mixed_train_test",
+    }
+    for config, names in tables.items():
+        data, first = load_dataset("wilds", config, data_dir=str(folder)), 0
+        assert list(data) == ["train", "val", "test", "id_val", "id_test"][: len(data)]
+        for (split, part), name in zip(data.items(), names.split(), strict=True):
+            table, features = pd.read_csv(folder / f"{name}.csv"), part.features
+            frame = part.remove_columns("image").to_pandas()
+            assert frame["example_id"].tolist() == [str(first + row) for row in range(len(table))]
+            first += len(table)
+            for text, boxes, categories in zip(table["BoxesString"], part["boxes"], part["categories"], strict=True):
+                written = ";".join(" ".join(f"{number:.0f}" for number in box) for box in boxes)
+                assert (written or "no_box") == text and categories == [0] * len(boxes)
+            session = [_sessions()[number] for number in table["domain"]]
+            for field in ("session", "group", "environment"):
+                assert features[field].int2str(frame[field].tolist()) == session
+            for field, column in {"country": "country", "location": "location", "stage": "development_stage"}.items():
+                assert features[field].int2str(frame[field].tolist()) == domains[column][session].tolist()
+            assert frame["from_source_domain"].tolist() == [split == "train"] * len(table)
+            assert {*frame["width"], *frame["height"]} == {96}
+
+
+def _sessions():
+    """The sessions by number, as WILDS' code counts them: 47, of which these places are told."""
+    from oochub.builders.wilds.globalwheat import globalwheat
+
+    names = globalwheat.read.__globals__["_SESSIONS"]
+    told = {0: "Arvalis_1", 11: "Arvalis_12", 17: "ULiège-GxABT_1", 21: "Ukyoto_1", 25: "ARC_1", 36: "UQ_11"}
+    told |= {37: "Terraref_1", 42: "KSU_4", 43: "CIMMYT_1", 46: "Usask_1"}
+    assert len(names) == 47 and all(names[number] == name for number, name in told.items())
+    return names
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("BoxesString", "", "official_val.csv, line 4: BoxesString is"),
+        ("BoxesString", "1 2 3", "official_val.csv, line 4: BoxesString is"),
+        ("BoxesString", "1 2 3 nan", "official_val.csv, line 4: BoxesString is"),
+        ("BoxesString", "1 2 3 4;", "official_val.csv, line 4: BoxesString is"),
+        ("BoxesString", "1 2 3 4;9 2 3 4", "line 4: a box runs from its upper left corner"),
+        ("domain", "47", "official_val.csv, line 4: domain is of 0..46, the sessions of GlobalWheat-WILDS, got 47"),
+        ("domain", "Arvalis_1", "line 4: domain is a whole number"),
+        ("image_name", "no_such.png", "line 4, no_such.png"),
+        ("image_name", "../official_val.csv", "line 4: image_name leads out of"),
+        ("development_stage", "Asleep", "metadata_domain.csv, line 4: development_stage is Filling"),
+        ("name", "Arvalis_1", "lines 2 and 4 have the same name, 'Arvalis_1'"),
+        ("name", "Mars_1", "has no row for 1 of the 47 sessions: Arvalis_3"),
+    ],
+)
+def test_a_wrong_row_of_globalwheat_is_named(column, value, message, raw, tmp_path):
+    """Faults planted and seen: a pattern that matches the first box alone; sessions that are not looked for."""
+    folder = tmp_path / "globalwheat_v1.1"
+    shutil.copytree(raw("wilds/globalwheat"), folder)
+    is_domain = column in ("name", "development_stage")
+    file, separator = folder / ("metadata_domain.csv" if is_domain else "official_val.csv"), ";" if is_domain else ","
+    with file.open(newline="") as opened:
+        rows = list(csv.reader(opened, delimiter=separator))
+    rows[3][rows[0].index(column)] = value
+    with file.open("w", newline="") as opened:
+        csv.writer(opened, lineterminator="\n", delimiter=separator).writerows(rows)
+    with pytest.raises(oochub.OochubError, match=re.escape(message)):
+        load_dataset("wilds", "globalwheat", data_dir=str(tmp_path))
+
+
 def test_strict_takes_the_published_rows_alone(raw):
     with pytest.raises(oochub.OochubError, match="is not what was published: partial: 96 of 129,809 rows in train"):
         load_dataset("wilds", "iwildcam", data_dir=str(raw("wilds/iwildcam")), strict=True)

@@ -22,8 +22,13 @@ from oochub.schema import from_json
 from oochub.sides import GroupsOfRows
 
 _BENCHMARKS = oochub.names("benchmark")
-_LABELS = {"classes": ("label", ClassLabel), "labels": ("labels", List), "number": ("label", Value)}
-_FIRST = ("example_id", "image", "label", "labels", "environment", "group", "groups")
+_LABELS = {
+    "classes": ("label", ClassLabel),
+    "labels": ("labels", List),
+    "number": ("label", Value),
+    "boxes": ("boxes", List),
+}
+_FIRST = ("example_id", "image", "label", "labels", "boxes", "environment", "group", "groups")
 
 
 def _tried() -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 Each rule was seen to fail on a planted fault; `test_rules_catch_planted_faults` repeats that.
 """
 
+import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator
@@ -45,7 +46,12 @@ def rule_nan(metric: Subject) -> None:
     """NaN in any array is an OochubError, but for one of several labels, of which it says that nobody knows."""
     for name in metric.arrays:
         columns = metric.columns(20, 0)
-        if columns[name].dtype.kind not in "US" and (metric.kind, name) != ("labels", "label"):
+        if columns[name].dtype.kind == "O":  # ragged: a number of one row
+            row = next(row for row, values in enumerate(columns[name]) if len(values))
+            columns[name][row] = columns[name][row] * np.nan
+            with pytest.raises(OochubError, match="finite"):
+                metric(columns)
+        elif columns[name].dtype.kind not in "US" and (metric.kind, name) != ("labels", "label"):
             columns[name] = columns[name].astype(float)
             columns[name].reshape(20, -1)[7, 0] = np.nan
             with pytest.raises(OochubError):
@@ -72,6 +78,9 @@ def rule_lengths(metric: Subject) -> None:
 def of_one_truth(metric: Subject) -> Iterator[Columns]:
     """Columns whose rows are all of one class, or have equal labels."""
     columns = metric.columns(40, 0)
+    if "true_boxes" in columns:
+        yield columns | {"true_boxes": np.array([(), *columns["true_boxes"]], object)[[0] * 40]}
+        return
     if metric.kind != "classes":
         for value in (0.0, 1.0):
             yield columns | {"label": np.full_like(columns["label"], value)}
@@ -96,10 +105,12 @@ def rule_one_class(metric: Subject) -> None:
 def rule_deterministic(metric: Subject) -> None:
     """The same arrays give the same number, and stay as they were."""
     columns = metric.columns(100, 0)
-    before = {name: column.copy() for name, column in columns.items()}
+    before = copy.deepcopy(columns)
     same(metric(columns), metric(columns), tolerance=0)
     for name, column in columns.items():
-        np.testing.assert_array_equal(column, before[name], err_msg=f"{metric.name} changed {name}")
+        rows = zip(column, before[name], strict=True) if column.dtype.kind == "O" else [(column, before[name])]
+        for now, then in rows:
+            np.testing.assert_array_equal(now, then, err_msg=f"{metric.name} changed {name}")
 
 
 def rule_rescaling(metric: Subject) -> None:

@@ -96,7 +96,21 @@ def _number(n: int, rng: np.random.Generator) -> Columns:
     return {"label": label, "prediction": label + rng.integers(-9, 20, n) / 8, "group": rng.integers(0, 4, n)}
 
 
-_COLUMNS = {"classes": _classes, "choices": _classes, "labels": _labels, "number": _number}
+def _boxes(n: int, rng: np.random.Generator) -> Columns:
+    """Up to four boxes a picture on a coarse grid, so that overlaps are ties; scores in eighths."""
+
+    def drawn(count: int) -> np.ndarray[Any, Any]:
+        corner = rng.integers(0, 4, (count, 2)) * 2
+        return np.concatenate([corner, corner + rng.integers(1, 5, (count, 2))], axis=1).astype(np.float64)
+
+    boxes, true_boxes, scores = (np.empty(n, object) for _ in range(3))
+    for row, (count, true) in enumerate(rng.integers(0, 5, (n, 2)).tolist()):
+        boxes[row], true_boxes[row], scores[row] = drawn(count), drawn(true), rng.integers(2, 9, count) / 8
+        boxes[row][: min(2, true)] = true_boxes[row][: min(2, count)]
+    return {"boxes": boxes, "scores": scores, "true_boxes": true_boxes, "group": rng.integers(0, 4, n)}
+
+
+_COLUMNS = {"boxes": _boxes, "classes": _classes, "choices": _classes, "labels": _labels, "number": _number}
 CASES = [(name, kind) for name in NAMES for kind in subject(name).facts.outputs]
 
 

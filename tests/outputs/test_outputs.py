@@ -21,6 +21,19 @@ NAMES = ["red", "green", "blue"]
 TRUE_LABELS = np.where(RNG.random((40, 3)) < 0.2, np.nan, (RNG.random((40, 3)) < 0.5).astype(float))
 
 
+BOXES = np.tile(RNG.integers(0, 4, (40, 5, 2)), 2).astype(np.float32) + np.array([0, 0, 5, 5], np.float32)
+SCORES = RNG.integers(2, 9, (40, 5)) / 8
+DRAWN = [row[: number % 6].tolist() for number, row in enumerate(BOXES)]  # 0 to 5 boxes a row
+TRUE_BOXES = [[[math.nan] * 4], *(row[: number % 4].tolist() for number, row in enumerate(BOXES[1:]))]
+
+
+def outputs_of(kind):
+    """What a model of each kind gives, as `store` takes it: of boxes 5 numbers each."""
+    if kind == "boxes":
+        return np.concatenate([BOXES, SCORES[:, :, None]], axis=2).reshape(40, 25).astype(np.float32)
+    return LOGITS
+
+
 def predictions_of(kind):
     """Predictions of each kind, of the same outputs of a model: 40 rows, the truth of one unknown."""
     if kind == "classes":
@@ -31,6 +44,9 @@ def predictions_of(kind):
         )
     if kind == "labels":
         return Predictions.from_arrays(logits=LOGITS, labels=TRUE_LABELS, class_names=NAMES, kind="labels")
+    if kind == "boxes":
+        scores = [row[: len(boxes)].tolist() for row, boxes in zip(SCORES, DRAWN, strict=True)]
+        return Predictions.from_arrays(detected_boxes=DRAWN, scores=scores, boxes=TRUE_BOXES, class_names=["head"])
     assert kind == "number", f"{kind}: give predictions_of in {__file__} an example of the new kind"
     return Predictions.from_arrays(value=LOGITS[:, 0], label=np.r_[np.nan, -2.5, RNG.normal(size=38)])
 
@@ -57,7 +73,7 @@ def test_a_kind_of_output_keeps_its_contract(kind, tmp_path):
     again = Predictions.load(predictions.save(tmp_path / "p.parquet"))
     assert again.digest == predictions.digest and again.metadata == predictions.metadata
     pd.testing.assert_frame_equal(again.to_pandas(), predictions.to_pandas())
-    stored = pa.table(output.store(LOGITS))
+    stored = pa.table(output.store(outputs_of(kind)))
     assert stored.num_rows == 40 and tuple(stored.column_names) == output.columns, f"{kind}: store() gives columns"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
@@ -181,8 +182,10 @@ def digest_of(rows: StoredRows, texts: Sequence[str], numbers: Sequence[str]) ->
     for name in numbers:
         for block in rows.blocks([name]):
             column = block.column(name)
-            is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-            digest.update((vectors(column) if is_list else column.to_numpy()).tobytes())
+            while name not in VECTORS and pa.types.is_nested(column.type):  # lists of any lengths
+                digest.update(pc.list_value_length(column).to_numpy().tobytes())
+                column = pc.list_flatten(column)
+            digest.update((vectors(column) if name in VECTORS else column.to_numpy()).tobytes())
     return digest.hexdigest()
 
 

@@ -1,0 +1,198 @@
+"""GlobalWheat-WILDS: boxes around the heads of wheat in pictures of fields, of other countries than training."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+
+from oochub.benchmark import Benchmark, RawFile
+from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows
+from oochub.errors import OochubError
+from oochub.picture_file import open_picture
+from oochub.reading import read_bytes
+from oochub.sides import Rows
+from oochub.vocabulary import Vocabulary
+
+_FOLDER = "globalwheat_v1.1"
+_SPLITS = {
+    "globalwheat": {
+        "train": "official_train",
+        "val": "official_val",
+        "test": "official_test",
+        "id_val": "fixed_train_val",
+        "id_test": "fixed_train_test",
+    },
+    "globalwheat_official_with_subsampled_test": {
+        "train": "official_train",
+        "val": "official_val",
+        "test": "fixed_test_test",
+    },
+    "globalwheat_test-to-test": {"train": "fixed_test_train", "val": "official_val", "test": "fixed_test_test"},
+    "globalwheat_mixed-to-test": {"train": "mixed_train_train", "val": "official_val", "test": "mixed_train_test"},
+}
+# How many sessions each institute gave; the column domain counts them from 0, in this order.
+_INSTITUTES = (
+    "Arvalis 12, ETHZ 1, Inrae 1, NMBU 2, Rres 1, ULiège-GxABT 1, Utokyo 3, Ukyoto 1, NAU 3, ARC 1, UQ 11, Terraref 2, "
+    "KSU 4, CIMMYT 3, Usask 1"
+)
+_SESSIONS = tuple(
+    f"{institute}_{number}"
+    for institute, count in (each.split() for each in _INSTITUTES.split(", "))
+    for number in range(1, 1 + int(count))
+)
+_NAMES = {
+    "country": "Switzerland|UK|Belgium|Norway|France|Canada|US|Mexico|Japan|China|Australia|Sudan",
+    "location": "Baima|Brookstead|Ciudad Obregon|Gatton|Gembloux|Gréoux|KSU|Kyoto|Maricopa, AZ|McAllister|Mons|"
+    "NARO-Hokkaido|NARO-Tsukuba|NMBU|Rothamsted|Saskatchewan|Toulouse|Usask|VLB|VSC|Wad Medani|Eschikon",
+    "development_stage": "Filling|Filling-Ripening|multiple|Post-flowering|Ripening",
+}
+_FIELDS = {"country": "country", "location": "location", "development_stage": "stage"}
+_BOX = re.compile("([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6})")
+_BOXES = pa.list_(pa.list_(pa.float32(), 4))
+
+
+def _raw(path: str, note: str) -> RawFile:
+    return RawFile(
+        path=f"{_FOLDER}/{path}",
+        also=path,
+        url="https://wilds.stanford.edu/get_started/",
+        size="10.3 GB",
+        license="MIT",
+        note=note,
+    )
+
+
+def _read(folder: Path, config: str) -> WildsRows:
+    fields = _session_fields(folder / "metadata_domain.csv")
+    splits: dict[str, pa.Table] = {}
+    for split, name in _SPLITS[config].items():
+        table = MetadataTable.of_csv(folder / f"{name}.csv", ("image_name", "BoxesString", "domain"))
+        table.check_unique("image_name")
+        table.check_files("image_name", folder / "images")
+        table.check_below("domain", len(_SESSIONS), "the sessions of GlobalWheat-WILDS")
+        boxes, sessions = list(_boxes(table)), [_SESSIONS[number] for number in table.whole("domain")]
+        first = sum(map(len, splits.values()))
+        splits[split] = pa.table(
+            {
+                "example_id": [str(first + row) for row in range(len(boxes))],
+                "file": [f"images/{file}" for file in table.columns["image_name"]],
+                "boxes": pa.array(boxes, _BOXES),
+                "environment": sessions,
+                "group": sessions,
+                "categories": pa.array([[0] * len(each) for each in boxes], pa.list_(pa.int64())),
+                "session": sessions,
+                **{name: [fields[session][name] for session in sessions] for name in _FIELDS.values()},
+            }
+        )
+    named = datasets.ClassLabel(names=list(_SESSIONS))
+    features = datasets.Features(
+        {
+            "example_id": datasets.Value("string"),
+            "image": datasets.Image(),
+            "boxes": datasets.List(datasets.List(datasets.Value("float32"), length=4)),
+            "environment": named,
+            "group": named,
+            "categories": datasets.List(datasets.ClassLabel(names=["wheat_head"])),
+            "session": named,
+            **{field: datasets.ClassLabel(names=_NAMES[column].split("|")) for column, field in _FIELDS.items()},
+            "width": datasets.Value("int32"),
+            "height": datasets.Value("int32"),
+        }
+    )
+    columns = {"width": lambda file: _size(file)[0], "height": lambda file: _size(file)[1]}
+    return WildsRows(features=features, splits=splits, columns=columns)
+
+
+def _size(file: Path) -> tuple[int, int]:
+    """Of a picture, in pixels, by its header."""
+    return open_picture(read_bytes(file), name=str(file)).size
+
+
+def _session_fields(file: Path) -> dict[str, dict[str, str]]:
+    """Country, location and stage of each session, by the names of the columns."""
+    table = MetadataTable.of_csv(file, ("name", *_FIELDS), separator=";")
+    table.check_unique("name")
+    values = {
+        field: table.coded(column, {name: name for name in _NAMES[column].split("|")})
+        for column, field in _FIELDS.items()
+    }
+    rows = {name: row for row, name in enumerate(table.columns["name"])}
+    missing = [session for session in _SESSIONS if session not in rows]
+    if missing:
+        raise OochubError(
+            f"{file} has no row for {len(missing)} of the {len(_SESSIONS)} sessions: {', '.join(missing[:5])}. Fetch "
+            "it again."
+        )
+    return {session: {field: column[rows[session]] for field, column in values.items()} for session in _SESSIONS}
+
+
+def _boxes(table: MetadataTable) -> Iterator[list[list[float]]]:
+    """The boxes of each row, x1, y1, x2, y2 in pixels."""
+    for line, text in zip(table.lines, table.columns["BoxesString"], strict=True):
+        found = [] if text == "no_box" else [_BOX.fullmatch(each) for each in text.split(";")]
+        boxes = [[float(number) for number in each.groups()] for each in found if each]
+        if len(boxes) < len(found):
+            raise OochubError(
+                f'{table.file}, line {line}: BoxesString is "no_box", or boxes such as "10 20 40 60;50 20 80 60", x1 '
+                f"y1 x2 y2 in pixels, got {text[:80]!r}. Fetch it again."
+            )
+        for x1, y1, x2, y2 in boxes:
+            if x2 < x1 or y2 < y1:
+                raise OochubError(
+                    f"{table.file}, line {line}: a box runs from its upper left corner x1 y1 to its lower right one x2 "
+                    f"y2, got '{x1:.0f} {y1:.0f} {x2:.0f} {y2:.0f}'. Fetch it again."
+                )
+        yield boxes
+
+
+def _declared(config: str) -> Benchmark:
+    tables = tuple(_raw(f"{name}.csv", f"a row a picture: {split}") for split, name in _SPLITS[config].items())
+    official = replace(
+        BASE,
+        title="GlobalWheat-WILDS",
+        summary="Heads of wheat in pictures of fields, in countries that training did not have.",
+        version="1.1.0",
+        homepage="https://www.global-wheat.com",
+        raw_files=(*tables, _raw("metadata_domain.csv", "a row a session"), _raw("images/", "6,515 PNGs")),
+        in_context=Rows(name="sessions of training", split="id_test"),
+        out_of_context=Rows(name="other countries", split="test"),
+        output="boxes",
+        metrics=("detection_accuracy",),
+        primary_metric="detection_accuracy",
+        words=Vocabulary(
+            example="image",
+            inside="in sessions of training",
+            outside="in other countries",
+            inside_title="in sessions of training",
+            outside_title="in other countries",
+            cause="session",
+            place="in",
+        ),
+        task_category="object-detection",
+        context_column="session",
+        cluster="session",
+        images_license="MIT",
+        annotations_license="MIT",
+        toy_world="toy_wilds_globalwheat",
+    )
+    if config == "globalwheat":
+        return official
+    return replace(
+        official,
+        title=f"GlobalWheat-WILDS ({config.removeprefix('globalwheat_')})",
+        in_context=Rows(name="countries of validation", split="val"),
+        out_of_context=Rows(name="countries of the test", split="test"),
+    )
+
+
+globalwheat = WildsDataSet(
+    name="globalwheat",
+    version="1.1",
+    configs={config: _declared(config) for config in _SPLITS},
+    read=_read,
+    rows={"globalwheat": {"train": 2_943, "val": 1_424, "test": 1_434, "id_val": 357, "id_test": 357}},
+)

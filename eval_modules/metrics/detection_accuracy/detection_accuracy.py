@@ -1,0 +1,159 @@
+"""Detection accuracy: the share of boxes and true boxes that match, averaged over sessions.
+
+    TP / (TP + FP + FN) of each image, the mean of the images of each session, the mean of the sessions
+
+A session is a group of images, such as those of a field on a day. Groups without rows do not count.
+
+Interval: a percentile bootstrap of whole groups; where clusters hold several groups, of these; of a single group, of
+its images or clusters.
+
+Limitations: A box below the threshold is lost, however sure: the number depends on how scores are calibrated. Few
+groups make the interval too narrow.
+
+Source: Koh et al. 2021, WILDS, Appendix H.5 (GlobalWheat-WILDS: average domain accuracy); David et al. 2021, Global
+Wheat Head Detection 2021.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from oochub.errors import OochubError
+from oochub.metric import MetricFacts, MetricShell
+from oochub.stats.array_checks import Array, check_same_length
+from oochub.stats.detection_accuracies import detection_accuracies
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimation import bootstrap
+from oochub.stats.group_codes import check_group
+
+_FEW = 10  # groups, with fewer of which the interval is said to be too narrow
+
+
+def detection_accuracy(
+    boxes: Any,
+    scores: Any,
+    true_boxes: Any,
+    group: Any = None,
+    iou: float = 0.5,
+    threshold: float = 0.5,
+    form: str | None = None,
+) -> float:
+    """The accuracy of detections in an image, averaged over the images of each group, then over groups.
+
+    Args:
+        boxes: Of each of n images its boxes (m, 4), x1, y1, x2, y2 in any unit that the true boxes share.
+        scores: Of each image the scores of its boxes (m,).
+        true_boxes: Of each image the true boxes (k, 4).
+        group: The group of each image (n,), any hashable; None takes all images as one group.
+        iou: A match overlaps at least so far, in (0, 1].
+        threshold: A box counts when its score is above it, in [0, 1].
+        form: "wilds" is the number of WILDS' code, whose `iou` is 0.5 whatever it is given; None honors `iou`.
+
+    Returns:
+        A fraction in [0, 1], higher is better.
+
+    Raises:
+        OochubError: As `oochub.stats.detection_accuracies`; groups that are NaN or not hashable; another form; no rows.
+
+    >>> wheat, half = [0, 0, 10, 10], [0, 0, 10, 5]
+    >>> rows = {"boxes": [[wheat], [half]], "scores": [[0.9], [0.9]], "true_boxes": [[wheat], [wheat]]}
+    >>> detection_accuracy(**rows), detection_accuracy(**rows, iou=0.6), detection_accuracy(**rows, threshold=0.9)
+    (1.0, 0.5, 0.0)
+    """
+    state = _DetectionAccuracyState(iou, threshold, form)
+    state.update(boxes=boxes, scores=scores, true_boxes=true_boxes, group=group)
+    return state.compute()
+
+
+class _DetectionAccuracyState:
+    """The sum and the number of the images of each group."""
+
+    def __init__(self, iou: float = 0.5, threshold: float = 0.5, form: str | None = None) -> None:
+        if form not in (None, "wilds"):
+            raise OochubError(f'form is None or "wilds", got {form!r}.')
+        self._options = {"iou": 0.5 if form == "wilds" else iou, "threshold": threshold}
+        self._groups: dict[Any, tuple[float, int]] = {}
+        detection_accuracies([], [], [], **self._options)  # options that are wrong are said before the rows come
+
+    def update(self, *, boxes: Any, scores: Any, true_boxes: Any, group: Any = None) -> None:
+        for name, (total, count) in _sums(self.values(boxes, scores, true_boxes), group).items():
+            before, rows = self._groups.get(name, (0.0, 0))
+            self._groups[name] = (before + total, rows + count)
+
+    def values(self, boxes: Any, scores: Any, true_boxes: Any) -> Array:
+        """Of each image."""
+        return detection_accuracies(boxes, scores, true_boxes, **self._options)
+
+    def merge(self, other: "_DetectionAccuracyState") -> None:
+        for name, (total, count) in other._groups.items():
+            before, rows = self._groups.get(name, (0.0, 0))
+            self._groups[name] = (before + total, rows + count)
+
+    def compute(self) -> float:
+        if not self._groups:
+            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+        return math.fsum(total / count for total, count in self._groups.values()) / len(self._groups)
+
+
+def _sums(values: Array, group: Any) -> dict[Any, tuple[float, int]]:
+    if group is None:
+        return {None: (float(values.sum()), len(values))} if len(values) else {}
+    groups = check_group(group)
+    check_same_length(boxes=values, group=groups.codes)
+    sums, counts = np.bincount(groups.codes, values), np.bincount(groups.codes)
+    named = zip(groups.names, sums.tolist(), counts.tolist(), strict=False)
+    return {name: (total, count) for name, total, count in named if count}
+
+
+def _interval(
+    columns: dict[str, Array], sampling: Sampling, iou: float = 0.5, threshold: float = 0.5, form: str | None = None
+) -> Estimate:
+    state = _DetectionAccuracyState(iou, threshold, form)
+    state.update(**columns)
+    values = state.values(columns["boxes"], columns["scores"], columns["true_boxes"])
+    group = columns.get("group")
+    codes = np.zeros(len(values), np.int64)
+    if group is not None:
+        codes = np.unique(check_group(group).codes, return_inverse=True)[1]
+    count = int(codes.max()) + 1
+    if count == 1:
+        return bootstrap(lambda value: float(value.mean()), {"value": values}, sampling)
+    means = np.bincount(codes, values) / np.bincount(codes)
+    drawn = bootstrap(lambda value: float(value.mean()), {"value": means}, _of_groups(sampling, codes))
+    few = f"only {count} groups: the interval may be too narrow" if count < _FEW else None
+    return Estimate(
+        state.compute(),
+        low=drawn.low,
+        high=drawn.high,
+        n=len(values),
+        method=f"percentile bootstrap of {count} groups, {sampling.resamples} resamples",
+        reason="; ".join(filter(None, (drawn.reason, few))) or None,
+    )
+
+
+def _of_groups(sampling: Sampling, codes: Array) -> Sampling:
+    """The groups are drawn; by cluster where each lies in one and some share one."""
+    cluster = None
+    if sampling.cluster is not None:
+        clusters = check_group(sampling.cluster, name="cluster").codes
+        pairs = np.unique(np.stack([codes, clusters]), axis=1)
+        cluster = pairs[1] if pairs.shape[1] == codes.max() + 1 else None
+    return Sampling(cluster=cluster, resamples=sampling.resamples, seed=sampling.seed, confidence=sampling.confidence)
+
+
+FACTS = MetricFacts(title="Detection accuracy", direction="higher", outputs=("boxes",), interval=_interval)
+
+
+class DetectionAccuracy(MetricShell):
+    """The metric as a module of `evaluate`, which also takes batches.
+
+    >>> import evaluate
+    >>> from importlib.resources import files
+    >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "detection_accuracy"))
+    >>> box = [0, 0, 10, 10]
+    >>> module.compute(boxes=[[box], []], scores=[[0.9], []], true_boxes=[[box], [box]], group=["may", "june"])
+    {'detection_accuracy': 0.5}
+    """
+
+    state = _DetectionAccuracyState

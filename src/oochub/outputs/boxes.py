@@ -1,0 +1,183 @@
+"""Boxes around the things of one kind in a picture, each with a score; a picture may have any number, or none."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.given_columns import GivenColumns
+from oochub.output import Answer, Arrays, Output
+from oochub.stats.detection_accuracies import detection_accuracies
+
+if TYPE_CHECKING:
+    from oochub.prediction.predictions import Predictions
+
+_THRESHOLD = 0.5  # a box with a score above it counts as an answer
+_UNKNOWN = ((math.nan,) * 4,)
+_BOXES, _SCORES = pa.list_(pa.list_(pa.float32(), 4)), pa.list_(pa.float32())
+
+
+class Boxes(Output):
+    """Boxes a row: `boxes` is a list of x1, y1, x2, y2 in pixels of the picture, one box of nan where they are unknown.
+
+    `detected_boxes` and `scores` are what the model said. Metrics get boxes and scores, those of the model; true_boxes;
+    label, the same; prediction, the boxes with a score above 0.5; and loss (n,), 1 minus the detection accuracy of the
+    picture. Of each, a row is a tuple of any length.
+    """
+
+    label_column = "boxes"
+    columns = ("detected_boxes", "scores")
+    primary_metric = "detection_accuracy"
+    metrics = ("detection_accuracy",)
+    group_metrics = ("detection_accuracy",)
+    taken = "columns detected_boxes, a list of lists x1, y1, x2, y2 a row, and scores, a list a row"
+
+    @classmethod
+    def is_truth(cls, feature: Any) -> bool:
+        """A List of Lists of numbers."""
+        inner = getattr(getattr(feature, "feature", None), "feature", None)
+        return str(getattr(inner, "dtype", "")).startswith(("float", "int"))
+
+    def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
+        """Lists of boxes, one of nan where there is no truth."""
+        return _column("boxes", [None] * rows if values is None else values, _BOXES)
+
+    def class_names(self, dataset: Any) -> list[str] | None:
+        """Of the column `categories`; without names one, "object"."""
+        feature = dataset.features.get("categories")
+        names = getattr(getattr(feature, "feature", None), "names", None)
+        return list(names or ["object"])
+
+    def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
+        """See `Output.check`."""
+        for name in (self.label_column, *self.columns):
+            depth, kind = 0, table.schema.field(name).type
+            while pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+                depth, kind = depth + 1, kind.value_type
+            is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)
+            if not is_number or depth > (name != "scores") + 1 or not depth:
+                form = "a list of numbers" if name == "scores" else "a list of lists x1, y1, x2, y2"
+                raise OochubError(f"{name} must hold {form} a row, got {table.schema.field(name).type}.")
+        ids = table.column("example_id")
+        rows = (table.column(name).to_pylist() for name in (self.label_column, *self.columns))
+        for number, (true, found, scores) in enumerate(zip(*rows, strict=True)):
+            wanted = [] if _is_unknown(true) else true
+            try:
+                detection_accuracies([found], [scores], [wanted])
+            except OochubError as error:
+                said = str(error).replace("true_boxes", "boxes").replace(" at row 0", f" in {ids[number]}")
+                raise OochubError(f"The truth is boxes, the answers are detected_boxes and scores: {said}") from None
+
+    def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[Any]:
+        """Tuples of boxes (n,)."""
+        return _rows(table.column(self.label_column))
+
+    def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows whose boxes are known (n,)."""
+        return np.fromiter((not _is_unknown(boxes) for boxes in label), bool, len(label))
+
+    def prediction(self, predictions: "Predictions") -> NDArray[Any]:
+        """The boxes with a score above 0.5 (n,)."""
+        found, scores = (_rows(predictions.rows.column(name)) for name in self.columns)
+        return _objects(
+            tuple(box for box, score in zip(*row, strict=True) if score > _THRESHOLD)
+            for row in zip(found, scores, strict=True)
+        )
+
+    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+        """A row of boxes has no probability.
+
+        Raises:
+            OochubError: Always.
+        """
+        raise OochubError("These predictions are boxes, which have no probability a row. Read .prediction and .label.")
+
+    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+        """See `Output.arrays` and the class."""
+        label = predictions.label
+        found, scores = (_rows(predictions.rows.column(name)) for name in self.columns)
+        known = self.known(label)
+        loss = np.full(len(label), math.nan)
+        loss[known] = 1 - detection_accuracies(found[known], scores[known], label[known])
+        return {
+            "label": label,
+            "true_boxes": label,
+            "boxes": found,
+            "scores": scores,
+            "prediction": predictions.prediction,
+            "loss": loss,
+        }
+
+    def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Rows with a box that is missed or matches none (n,)."""
+        wrong: NDArray[np.bool_] = arrays["loss"] > 0
+        return wrong
+
+    def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """Whether there are fewer boxes than true ones, as many, or more: -1, 0 or 1 (n,)."""
+        counts = (np.fromiter(map(len, arrays[name]), np.int64, len(arrays[name])) for name in ("prediction", "label"))
+        signs: NDArray[np.int64] = np.sign(np.subtract(*counts))
+        return signs
+
+    def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
+        """How many boxes there are, and how many the model drew."""
+        true, found = len(arrays["label"][row]), len(arrays["prediction"][row])
+        return Answer(
+            label=f"{true} {'box' if true == 1 else 'boxes'}",
+            predicted=f"{found} {'box' if found == 1 else 'boxes'}",
+            probability=math.nan,
+            mistake="too_few" if found < true else "too_many" if found > true else "misplaced",
+        )
+
+    def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
+        """The boxes of a model that gives 5 numbers for each: x1, y1, x2, y2, score; one below 0, or nan, is no box."""
+        if outputs.shape[1] % 5:
+            raise OochubError(
+                f"A model of boxes gives 5 numbers a box, x1, y1, x2, y2 and a score; got {outputs.shape[1]} in all."
+            )
+        boxes = [row[row[:, 4] >= 0] for row in outputs.reshape(len(outputs), -1, 5)]
+        return {
+            "detected_boxes": _column("detected_boxes", [row[:, :4].tolist() for row in boxes], _BOXES),
+            "scores": _column("scores", [row[:, 4].tolist() for row in boxes], _SCORES),
+        }
+
+    def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
+        """The boxes of `detected_boxes` and their `scores`."""
+        if not all(columns.have(name) for name in self.columns):
+            return None
+        kinds = zip(self.columns, (_BOXES, _SCORES), strict=True)
+        return {name: _column(name, columns.values(name).to_pylist(), kind) for name, kind in kinds}
+
+    def chance(self, predictions: "Predictions") -> float:
+        """Of guessed boxes nobody knows: nan."""
+        return math.nan
+
+
+def _column(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array([_UNKNOWN if row is None else row for row in values], kind)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        form = "a list of numbers" if name == "scores" else "a list of lists of four numbers, x1, y1, x2, y2,"
+        raise OochubError(f"{name} must hold {form} a row: {error}.") from None
+
+
+def _rows(column: Any) -> NDArray[Any]:
+    """A column of lists as tuples (n,), of lists of lists as tuples of tuples."""
+    return _objects(
+        tuple(tuple(each) if isinstance(each, list) else each for each in row) for row in column.to_pylist()
+    )
+
+
+def _objects(rows: Any) -> NDArray[Any]:
+    listed = list(rows)
+    array = np.empty(len(listed), object)
+    array[:] = listed
+    return array
+
+
+def _is_unknown(boxes: Sequence[Any]) -> bool:
+    return len(boxes) == 1 and all(number != number for number in boxes[0])

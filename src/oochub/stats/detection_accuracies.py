@@ -1,0 +1,106 @@
+"""How well the boxes that a detector draws match the true ones, image by image."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from oochub.errors import OochubError
+from oochub.stats.array_checks import Array, check_same_length
+
+_Rows = Sequence[Any] | Array  # of any length each
+
+
+def detection_accuracies(
+    boxes: _Rows, scores: _Rows, true_boxes: _Rows, *, iou: float = 0.5, threshold: float = 0.5
+) -> Array:
+    """TP / (TP + FP + FN) of each image.
+
+    A box counts when its score is above `threshold`. It goes to the true box that it overlaps most, the first of
+    equals, and matches where their intersection over union is at least `iou`. TP are the true boxes that are matched;
+    a second box on the same one is a false positive. An image without true boxes has 1 without a box, else 0.
+
+    Args:
+        boxes: Of each of n images its boxes (m, 4): x and y of the upper left corner, of the lower right one.
+        scores: Of each image the scores of its boxes (m,).
+        true_boxes: Of each image the true boxes (k, 4).
+        iou: The overlap of a match, in (0, 1].
+        threshold: In [0, 1].
+
+    Returns:
+        float64 (n,), in [0, 1], higher is better.
+
+    Raises:
+        OochubError: Other shapes, numbers that are not finite, or other arguments; the first wrong row is named.
+
+    Source: Koh et al. 2021, WILDS, Appendix H.5; the matching is that of torchvision's `Matcher`.
+
+    >>> wheat, other = [0, 0, 10, 10], [20, 20, 30, 30]
+    >>> detection_accuracies([[wheat, [0, 0, 10, 9]], []], [[0.9, 0.8], []], [[wheat, other], []]).round(3).tolist()
+    [0.333, 1.0]
+    """
+    if not _within(iou) or iou == 0:
+        raise OochubError(f"iou is a number in (0, 1], got {iou!r}. WILDS' is 0.5.")
+    if not _within(threshold):
+        raise OochubError(f"threshold is a number in [0, 1], got {threshold!r}. WILDS' is 0.5.")
+    check_same_length(boxes=boxes, scores=scores, true_boxes=true_boxes)
+    accuracies = np.empty(len(boxes))
+    for row, (drawn, score, true) in enumerate(zip(boxes, scores, true_boxes, strict=True)):
+        found, truth = _boxes(drawn, "boxes", row), _boxes(true, "true_boxes", row)
+        kept = found[_scores(score, len(found), row) > threshold]
+        accuracies[row] = _accuracy(kept, truth, iou)
+    return accuracies
+
+
+def _within(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 1
+
+
+def _boxes(values: Any, name: str, row: int) -> Array:
+    array = _floats(values, name, row)
+    if array.size == 0:
+        return array.reshape(0, 4)
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise OochubError(
+            f"{name} must be lists of x1, y1, x2, y2, got shape {array.shape} at row {row}. Give an array (m, 4) an "
+            "image."
+        )
+    if (array[:, 2:] < array[:, :2]).any():
+        raise OochubError(
+            f"{name} must run from the upper left corner to the lower right one, got "
+            f"{array[(array[:, 2:] < array[:, :2]).any(axis=1)][0].tolist()} at row {row}. A box is x1, y1, x2, y2, "
+            "not a width and a height."
+        )
+    return array
+
+
+def _scores(values: Any, count: int, row: int) -> Array:
+    array = _floats(values, "scores", row)
+    if array.shape != (count,):
+        raise OochubError(
+            f"scores must be one a box, got shape {array.shape} for {count} boxes at row {row}. Give an array (m,) an "
+            "image."
+        )
+    return array
+
+
+def _floats(values: Any, name: str, row: int) -> Array:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise OochubError(f"{name} must hold numbers, a list an image: {error}, at row {row}.") from None
+    if not np.isfinite(array).all():
+        raise OochubError(f"{name} must hold finite numbers, got another at row {row}. Leave out rows without truth.")
+    return array
+
+
+def _accuracy(found: Array, true: Array, iou: float) -> float:
+    if not len(true) or not len(found):
+        return float(len(true) == len(found))
+    low = np.maximum(found[:, None, :2], true[:, :2])
+    high = np.minimum(found[:, None, 2:], true[:, 2:])
+    both = np.prod(np.maximum(high - low, 0), axis=2)
+    union = np.prod(found[:, 2:] - found[:, :2], axis=1)[:, None] + np.prod(true[:, 2:] - true[:, :2], axis=1) - both
+    overlap = both / np.where(union > 0, union, 1)
+    matched = len(np.unique(overlap.argmax(axis=1)[overlap.max(axis=1) >= iou]))
+    return matched / (len(found) + len(true) - matched)  # TP + FP + FN: every box and every true box, the pairs once
