@@ -139,7 +139,7 @@ def reported_benchmarks() -> list[str]:
     """The benchmarks of which reported numbers are known.
 
     >>> reported_benchmarks()
-    ['imagenet_ood', 'nooch', 'spawrious', 'waterbirds']
+    ['imagenet_ood', 'nooch', 'spawrious', 'waterbirds', 'wilds']
     """
     return list(catalog.reported_files())
 

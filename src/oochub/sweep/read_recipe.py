@@ -32,9 +32,10 @@ _TASK_KEYS: Mapping[str, type] = {
     "options": dict,
     "arguments": dict,
     "fixed": dict,
+    "methods": list,
 }
 _PLAIN_KEYS: Mapping[str, type] = {
-    **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict},
+    **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict and key != "methods"},
     **dict.fromkeys(("about", "source", "select", "head"), str),
     **dict.fromkeys(("tasks", "leave_out", "needs"), list),
     **dict.fromkeys(("draw_seed", "hidden_size"), int),
@@ -244,6 +245,9 @@ def _check(recipe: SweepRecipe) -> None:
         if task and task not in recipe.tasks:
             raise unknown_name("task of per_task", task, recipe.tasks)
         check_table(table.get("fixed", {}), titles, f"fixed of {task}")
+        for title in table.get("methods", ()):
+            if title not in titles:
+                raise unknown_name(f"method in per_task of {task}", str(title), titles)
         _seeds(table.get("seeds", [0]), f"per_task of {task}")
         for method in recipe.methods:
             own = {**method.fixed, **table.get("fixed", {}).get(method.title, {})}

@@ -192,7 +192,7 @@ def _stage(
             "options": {**recipe.options, **own.get("options", {})},
         }
         arguments, environments = {**recipe.arguments, **own.get("arguments", {})}, common["environments"]
-        for method in methods:
+        for method in (each for each in methods if each.title in own.get("methods", [each.title])):
             fixed = {**arguments, **method.fixed, **own.get("fixed", {}).get(method.title, {})}
             common["environments"] = method.environments or environments
             for setting in method.settings:

@@ -45,7 +45,8 @@ class SweepRecipe:
         arguments: Fields of RobustTrainingArguments that all runs have.
         select: Name of the selection rule.
         leave_out: The environments that leave_one_environment_out leaves out in turn.
-        per_task: What is different on single tasks; `fixed` in it is by title of the method.
+        per_task: What is different on single tasks; `fixed` in it is by title of the method, `methods`
+            are the titles of those that are run there.
         tuning: None where a setting is selected on each task among all its runs.
         head: Of the runs on features, which has no part in fine-tuning: "linear", or "mlp" with one hidden layer.
         hidden_size: Of that layer.

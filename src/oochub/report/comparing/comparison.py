@@ -97,7 +97,7 @@ class Comparison:
         return comparison_page(self.reports, self._texts(), metric=self.metric)
 
     def _texts(self) -> list[ComparisonText]:
-        of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric))
+        of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric, table.rows))
         return [comparison_text(list(tables), rows=self.rows) for _, tables in of_metric]
 
 
@@ -155,7 +155,7 @@ def comparison(
         raise unknown_name("kind of rows", rows, ROWS)
     metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
     slices = [slice] if slice is None or isinstance(slice, str) else list(dict.fromkeys(slice))
-    parts = [[run for run in runs if run.benchmark == name] for name in dict.fromkeys(run.benchmark for run in runs)]
+    parts = [[run for run in runs if _data_set(run) == each] for each in dict.fromkeys(map(_data_set, runs))]
     tables = [
         comparison_table(part, metric=name, slice=each, reported=reported or table is not None, table=table)
         for name in metrics
@@ -163,7 +163,7 @@ def comparison(
         for each in slices
     ]
     return Comparison(
-        tables=tuple({(each.benchmark, each.metric, each.slice): each for each in tables}.values()),
+        tables=tuple({(each.benchmark, each.metric, each.slice, each.rows): each for each in tables}.values()),
         reports=tuple(run.report for run in runs),
         metric=metrics[0],
         rows=rows,
@@ -183,6 +183,11 @@ def _run(given: Report | str | Path, number: int) -> ComparedRun:
     )
 
 
+def _data_set(run: ComparedRun) -> tuple[str, str]:
+    """Those of one benchmark stand in one table, but for data sets of their own titles and headlines, as in WILDS."""
+    return run.benchmark, run.report.benchmark.title
+
+
 def _check_seeds(runs: Sequence[ComparedRun]) -> None:
     seen: dict[tuple[str, str, str, tuple[int, ...]], ComparedRun] = {}
     for run in runs:
@@ -196,9 +201,9 @@ def _check_seeds(runs: Sequence[ComparedRun]) -> None:
 
 
 def _check_versions(runs: Sequence[ComparedRun]) -> None:
-    seen: dict[str, ComparedRun] = {}
+    seen: dict[tuple[str, str], ComparedRun] = {}
     for run in runs:
-        other = seen.setdefault(run.benchmark, run)
+        other = seen.setdefault(_data_set(run), run)
         versions = [each.report.benchmark.version for each in (other, run)]
         if versions[0] != versions[1]:
             raise OochubError(

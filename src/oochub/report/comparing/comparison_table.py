@@ -1,6 +1,7 @@
 """One table of a comparison: the runs of one benchmark on one metric and slice, their means, spreads and bold cells."""
 
 import math
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,6 +101,16 @@ class ComparedRun(NamedTuple):
     config: str
     method: str
     seeds: tuple[int, ...]
+
+
+def are_folds(configs: Sequence[str]) -> bool:
+    """Whether configs are several folds of one data set, by their names.
+
+    >>> are_folds(["poverty_fold_a", "poverty_fold_b"]), are_folds(["ce_car", "ce_bowl"])
+    (True, False)
+    """
+    stems = {match and match[1] for match in (re.fullmatch(r"(.+)_fold_\w", config) for config in configs)}
+    return len(configs) > 1 and len(stems) == 1 and None not in stems
 
 
 def comparison_table(
@@ -208,11 +219,17 @@ def _averages(
     cells: Mapping[tuple[str, Column], Cell],
     values: Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]],
 ) -> Iterator[tuple[Column, Cell]]:
-    """The mean over all configs; its spread is that of the seeds' averages, where every config has the same seeds."""
+    """The mean over all configs; its spread is that of the seeds' averages, where every config has the same seeds.
+
+    Folds of one data set are its replicates: the spread is that of their means (PovertyMap of WILDS).
+    """
     for column in columns:
         of_column = [cells.get((config, column)) for config in configs]
         means = [cell.mean for cell in of_column if cell is not None and not math.isnan(cell.mean)]
         if len(means) < len(configs):
+            continue
+        if are_folds(configs):
+            yield column, Cell(mean=statistics.fmean(means), sd=statistics.stdev(means), seeds=len(means))
             continue
         of_seed = [values.get((config, column), {}) for config in configs]
         seeds = set(of_seed[0])

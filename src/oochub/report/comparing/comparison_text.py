@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oochub.report import numbers, wording
-from oochub.report.comparing.comparison_table import AVERAGE, Cell, Column, ComparisonTable
+from oochub.report.comparing.comparison_table import AVERAGE, Cell, Column, ComparisonTable, are_folds
 from oochub.report.text_table import TextTable
 
 ROWS = ("tasks", "methods")
@@ -82,7 +82,9 @@ def _caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     if any(table.bold for table in tables):
         among = "column" if rows == "methods" else "row and slice" if len(tables) > 1 else "row"
         caption += f" Bold: the {' or '.join(rules)} overlaps that of the best in the {among}."
-    if any(AVERAGE in table.rows for table in tables):
+    if any(are_folds([row for row in table.rows if row != AVERAGE]) for table in tables):
+        caption += " Average: over the folds, with their standard deviation (ddof 1)."
+    elif any(AVERAGE in table.rows for table in tables):
         caption += " Average: of the methods that have every task"
         caption += "; its standard deviation is that of the seeds' averages." if many else ", without an interval."
     caption += " Methods are compared unpaired: reports hold no single predictions."

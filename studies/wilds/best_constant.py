@@ -1,0 +1,60 @@
+"""The best number that one and the same answer for every row can have: what a model that has learned nothing gets."""
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from oochub import catalog
+from oochub.benchmark import Benchmark
+from oochub.errors import OochubError
+from oochub.sides import GroupsOfRows
+
+
+def best_constant(predictions: Any, declared: Benchmark) -> float:
+    """The headline of the best constant predictor out of context.
+
+    Args:
+        predictions: Of any model: their truth, splits and groups are read, not their answers.
+        declared: The benchmark of their config.
+
+    Returns:
+        Of classes, the best class by the headline metric on the rows out of context, as it is scored there (the worst
+        of their groups, where that is the side); of several labels, equal scores for every row; of a number 0, for a
+        constant has no correlation; of boxes 0, for no box is found; of tokens, the best token.
+
+    Raises:
+        OochubError: A kind of output of which no constant is known.
+
+    >>> from oochub import Predictions, get
+    >>> rows = Predictions.from_arrays(logits=np.eye(3), label=[0, 0, 2], class_names=["a", "b", "c"])
+    >>> round(best_constant(rows, get("benchmark", "wilds").of("camelyon17")), 3)
+    0.667
+    """
+    side, metric, kind = declared.out_of_context, catalog.get("metric", declared.primary_metric), declared.output
+    if kind in ("number", "boxes"):
+        return 0.0
+    wanted = ["split", *side.where, *([side.column] if isinstance(side, GroupsOfRows) else [])]
+    columns = {name: predictions.column(name) for name in dict.fromkeys(wanted)}
+    rows = np.flatnonzero(side.mask(columns))
+    label = predictions.label[rows]
+    if kind == "labels":
+        return float(metric(label=label, score=np.zeros_like(label, dtype=float)))
+    if kind == "tokens":
+        kinds, tokens = predictions.column("kinds"), predictions.column("tokens")
+        flat = np.concatenate([np.asarray(tokens[row]) for row in rows])
+        of = np.concatenate([np.asarray(kinds[row]) for row in rows])
+        return max(float(metric(label=flat, prediction=np.full_like(flat, t), kind=of)) for t in np.unique(flat))
+    if kind != "classes":
+        raise OochubError(f"There is no constant predictor of {kind}. One is known of classes, labels, number, boxes.")
+    if isinstance(side, GroupsOfRows):
+        groups, every = side.rows_of_groups(columns), predictions.label
+        return max(
+            side.statistic([float(np.mean(every[of] == answer)) for of in groups.values()])
+            for answer in np.unique(label)
+        )
+    given = (
+        {"group": predictions.column(declared.group_column)[rows]} if "group" in signature(metric).parameters else {}
+    )
+    numbers = [metric(label=label, prediction=np.full_like(label, answer), **given) for answer in np.unique(label)]
+    return max(float(next(iter(each.values())) if isinstance(each, dict) else each) for each in numbers)

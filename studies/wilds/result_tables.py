@@ -1,0 +1,182 @@
+"""Tables 1 and 2 of WILDS from reports: in against out of distribution, and methods, beside the paper's numbers."""
+
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from oochub import catalog
+from oochub.errors import OochubError
+from oochub.report import numbers
+from oochub.report.report import Report
+from oochub.report.text_table import TextTable
+from oochub.schema import from_json, optional
+
+METHODS = {"erm": "ERM", "coral": "CORAL", "irm": "IRM", "group_dro": "GroupDRO"}
+"""The methods of Table 2 by objective, in its order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Printed:
+    """One data set of a table of `studies/reported/wilds.json`."""
+
+    metric: str
+    slice: str
+    columns: tuple[str, ...]
+    rows: Mapping[str, Any]
+    average: Mapping[str, Any] | None = optional()
+    comparison: str = optional("")
+
+    def cell(self, method: str) -> tuple[float, float] | None:
+        """What the paper prints, of the folds together where they are several."""
+        if method not in self.columns:
+            return None
+        rows = self.average or self.rows
+        mean, sd = next(iter(rows.values()))[self.columns.index(method)]
+        return mean, sd
+
+
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    source: str
+    replicates: Mapping[str, int]
+    notes: tuple[str, ...]
+    tables: Mapping[str, _Printed]
+
+
+class Replicates(NamedTuple):
+    """A measured number: its mean and standard deviation (ddof 1; nan of one) over replicates, and how many they are.
+
+    >>> Replicates.of([0.2, 0.4])
+    Replicates(mean=0.30000000000000004, sd=0.14142135623730953, count=2)
+    """
+
+    mean: float
+    sd: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Replicates":
+        """Of one value a replicate."""
+        sd = statistics.stdev(values) if len(values) > 1 and not any(map(math.isnan, values)) else math.nan
+        return cls(statistics.fmean(values), sd, len(values))
+
+
+class ResultTable(NamedTuple):
+    """A table, and the sentences below it."""
+
+    text: TextTable
+    notes: tuple[str, ...]
+
+
+def result_tables(reports: Sequence[Report]) -> tuple[ResultTable, ResultTable]:
+    """Tables 1 and 2, a row each data set, in the paper's order; what was not measured stays empty.
+
+    A number is the mean over replicates, the seeds or PovertyMap's folds, with the standard deviation (ddof 1). In
+    Table 1 the number in distribution is of the kind that the paper has for the data set: fixed-train compares with
+    held-out rows of the training domains, fixed-test and randomized with models of another config
+    (`fmow_mixed-to-test`, `ogb_molpcba_random`), average with all rows of the same test.
+
+    Args:
+        reports: Of `wilds`, of models that `oochub train` made; one a config, objective and seed.
+
+    Returns:
+        (Table 1, Table 2).
+
+    Raises:
+        OochubError: No report, one of another benchmark or of no training, or two of one config, objective and seed.
+
+    Source:
+        Koh et al. 2021, Tables 1 and 2.
+    """
+    if not reports:
+        raise OochubError("There are no reports of WILDS. Give paths of report.json.")
+    found = _by_run(reports)
+    content: _File = from_json(
+        _File, json.loads(catalog.reported_files()["wilds"].read_text("utf-8")), what="reported numbers of WILDS"
+    )
+    names = list(dict.fromkeys(key.split()[1] for key in content.tables))
+    first, second, few = [], [], []
+    for name in names:
+        inside, outside, table = (content.tables[key] for key in (f"1 {name} in", f"1 {name} out", f"2 {name}"))
+        measured = [_measured(found, each, "erm") for each in (inside, outside)]
+        printed = [each.cell("erm") for each in (inside, outside)]
+        words = [_words(number, inside.metric) for number in (*measured, *printed)]
+        first.append((name, inside.metric, outside.metric, inside.comparison, *words))
+        of_methods = {method: _measured(found, table, method) for method in METHODS}
+        theirs = [table.cell(method) for method in METHODS]
+        second.append((name, *(_words(number, table.metric) for number in (*of_methods.values(), *theirs))))
+        wanted = content.replicates.get(name, content.replicates["others"])
+        counts = {each.count for each in (*measured, *of_methods.values()) if each}
+        few += [f"{name}: {'/'.join(map(str, sorted(counts)))} of {wanted} replicates"] if counts - {wanted} else []
+    said = (
+        "× 100 but for a correlation; mean over replicates, in brackets the standard deviation (ddof 1), none for one.",
+        *([f"Fewer or more replicates than the paper's: {'; '.join(few)}."] if few else []),
+        f"Reported, not measured: Tables 1 and 2 of {content.source}.",
+    )
+    heads = tuple(METHODS.values())
+    return (
+        ResultTable(
+            TextTable(
+                title="Table 1: in against out of distribution, ERM",
+                heads=(
+                    *("Data set", "Metric in", "Metric out", "Comparison", "In distribution", "Out of distribution"),
+                    *("In (reported)", "Out (reported)"),
+                ),
+                rows=tuple(first),
+                reported=2,
+            ),
+            (*said, *content.notes),
+        ),
+        ResultTable(
+            TextTable(
+                title="Table 2: methods out of distribution",
+                heads=("Data set", *heads, *(f"{head} (reported)" for head in heads)),
+                rows=tuple(second),
+                reported=len(heads),
+            ),
+            said,
+        ),
+    )
+
+
+def _by_run(reports: Sequence[Report]) -> Mapping[tuple[str, str], Mapping[tuple[int, ...], Report]]:
+    """The reports by config and objective, then by seed."""
+    found: dict[tuple[str, str], dict[tuple[int, ...], Report]] = {}
+    for number, report in enumerate(reports, 1):
+        name, objective = report.benchmark.name, report.model.objective
+        if name != "wilds":
+            raise OochubError(f"Report {number} is of {name}, and these tables are of wilds. Leave it out.")
+        if not objective:
+            raise OochubError(
+                f"Report {number} does not say how its model was trained, and these tables are of methods. Train with "
+                "`oochub train`, or set it beside others with `oochub compare`."
+            )
+        of_seeds = found.setdefault((report.benchmark.config, objective), {})
+        if report.model.seeds in of_seeds:
+            raise OochubError(
+                f"Two reports are of {objective} on {report.benchmark.config} with seed "
+                f"{', '.join(map(str, report.model.seeds)) or 'none'}. Leave one out."
+            )
+        of_seeds[report.model.seeds] = report
+    return found
+
+
+def _measured(
+    found: Mapping[tuple[str, str], Mapping[tuple[int, ...], Report]], printed: _Printed, method: str
+) -> Replicates | None:
+    runs = [report for config in printed.rows for report in found.get((config, method), {}).values()]
+    key = f"{printed.slice}/{printed.metric}"
+    paths = [next((path for path in report if path == key or path.startswith(f"{key}.")), None) for report in runs]
+    values = [report[path].value for report, path in zip(runs, paths, strict=True) if path]
+    return Replicates.of(values) if values else None
+
+
+def _words(number: Any, metric: str) -> str:
+    if number is None:
+        return ""
+    unit = "correlation" if metric.startswith("pearson") else "fraction"
+    mean, sd = (numbers.quantity(each, unit) for each in number[:2])
+    return mean if math.isnan(number[1]) else f"{mean} ({sd})"

@@ -1,0 +1,114 @@
+"""All data sets of WILDS end to end on toy folders: build, train, predict, evaluate, report. Run it with `make wilds`.
+
+A data set is found by its file in builders/wilds; nothing here names one but for what differs.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from oochub import artifacts, catalog
+from oochub.errors import OochubError
+from oochub.files import check_writable, folder_written_whole
+from oochub.report.report import Report
+from oochub.studies.wilds.best_constant import best_constant
+from oochub.studies.wilds.toy_model import toy_model
+
+_DENSE = ("camelyon17", "fmow")
+_ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
+    "poverty_fold_a": {"num_train_epochs": 6, "per_device_train_batch_size": 8, "learning_rate": 3e-3},
+}
+_EPOCHS = 10
+
+
+class ToyResult(NamedTuple):
+    """What came of one data set: its report, the best constant predictor's headline, the seconds it took."""
+
+    report: Report
+    constant: float
+    seconds: float
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the trained model beats the constant."""
+        metric = self.report.benchmark.primary_metric
+        return bool(self.report[f"out_of_context/{metric}"].value > self.constant)
+
+
+def toy_result(config: str, folder: Path, *, seed: int = 0) -> ToyResult:
+    """Draws the toy folder of a config of WILDS, trains ERM on it, predicts, evaluates and writes the report.
+
+    Args:
+        config: Such as "camelyon17".
+        folder: Gets raw/, models/, runs/; what is there is used again.
+        seed: Of world and training.
+
+    Raises:
+        OochubError: A data set of which no model is known, or what training says.
+    """
+    import oochub
+    from oochub.training import train
+
+    started = time.monotonic()
+    declared = catalog.get("benchmark", "wilds").of(config)
+    raw = declared.render_toy_world(folder / "raw" / config, seed=seed)
+    rows = oochub.load("wilds", config=config, data_dir=str(raw))
+    model, run = folder / "models" / config, folder / "runs" / f"{config}-erm-{seed}"
+    with folder_written_whole(model) as draft:
+        toy_model(rows["train"], draft, is_dense=config in _DENSE)
+    arguments = {"num_train_epochs": _EPOCHS, "per_device_train_batch_size": 16, **_ARGUMENTS.get(config, {})}
+    train(
+        f"wilds/{config}",
+        run,
+        model=str(model),
+        pretrained=False,
+        arguments={"seed": seed, **arguments},
+        data_dir=str(raw),
+        overwrite=True,
+    )
+    sides = {declared.in_context.split, declared.out_of_context.split}
+    predictions = oochub.predict(str(run), rows, splits=sorted(sides))
+    report = oochub.evaluate(predictions, resamples=200)
+    report.save(run / "report.json")
+    (run / "report.html").write_text(report.to_html(), "utf-8")
+    return ToyResult(report, best_constant(predictions, declared), time.monotonic() - started)
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="The folder of toy folders, runs and reports.")] = Path("wilds"),
+    only: Annotated[list[str] | None, typer.Option(help="A config; repeatable. Default one of each data set.")] = None,
+    seed: int = 0,
+) -> None:
+    """Every data set of WILDS on its toy folder; ends with the table and the page over all."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    check_writable(out, kind=artifacts.DEMO)
+    printer, results, failed = Console(width=110), {}, {}
+    configs = only or list(catalog.get("benchmark", "wilds").tried_configs)
+    for number, config in enumerate(configs, 1):
+        printer.print(f"[{number}/{len(configs)}] wilds/{config} ...", markup=False)
+        try:
+            results[config] = toy_result(config, out, seed=seed)
+        except OochubError as error:
+            failed[config] = str(error)
+            printer.print(f"    {error}", markup=False)
+    table = Table("data set", "headline", "in context", "out of context", "best constant", "seconds", box=None)
+    for config, (report, constant, seconds) in results.items():
+        metric = report.benchmark.primary_metric
+        sides = [f"{report[f'{side}/{metric}'].value:.3f}" for side in ("in_context", "out_of_context")]
+        mark = "" if results[config].is_better else "  not beaten"
+        table.add_row(config, metric, *sides, f"{constant:.3f}{mark}", f"{seconds:.0f}")
+    printer.print(table)
+    worse = [config for config, result in results.items() if not result.is_better]
+    if failed or worse:
+        raise SystemExit(f"{len(failed)} failed ({', '.join(failed)}), {len(worse)} not better than a constant.")
+
+
+if __name__ == "__main__":
+    typer.run(main)
