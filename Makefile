@@ -12,7 +12,7 @@ NO_TORCH := tests/builders tests/outputs tests/stats tests/test_parquet_file.py 
   --ignore=tests/builders/test_plugin_benchmark.py --ignore=tests/builders/test_sentence_embeddings.py
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: install demo test slow campaign lowest newer lint bench speed scale figures cards effect results results-runs clean
+.PHONY: install demo wilds test slow campaign lowest newer lint bench speed scale figures cards effect results results-runs clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -25,6 +25,9 @@ install: $(READY)  ## an environment of its own in .venv
 
 demo: $(READY)  ## the main job on toy worlds; ends with the path of a report
 	$(BIN)/oochub demo --out demo
+
+wilds: $(READY)  ## every data set of WILDS on a toy folder, from raw files to reports and one page; minutes
+	$(BIN)/python -m oochub.studies.wilds.toys --out wilds
 
 test: $(READY)  ## the everyday tests, a process a core
 	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile
@@ -78,4 +81,4 @@ results-runs: $(READY)  ## the runs of docs/results/runs.parquet, over an hour; 
 	$(BIN)/python -m oochub.studies.demo.results_runs
 
 clean:
-	rm -rf $(VENV) demo runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
+	rm -rf $(VENV) demo wilds runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

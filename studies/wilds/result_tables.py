@@ -50,12 +50,12 @@ class Replicates(NamedTuple):
     """A measured number: its mean and standard deviation (ddof 1; nan of one) over replicates, and how many they are.
 
     >>> Replicates.of([0.2, 0.4])
-    Replicates(mean=0.30000000000000004, sd=0.14142135623730953, count=2)
+    Replicates(mean=0.30000000000000004, sd=0.14142135623730953, n=2)
     """
 
     mean: float
     sd: float
-    count: int
+    n: int
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Replicates":
@@ -109,7 +109,7 @@ def result_tables(reports: Sequence[Report]) -> tuple[ResultTable, ResultTable]:
         theirs = [table.cell(method) for method in METHODS]
         second.append((name, *(_words(number, table.metric) for number in (*of_methods.values(), *theirs))))
         wanted = content.replicates.get(name, content.replicates["others"])
-        counts = {each.count for each in (*measured, *of_methods.values()) if each}
+        counts = {each.n for each in (*measured, *of_methods.values()) if each}
         few += [f"{name}: {'/'.join(map(str, sorted(counts)))} of {wanted} replicates"] if counts - {wanted} else []
     said = (
         "× 100 but for a correlation; mean over replicates, in brackets the standard deviation (ddof 1), none for one.",

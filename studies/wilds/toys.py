@@ -15,8 +15,10 @@ from rich.table import Table
 from oochub import artifacts, catalog
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole
+from oochub.report.comparing.comparison_page import comparison_page
 from oochub.report.report import Report
 from oochub.studies.wilds.best_constant import best_constant
+from oochub.studies.wilds.result_tables import result_tables
 from oochub.studies.wilds.toy_model import toy_model
 
 _DENSE = ("camelyon17", "fmow")
@@ -105,6 +107,11 @@ def main(
         mark = "" if results[config].is_better else "  not beaten"
         table.add_row(config, metric, *sides, f"{constant:.3f}{mark}", f"{seconds:.0f}")
     printer.print(table)
+    if results:
+        page, reports = out / "wilds.html", [result.report for result in results.values()]
+        tables = [(each.text, each.notes) for each in result_tables(reports)]
+        page.write_text(comparison_page(reports, tables), "utf-8")
+        printer.print(f"The page over all: {page}", markup=False)
     worse = [config for config, result in results.items() if not result.is_better]
     if failed or worse:
         raise SystemExit(f"{len(failed)} failed ({', '.join(failed)}), {len(worse)} not better than a constant.")
