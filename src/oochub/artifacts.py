@@ -133,6 +133,10 @@ WATERBIRDS = FileKind(
     "constructed Waterbirds", (), _holds_only("construction.json", "metadata.csv", "[0-2][0-9][0-9].*"), is_folder=True
 )
 """Of `oochub construct`: pictures beside their metadata.csv."""
+SUBMISSION = FileKind(
+    "prediction files of WILDS, or their scores", (), _holds("scores.csv", "*/*_pred.*"), is_folder=True
+)
+"""Of `oochub submission`."""
 SITE = FileKind(
     "a leaderboard's site",
     (),

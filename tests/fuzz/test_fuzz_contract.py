@@ -82,6 +82,7 @@ ELSEWHERE = {
     "studies/spawrious/generation/picture_maker.py": "headers of weights that diffusers has read",
     "studies/spawrious/generation/tried_image.py": "a run's own lists, tests/studies/test_generate_spawrious.py",
     "studies/spawrious/cleanliness/cleanliness_sample.py": "beside the pages, tests/studies/test_cleanliness.py",
+    "studies/wilds/submission_file.py": "lines of numbers, tests/studies/test_submission.py",
     "studies/waterbirds/construct_waterbirds.py": "pictures, tests/studies/test_construct_waterbirds.py",
     "trainers/fine_tuning/run_folder.py": "a run's own progress, tests/trainers/test_trainer_resume.py",
 }

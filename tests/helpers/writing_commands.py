@@ -112,6 +112,16 @@ def _results(inputs: Inputs, path: Path) -> Words:
     return []
 
 
+def _submission(inputs: Inputs, path: Path) -> Words:
+    import csv
+
+    with Path(inputs("raw/iwildcam"), "metadata.csv").open() as file:
+        rows = sum(row["split"] == "test" for row in csv.DictReader(file))
+    path.mkdir()
+    (path / "iwildcam_split:test_seed:0_epoch:best_pred.csv").write_text("0\n" * rows)
+    return []
+
+
 def _train(task: str, raw: str) -> Callable[[Inputs, Path], Words]:
     return lambda inputs, path: [
         *("train", task, "--data-dir", inputs(raw), "--out", str(path), "--num-train-epochs", "1"),
@@ -129,6 +139,8 @@ _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/waterbirds": _world("toy_waterbirds", size=20),
     "raw/cub": _world("toy_cub", size=10),
     "raw/celebA": _world("toy_celebA", size=20),
+    "raw/iwildcam": _world("toy_wilds_iwildcam"),
+    "submission": _submission,
     "raw/nooch": _world("toy_coco", size=120, focus="car"),
     "raw/imagenet_ood": _world("toy_imagenet", size=1),
     "encoder": _encoder,
@@ -252,6 +264,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("construct", "waterbirds", "--cub", f"{i('raw/cub')}/CUB_200_2011", "--out", f"{o}/waterbirds"),
         *("--places", f"{i('raw/cub')}/places365"),
     ],
+    "submission": lambda i, o: ["submission", i("submission"), *_data(i, "iwildcam", f"{o}/scores")],
     "demo": lambda i, o: ["demo", "--out", f"{o}/demo"],
 }
 """The words of each, by the folder that it may write into. What stands before a blank is the command."""

@@ -1,0 +1,1 @@
+"""The commands of this study: one file, one command."""

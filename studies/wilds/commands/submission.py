@@ -1,0 +1,37 @@
+"""The command `oochub submission`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.artifacts import SUBMISSION
+from oochub.commands._options import AsJson, DataDir, done, out_console, writes
+
+
+def submission(
+    source: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER|PREDS.parquet", help="A folder of WILDS' prediction files; or predictions."),
+    ],
+    out: Annotated[
+        Path, typer.Option(callback=writes(SUBMISSION), help="A folder: of scores and reports, or of prediction files.")
+    ],
+    data_dir: DataDir = None,
+    replicate: Annotated[str, typer.Option(help="Of the files that are written; a fold says itself.")] = "seed:0",
+    as_json: AsJson = False,
+) -> None:
+    """Scores WILDS' prediction files, over splits and replicates; of predictions writes such files."""
+    from oochub.prediction.predictions import Predictions
+    from oochub.studies.wilds.submission_scores import submission_scores
+    from oochub.studies.wilds.write_submission import write_submission
+
+    if len(source) > 1 or source[0].suffix == ".parquet":
+        opened = [Predictions.load(path) for path in source]
+        files = write_submission(opened, out, replicate=replicate, data_dir=data_dir)
+        done({path.name: str(path) for path in files}, as_json)
+        return
+    table = submission_scores(source[0], out, kind=SUBMISSION, data_dir=data_dir)
+    if not as_json:
+        out_console.print(table.title, *table.sentences, *table.to_terminal(width=max(80, out_console.width)), sep="\n")
+    done({"scores": str(out / "scores.csv"), "reports": str(out / "reports")}, as_json)

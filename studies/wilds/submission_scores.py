@@ -1,0 +1,214 @@
+"""WILDS' prediction files become reports and numbers: every metric of each split, over the official replicates."""
+
+import inspect
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import datasets
+
+from oochub import catalog
+from oochub.data.load import load
+from oochub.errors import OochubError
+from oochub.evaluation.declaration import declaration
+from oochub.evaluation.evaluate import evaluate
+from oochub.evaluation.evaluated import Evaluated, check_metric
+from oochub.evaluation.evaluated_columns import EvaluatedColumns
+from oochub.evaluation.given_predictions import given_predictions
+from oochub.file_kind import FileKind
+from oochub.files import folder_written_whole
+from oochub.metric import facts_of
+from oochub.output import output_of
+from oochub.prediction.predictions import Predictions
+from oochub.report.text_table import TextTable
+from oochub.sides import GroupsOfRows
+from oochub.studies.wilds.submission_file import SubmissionFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Number:
+    """A metric of one file: as oochub has it, and as WILDS' code has it."""
+
+    metric: str
+    value: float
+    wilds: float
+
+
+def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str | None = None) -> TextTable:
+    """Scores all prediction files in a folder and those below it.
+
+    All are checked before one is scored. `out` gets `reports/`, the report of each model over the splits that it
+    predicted; `numbers.csv`, every metric of every file, by oochub and by WILDS' code, which differ where a group has
+    no row; and `scores.csv`, mean and standard deviation (ddof 1) over the replicates.
+
+    Args:
+        folder: Of the files: a folder a data set, as WILDS takes them, or all in one.
+        out: The folder that is written.
+        kind: What `out` may replace.
+        data_dir: The folder with the raw folders of the data sets; None takes `$OOCHUB_DATA/wilds`.
+
+    Returns:
+        The headline of each split; its records are all metrics.
+
+    Raises:
+        OochubError: No prediction file, two for one split, a line that is wrong; raw data that are missing.
+    """
+    files = _files(folder)
+    answered = [(file, _predictions(file, data_dir)) for file in files]
+    numbers = {file: _numbers(predictions) for file, predictions in answered}
+    runs: dict[tuple[str, str], list[Predictions]] = defaultdict(list)
+    for file, predictions in answered:
+        runs[file.config, file.replicate].append(predictions)
+    table = _table(numbers)
+    with folder_written_whole(out, kind=kind) as draft:
+        (draft / "reports").mkdir()
+        for (config, replicate), parts in runs.items():
+            name = config if "_fold_" in config else f"{config}_{replicate.replace(':', '_')}"
+            evaluate(parts).save(draft / "reports" / f"{name}.json")
+        _frame(numbers).to_csv(draft / "numbers.csv", index=False)
+        table.to_frame().to_csv(draft / "scores.csv", index=False)
+    return table
+
+
+def _files(folder: Path) -> list[SubmissionFile]:
+    found = sorted(folder.rglob("*_pred.*")) if folder.is_dir() else []
+    best = [path for path in found if "_epoch:best_pred." in path.name]
+    if not best:
+        other = f", only of other epochs, first {found[0].name}" if found else ""
+        raise OochubError(
+            f"{folder} holds no prediction file *_epoch:best_pred.csv{other}. Give the folder that WILDS' train.py or "
+            "oochub submission wrote."
+        )
+    known = list(catalog.get("benchmark", "wilds").configs)
+    files = [SubmissionFile.of(path, known) for path in best]
+    seen: dict[tuple[str, str, str], Path] = {}
+    for file in files:
+        key = (file.data_set, file.split, file.replicate)
+        if key in seen:
+            raise OochubError(f"{seen[key]} and {file.path} are of one split and replicate. Remove one of them.")
+        seen[key] = file.path
+    return files
+
+
+def _predictions(file: SubmissionFile, data_dir: str | None) -> Predictions:
+    data = load(f"wilds/{file.config}", data_dir=data_dir)
+    if file.split not in data:
+        raise OochubError(f"{file.path}: {file.config} has no split {file.split}, only {', '.join(data)}.")
+    rows: datasets.Dataset = data[file.split]
+    kind = output_of(catalog.get("benchmark", "wilds").of(file.config).output)
+    names = kind.class_names(rows) or ()
+    ids = rows.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()
+    model = f"{file.data_set} {file.replicate}"
+    return given_predictions(file.answers(ids, kind.name, names), {file.split: rows}, model_name=model)
+
+
+def _numbers(predictions: Predictions) -> list[_Number]:
+    """Every number of the declared metrics on all rows of a file; the headline first."""
+    declared, kind = declaration(predictions), predictions.output
+    columns = EvaluatedColumns(predictions, kind.arrays(predictions))
+    evaluated = Evaluated(
+        predictions=predictions, benchmark=declared, columns=columns, known=kind.known(predictions.label)
+    )
+    numbers = []
+    for name in dict.fromkeys((declared.primary_metric, *declared.metrics)):
+        metric = catalog.get("metric", name)
+        check_metric(name, metric, evaluated)
+        arrays, options = evaluated.arrays(metric, evaluated.known), evaluated.options(metric)
+        ours = _named(name, metric(**arrays, **options))
+        has_form = "form" in inspect.signature(metric).parameters
+        as_wilds = _named(name, metric(**arrays, **options, form="wilds")) if has_form else ours
+        numbers += [_Number(metric=each, value=value, wilds=as_wilds[each]) for each, value in ours.items()]
+    side = declared.out_of_context
+    if isinstance(side, GroupsOfRows):
+        return [_of_groups(replace(side, split=str(columns["split"][0])), evaluated), *numbers]
+    return numbers
+
+
+def _named(name: str, value: Any) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        return {name: float(value)}
+    return {f"{name}.{key}": float(each) for key, each in value.items() if not key.endswith(("_group", "_n"))}
+
+
+def _of_groups(side: GroupsOfRows, evaluated: Evaluated) -> _Number:
+    """The headline's statistic over groups, such as the accuracy of the worst region."""
+    name = evaluated.benchmark.primary_metric
+    metric = catalog.get("metric", name)
+    facts, metadata = facts_of(metric), evaluated.predictions.metadata
+    rows = {group: some[evaluated.known[some]] for group, some in side.rows_of_groups(evaluated.columns).items()}
+    values = {group: float(evaluated.value(metric, some)) for group, some in rows.items() if len(some)}
+    value = side.statistic(list(values.values()), higher_is_better=facts is None or facts.direction != "lower")
+    is_empty = bool(set(metadata.facts.trained_groups or ()) - values.keys())
+    counts_empty = metadata.config == "civilcomments"  # the one data set where WILDS does not leave them out
+    return _Number(metric=f"{name}, {side.name}", value=value, wilds=0.0 if is_empty and counts_empty else value)
+
+
+def _frame(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> "pd.DataFrame":
+    """A row for each metric of each file."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {"data_set": file.data_set, "split": file.split, "replicate": file.replicate, **asdict(number)}
+            for file, each in numbers.items()
+            for number in each
+        ]
+    )
+
+
+def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> TextTable:
+    """Mean and standard deviation of each metric over the replicates; a row for the headlines alone."""
+    gathered: dict[tuple[str, str, str], list[_Number]] = defaultdict(list)
+    official: dict[str, int] = {}
+    headlines = set()
+    for file, each in numbers.items():
+        official[file.data_set] = file.official_replicates
+        headlines |= {(file.data_set, number.metric) for number in each[:1]}
+        for number in each:
+            gathered[file.data_set, file.split, number.metric].append(number)
+    records = [
+        {
+            "data_set": data_set,
+            "split": split,
+            "metric": metric,
+            "mean": statistics.fmean(each.value for each in of),
+            "sd": _spread([each.value for each in of]),
+            "wilds_mean": statistics.fmean(each.wilds for each in of),
+            "wilds_sd": _spread([each.wilds for each in of]),
+            "replicates": len(of),
+            "official_replicates": official[data_set],
+        }
+        for (data_set, split, metric), of in gathered.items()
+    ]
+    shown = [each for each in records if (each["data_set"], each["metric"]) in headlines]
+    few = sorted({str(each["data_set"]) for each in shown if each["replicates"] != each["official_replicates"]})
+    return TextTable(
+        heads=("Data set", "Split", "Metric", "Mean", "SD", "By WILDS' code", "Replicates"),
+        rows=tuple(
+            (
+                *(str(each[name]) for name in ("data_set", "split", "metric")),
+                *(_text(each[name]) for name in ("mean", "sd", "wilds_mean")),
+                f"{each['replicates']} of {each['official_replicates']}",
+            )
+            for each in shown
+        ),
+        title="Prediction files of WILDS",
+        sentences=(f"Not the official number of replicates: {', '.join(few)}.",) if few else (),
+        left=frozenset({0, 1, 2}),
+        records=tuple(records),
+    )
+
+
+def _spread(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else math.nan
+
+
+def _text(value: Any) -> str:
+    return "n/a" if math.isnan(value) else f"{value:.4f}".replace("-", "\u2212")

@@ -1,0 +1,88 @@
+"""Writes predictions as WILDS' prediction files, a row of the split a line, in the order of the raw table."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oochub.data.load import load
+from oochub.errors import OochubError, either
+from oochub.files import written_whole
+from oochub.prediction.predictions import Predictions
+
+
+def write_submission(
+    predictions: Iterable[Predictions], folder: Path, *, replicate: str, data_dir: str | None = None
+) -> list[Path]:
+    """Writes a file for each split of predictions of WILDS' data sets.
+
+    Args:
+        predictions: Of the official splits, each row of them, in any order.
+        folder: Gets a folder for each data set.
+        replicate: "seed:0", ...; of PovertyMap the fold says it.
+        data_dir: The folder with the raw folders; None takes `$OOCHUB_DATA/wilds`.
+
+    Returns:
+        The files.
+
+    Raises:
+        OochubError: Predictions of other data, or not of every row of a split; another replicate.
+    """
+    if not re.fullmatch(r"seed:[0-9]{1,9}", replicate):
+        name = either("replicate=", "--replicate")
+        raise OochubError(f"{name} is seed:0, seed:1, ..., got {replicate!r}.")
+    checked = [(each, *_checked(each, replicate)) for each in predictions]
+    written = []
+    for each, data_set, run in checked:
+        data = load(f"wilds/{each.metadata.config}", data_dir=data_dir)
+        for split in dict.fromkeys(each.split.tolist()):
+            rows = _official(each, split, data[split])
+            suffix = "jsonl" if each.metadata.kind == "boxes" else "csv"
+            path = folder / data_set / f"{data_set}_split:{split}_{run}_epoch:best_pred.{suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with written_whole(path) as draft:
+                draft.write_text("".join(f"{line}\n" for line in _lines(each, rows)), "utf-8")
+            written.append(path)
+    return written
+
+
+def _checked(predictions: Predictions, replicate: str) -> tuple[str, str]:
+    """The name of the data set, and the replicate, as WILDS has them."""
+    config = str(predictions.metadata.config)
+    name, is_fold, fold = config.partition("_fold_")
+    if predictions.metadata.benchmark != "wilds" or "mixed" in name:
+        raise OochubError(
+            f"These predictions are of {predictions.metadata.benchmark}/{config}, and prediction files are of the "
+            "official splits of wilds. Predict on wilds/iwildcam, for example."
+        )
+    return name.replace("_", "-"), f"fold:{fold.upper()}" if is_fold else replicate
+
+
+def _official(predictions: Predictions, split: str, rows: Any) -> np.ndarray:
+    """The row numbers of the predictions in the order of the split."""
+    ids = rows.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()
+    of_split = np.flatnonzero(predictions.split == split)
+    place = dict(zip(predictions.column("example_id")[of_split].tolist(), of_split.tolist(), strict=True))
+    missing = [each for each in ids if each not in place]
+    if missing:
+        raise OochubError(
+            f"The split {split} of {predictions.metadata.config} has {len(ids):,} rows, and the predictions lack "
+            f"{len(missing):,} of them, first row {missing[0]} of the raw table. Predict on all of it, without --limit."
+        )
+    return np.array([place[each] for each in ids])
+
+
+def _lines(predictions: Predictions, rows: np.ndarray) -> Iterator[str]:
+    kind = predictions.metadata.kind
+    if kind == "boxes":
+        columns = (predictions.rows.column(name).to_pylist() for name in ("boxes", "scores"))
+        boxes, scores = columns
+        for row in rows.tolist():
+            yield json.dumps({"boxes": boxes[row], "scores": scores[row]})
+        return
+    answers: Any = predictions.logits if kind == "labels" else predictions.prediction
+    for row in rows.tolist():
+        yield ",".join(map(str, np.atleast_1d(answers[row]).tolist()))

@@ -1,0 +1,151 @@
+"""WILDS' prediction files: scored against scikit-learn, written and read back, each wrong line named."""
+
+import statistics
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import f1_score
+
+from oochub.builders.toy_worlds.toy_wilds_iwildcam import toy_wilds_iwildcam
+from oochub.cli import main
+from oochub.errors import OochubError
+from oochub.studies.wilds.submission_file import SubmissionFile
+
+KNOWN = ("iwildcam", "ogb_molpcba", "poverty_fold_a")
+IDS = ("3", "7", "8")
+CLASSES = ("cat", "dog")
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    return toy_wilds_iwildcam(tmp_path_factory.mktemp("raw"))
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Runs a command of words in an empty folder; its exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["oochub", "submission", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        output, error = capsys.readouterr()
+        return int(stopped.value.code or 0), output, " ".join(error.split())
+
+    return call
+
+
+def _file(folder: Path, split: str, replicate: str, lines) -> Path:
+    path = folder / "iwildcam" / f"iwildcam_split:{split}_{replicate}_epoch:best_pred.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def _truth(raw: Path, split: str) -> np.ndarray:
+    table = pd.read_csv(raw / "metadata.csv")
+    return table[table["split"] == split]["y"].to_numpy()
+
+
+def test_scores_are_those_of_scikit_learn(raw, run, tmp_path):
+    """Mean and standard deviation of three seeds in numbers.csv and scores.csv; reports beside them.
+
+    Planted faults: the standard deviation with ddof 0; the rows of the split in another order.
+    """
+    rng, values = np.random.default_rng(0), []
+    truth = _truth(raw, "test")
+    for seed in range(3):
+        answers = np.where(rng.random(len(truth)) < 0.6, truth, rng.integers(0, truth.max() + 1, len(truth)))
+        _file(tmp_path / "files", "test", f"seed:{seed}", answers)
+        values.append(f1_score(truth, answers, average="macro", labels=np.unique(truth)))
+    code, output, error = run("files", "--data-dir", raw, "--out", "scored")
+    assert code == 0, error
+    scores = pd.read_csv(tmp_path / "scored" / "scores.csv").set_index("metric").loc["f1_macro"]
+    assert scores["mean"] == pytest.approx(statistics.fmean(values), abs=1e-12)
+    assert scores["sd"] == pytest.approx(np.std(values, ddof=1), abs=1e-12)
+    numbers = pd.read_csv(tmp_path / "scored" / "numbers.csv")
+    assert numbers[numbers["metric"] == "f1_macro"]["value"].to_list() == pytest.approx(values, abs=1e-12)
+    assert f"{statistics.fmean(values):.4f}" in output and "3 of 3" in output
+    assert len(list((tmp_path / "scored" / "reports").glob("*.json"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "message"),
+    [
+        ("classes", "0\n1\n", r"has 2 lines, and the split val of iwildcam 3 rows: line 3, of row 8 of the raw table"),
+        ("classes", "0\n1\n0\n1\n", r"has 4 lines, and .* 3 rows: line 4 is of no row"),
+        ("classes", "0\n2\n1\n", r"line 2: it must be a class from 0 to 1, got '2'"),
+        ("classes", "0\n\n0.5\n1\n", r"line 3: it must be a class from 0 to 1, got '0.5'"),
+        ("classes", "0\n1\n-1\n", r"line 3: it must be a class from 0 to 1, got '-1'"),
+        ("classes", "0\ncat\n1\n", r"line 2 \(row 7 of the raw table\): it must be one finite number, got 'cat'"),
+        ("number", "0\n1\nnan\n", r"line 3 \(row 8 of the raw table\): it must be one finite number, got 'nan'"),
+        ("number", "0\n1,2\n1\n", r"line 2 \(row 7 of the raw table\): it must be one finite number, got '1,2'"),
+        ("labels", "0,1\n2\n1,1\n", r"line 2 \(row 7 of the raw table\): it must be 2 finite numbers with commas"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, kind, lines, message):
+    """Planted fault: the count of lines with the empty ones, which WILDS skips."""
+    path = tmp_path / "iwildcam_split:val_seed:0_epoch:best_pred.csv"
+    path.write_text(lines)
+    with pytest.raises(OochubError, match=message):
+        SubmissionFile.of(path, KNOWN).answers(IDS, kind, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "expected"),
+    [
+        ("classes", "0\n1.0\n\n1\n", [0, 1, 1]),
+        ("number", "0.5\n-1e-3\n2\n", [0.5, -0.001, 2.0]),
+        ("labels", "[0.5, 1]\n2,3\n(4,5)\n", [[0.5, 1.0], [2.0, 3.0], [4.0, 5.0]]),
+    ],
+)
+def test_lines_are_read_as_wilds_evaluates_them(tmp_path, kind, lines, expected):
+    """`get_predictions` of WILDS evaluates each line as a literal of Python and skips empty ones."""
+    path = tmp_path / "ogb-molpcba_split:val_seed:0_epoch:best_pred.csv"
+    path.write_text(lines)
+    table = SubmissionFile.of(path, KNOWN).answers(IDS, kind, CLASSES).table
+    assert table.column("example_id").to_pylist() == list(IDS)
+    assert table.column(1).to_pylist() == expected
+
+
+def test_boxes_are_lines_of_json(tmp_path):
+    """WILDS' own file of boxes is a pickle, which is refused. Planted fault: the boxes of a picture without any."""
+    path = tmp_path / "iwildcam_split:val_seed:0_epoch:best_pred.jsonl"
+    path.write_text('{"boxes": [[0, 0, 2, 2]], "scores": [0.5]}\n{"boxes": [], "scores": []}\n{"boxes": [1]}\n')
+    file = SubmissionFile.of(path, KNOWN)
+    with pytest.raises(OochubError, match=r"line 3: it must be .*boxes"):
+        file.answers(IDS, "boxes", ())
+    table = SubmissionFile.of(path, KNOWN).path.write_text('{"boxes": [], "scores": []}\n' * 3)
+    table = file.answers(IDS, "boxes", ()).table
+    assert table.column("boxes").to_pylist() == [[], [], []]
+    with pytest.raises(OochubError, match="is a pickle, which can run any code"):
+        SubmissionFile.of(path.with_suffix(".pth"), KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("iwildcam_test.csv", "is no name of a prediction file, such as iwildcam_split:test"),
+        ("iwildcams_split:test_seed:0_epoch:best_pred.csv", "iwildcam"),
+        ("iwildcam_split:test_seed:0_epoch:best_pred.txt", "is .csv, or of boxes .jsonl"),
+    ],
+)
+def test_a_wrong_name_is_said(name, message):
+    with pytest.raises(OochubError, match=message):
+        SubmissionFile.of(Path(name), KNOWN)
+
+
+def test_a_folder_without_files_and_a_split_twice_are_said(raw, run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "holds no prediction file" in run("empty", "--out", "scored")[2]
+    lines = [0] * len(_truth(raw, "val"))
+    _file(tmp_path / "files", "val", "seed:0", lines)
+    _file(tmp_path / "files" / "again", "val", "seed:0", lines)
+    assert "are of one split and replicate" in run("files", "--data-dir", raw, "--out", "scored")[2]
+    _file(tmp_path / "short", "val", "seed:0", lines[1:])
+    assert f"has {len(lines) - 1} lines" in run("short", "--data-dir", raw, "--out", "scored")[2]
+    assert not (tmp_path / "scored").exists()
