@@ -193,4 +193,4 @@ class SubmissionFile:
                 raise OochubError(f"{place}: boxes and scores must be finite numbers.")
             boxes.append(box.tolist())
             scores.append(score.tolist())
-        return {"boxes": pa.array(boxes, pa.list_(pa.list_(pa.float32()))), "scores": pa.array(scores)}
+        return {"detected_boxes": pa.array(boxes, pa.list_(pa.list_(pa.float32()))), "scores": pa.array(scores)}

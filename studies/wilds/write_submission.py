@@ -78,8 +78,7 @@ def _official(predictions: Predictions, split: str, rows: Any) -> np.ndarray:
 def _lines(predictions: Predictions, rows: np.ndarray) -> Iterator[str]:
     kind = predictions.metadata.kind
     if kind == "boxes":
-        columns = (predictions.rows.column(name).to_pylist() for name in ("boxes", "scores"))
-        boxes, scores = columns
+        boxes, scores = (predictions.rows.column(name).to_pylist() for name in ("detected_boxes", "scores"))
         for row in rows.tolist():
             yield json.dumps({"boxes": boxes[row], "scores": scores[row]})
         return

@@ -44,6 +44,7 @@ KINDS = {  # of what each option writes
     ("review", "--out"): artifacts.PAGE,
     ("saliency", "--numbers"): artifacts.CSV,
     ("saliency", "--out"): artifacts.FIGURE,
+    ("submission", "--out"): artifacts.SUBMISSION,
     ("suite", "--out"): artifacts.CSV,
     ("sweep", "--out"): artifacts.SWEEP,
     ("train", "--out"): artifacts.RUN,

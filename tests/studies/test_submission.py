@@ -119,9 +119,9 @@ def test_boxes_are_lines_of_json(tmp_path):
     file = SubmissionFile.of(path, KNOWN)
     with pytest.raises(OochubError, match=r"line 3: it must be .*boxes"):
         file.answers(IDS, "boxes", ())
-    table = SubmissionFile.of(path, KNOWN).path.write_text('{"boxes": [], "scores": []}\n' * 3)
+    path.write_text('{"boxes": [], "scores": []}\n' * 3)
     table = file.answers(IDS, "boxes", ()).table
-    assert table.column("boxes").to_pylist() == [[], [], []]
+    assert table.column("detected_boxes").to_pylist() == [[], [], []]
     with pytest.raises(OochubError, match="is a pickle, which can run any code"):
         SubmissionFile.of(path.with_suffix(".pth"), KNOWN)
 
