@@ -1,1 +1,1 @@
-"""What the WILDS paper does: its models, Tables 1 and 2, all ten data sets end to end on toy folders."""
+"""What the WILDS paper does: its models, Tables 1 and 2, prediction files, all ten data sets on toy folders."""
