@@ -42,7 +42,8 @@ _TREES = {module_of(file): ast.parse(file.read_text("utf-8")) for file in files(
 _PICKLES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "shelve"}
 _NETWORK = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "telnetlib", "urllib", "xmlrpc"}
 _PROCESSES = {"multiprocessing", "os.popen", "os.system", "pty", "subprocess"}
-_OUR_READERS = {"oochub.inputs.arrays": "ArrayProcessor"}  # from_pretrained of our own, which reads a JSON file
+# from_pretrained of our own, which reads a JSON file
+_OUR_READERS = {"oochub.inputs.arrays": "ArrayProcessor", "oochub.inputs.graphs": "GraphProcessor"}
 _DOWNLOADS = {"oochub.builders.sources.sentence_embeddings": {"snapshot_download"}}
 
 

@@ -44,7 +44,7 @@ class TrainResult(NamedTuple):
 
 
 class RobustTrainer:
-    """Trains a classifier of transformers, of pictures, texts or arrays, with an objective of the hub.
+    """Trains a classifier of transformers, of pictures, texts, arrays or graphs, with an objective of the hub.
 
     Devices, mixed precision, several processes and trackers are Accelerate's; start several processes with `torchrun`.
     The order of rows, augmentation and dropout are functions of (seed, epoch, step), so a run that was killed goes on,
@@ -57,7 +57,7 @@ class RobustTrainer:
     Args:
         model: A classifier; `backbone` makes one.
         args: The settings.
-        train_dataset: A `datasets.Dataset` with `image`, `text` or `array`, labels and the environment column.
+        train_dataset: A `datasets.Dataset` with `image`, `text`, `array` or `graph`, labels and the environment column.
         eval_dataset: The validation split; without one the last epoch is kept.
         objective: An Objective of the catalog, made with its hyperparameters.
         image_processor: The processor of the model, for pictures.

@@ -71,6 +71,7 @@ ELSEWHERE = {
     "src/oochub/inputs/pictures/fused_check.py": "pictures that prediction decodes, tests/inputs/test_fused_check.py",
     "src/oochub/leaderboard/checked_entry.py": "the library's own cache, tests/leaderboard/test_checked_entry.py",
     "src/oochub/models/array_processor.py": "typed records, tests/inputs/test_arrays.py",
+    "src/oochub/models/graph_processor.py": "typed records, tests/inputs/test_graphs.py",
     "src/oochub/models/stored_features.py": "the library's own cache, tests/models/test_linear_probe_mode.py",
     "src/oochub/prediction/parts.py": "parts of a run that was stopped, tests/prediction/test_parts.py",
     "src/oochub/prediction/lazy_columns.py": "files that predictions_file.py has checked",

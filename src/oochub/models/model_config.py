@@ -37,7 +37,8 @@ def model_config(
     import transformers
 
     import oochub.models.affine_resnet  # makes its type known to the Auto classes
-    import oochub.models.densenet  # noqa: F401
+    import oochub.models.densenet
+    import oochub.models.gin  # noqa: F401
 
     folder = Path(source)
     check_source(source, kind="model", hint=hint or "`oochub train` makes one.")

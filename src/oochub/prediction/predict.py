@@ -64,7 +64,7 @@ def predict(
     """Predicts every example of the splits.
 
     Args:
-        model: Folder or Hub id of a model of transformers for pictures, texts or arrays, or the model itself.
+        model: Folder or Hub id of a model of transformers for pictures, texts, arrays or graphs, or the model itself.
         dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
             `example_id` and any other columns are carried into the predictions, texts too.
         mode: How the model answers, one of `oochub.names("mode")`: "head", its own head; "linear_probe", logistic

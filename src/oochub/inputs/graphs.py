@@ -1,0 +1,160 @@
+"""Graphs whose nodes and edges are whole numbers, such as molecules, padded to the largest of a batch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.input import BrokenRow, Fetch, Input, InputBatch
+from oochub.models.graph_processor import GraphProcessor, graph_values
+from oochub.schema import to_json
+
+if TYPE_CHECKING:
+    import torch
+
+_NONE = -1  # what fills up a smaller graph
+
+
+class Graphs(Input):
+    """Graphs as `nodes` (b, n, f), `edges` (b, e, 2) and `edge_features` (b, e, g), int64, filled up with -1.
+
+    n and e are those of the largest graph of the batch; an edge is the numbers of two nodes, from the first to the
+    second. A row's own are never mixed with another's, so that a batch can be cut by rows as any other.
+
+    Args:
+        processor: Of the model: which column, and how many values each number has.
+
+    >>> from datasets import Dataset
+    >>> small = {"nodes": [[5]], "edges": [], "edge_features": []}
+    >>> large = {"nodes": [[5], [7]], "edges": [[0, 1], [1, 0]], "edge_features": [[0], [0]]}
+    >>> rows = Dataset.from_dict({"graph": [small, large]})
+    >>> graphs = Graphs(GraphProcessor.of(rows))
+    >>> batch = graphs.fetch(rows, None)([1, 0])
+    >>> batch["nodes"].tolist(), batch["edges"].tolist()
+    ([[[5], [7]], [[5], [-1]]], [[[0, 1], [1, 0]], [[-1, -1], [-1, -1]]])
+    """
+
+    auto_model: ClassVar[str] = "AutoModelForSequenceClassification"
+    unit: ClassVar[str] = "graph"
+    rank: ClassVar[int] = 3
+    column = "graph"
+
+    def __init__(self, processor: GraphProcessor) -> None:
+        self.processor, self.column = processor, processor.column
+
+    @classmethod
+    def column_in(cls, dataset: Any) -> str | None:
+        """See `Input.column_in`: "graph"."""
+        return "graph" if "graph" in (dataset.column_names or ()) else None
+
+    @classmethod
+    def takes(cls, processor: Any) -> bool:
+        """See `Input.takes`: a GraphProcessor."""
+        return isinstance(processor, GraphProcessor)
+
+    @classmethod
+    def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> GraphProcessor:
+        """See `Input.load_processor`: `graphs.json`; in training, where there is none, the numbers of the rows."""
+        try:
+            if source is not None:
+                return GraphProcessor.from_pretrained(source)
+        except OSError:
+            if not training:
+                raise
+        if not training:
+            raise OochubError("A model object needs processor=, the GraphProcessor that it was trained with.")
+        return GraphProcessor.of(dataset)
+
+    @classmethod
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Graphs":
+        """See `Input.of`."""
+        return cls(processor)
+
+    @classmethod
+    def config(cls, processor: GraphProcessor) -> dict[str, Any]:
+        """See `Input.config`: `node_sizes` and `edge_sizes`."""
+        return {"node_sizes": list(processor.node_sizes), "edge_sizes": list(processor.edge_sizes)}
+
+    def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
+        """See `Input.fetch`; Arrow's files are mapped into memory as they are, so there is no cache."""
+        only = dataset.select_columns([self.column]).with_format("arrow")
+
+        def read(rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
+            try:
+                return self._batch(only[rows], f"one of the rows {rows[:8]}", 0)
+            except OochubError as error:  # raised in a worker process it would arrive with that process's traceback
+                return error
+
+        return read
+
+    def ready(
+        self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
+    ) -> dict[str, "torch.Tensor"]:
+        """See `Input.ready`."""
+        return {name: batch[name] for name in ("nodes", "edges", "edge_features")}
+
+    def batches(
+        self,
+        part: Any,
+        *,
+        batch_size: int,
+        device: "torch.device",
+        zoom: float | None = None,
+        broken: list[BrokenRow] | None = None,
+    ) -> Iterator[InputBatch]:
+        """See `Input.batches`."""
+        if self.column not in (part.column_names or ()):
+            raise OochubError(f"The model reads the column {self.column!r}; the split has {part.column_names}.")
+        first = 0
+        for table in part.with_format("arrow").iter(batch_size):
+            values = self._batch(table, f"split {part.split}, row {{}}", first)
+            columns = table.drop_columns([self.column]).to_pydict()
+            yield InputBatch({name: each.to(device) for name, each in values.items()}, columns)
+            first += len(table)
+
+    def probe(self) -> dict[str, "torch.Tensor"]:
+        """See `Input.probe`: two rings of three nodes."""
+        import torch
+
+        rng = np.random.default_rng(0)
+        nodes, features = (
+            torch.from_numpy(rng.integers(0, sizes, (2, 3, len(sizes))))
+            for sizes in (self.processor.node_sizes, self.processor.edge_sizes)
+        )
+        edges = torch.tensor([[[0, 1], [1, 2], [2, 0]]] * 2)
+        return {"nodes": nodes, "edges": edges, "edge_features": features}
+
+    def settings(self) -> dict[str, Any]:
+        """See `Input.settings`: the record of `graphs.json`."""
+        return {"graph_processor": to_json(self.processor)}
+
+    def _batch(self, table: pa.Table, where: str, first: int) -> "dict[str, torch.Tensor]":
+        nodes, edges, features = graph_values(table, self.column, where=where, first=first)
+        node_sizes, edge_sizes = self.processor.node_sizes, self.processor.edge_sizes
+        return {
+            "nodes": _padded([_known(each, node_sizes, "nodes") for each in nodes], len(node_sizes)),
+            "edges": _padded(edges, 2),
+            "edge_features": _padded([_known(each, edge_sizes, "edge_features") for each in features], len(edge_sizes)),
+        }
+
+
+def _known(values: NDArray[Any], sizes: Sequence[int], what: str) -> NDArray[Any]:
+    """The numbers, those that training did not have as the last value."""
+    if len(values) and values.shape[1] != len(sizes):
+        raise OochubError(f"{what} have {values.shape[1]} numbers each, and the model takes {len(sizes)}.")
+    return np.minimum(values, np.array(sizes) - 1) if len(values) else values
+
+
+def _padded(values: Sequence[NDArray[Any]], width: int) -> "torch.Tensor":
+    """int64 (b, longest, width)."""
+    import torch
+
+    filled = np.full((len(values), max(map(len, values), default=0), width), _NONE, np.int64)
+    for row, own in enumerate(values):
+        if len(own):
+            filled[row, : len(own)] = own
+    return torch.from_numpy(filled)
