@@ -105,7 +105,7 @@ class WildsDataSet:
         if releases and self.version not in releases:
             raise OochubError(
                 f"{folder} is of version {releases[-1]} of {self.name}, by RELEASE_v{releases[-1]}.txt; the official "
-                f"splits and numbers are of {self.version}. Fetch {self.name}_v{self.version}."
+                f"splits and numbers are of {self.version}. Fetch {self.raw_name} of that version."
             )
 
 

@@ -243,7 +243,7 @@ _official = replace(
 
 ogb_molpcba = WildsDataSet(
     name="ogb_molpcba",
-    version="1.0",
+    version="1",
     folder_name=_FOLDER,
     configs={"ogb_molpcba": _official, "ogb_molpcba_random": _official},
     read=_read,

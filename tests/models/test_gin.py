@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from datasets import load_dataset
-from test_graphs import example
+from datasets import Dataset, load_dataset
 
 import oochub
 from oochub.inputs.graphs import Graphs
 from oochub.models.gin import GinConfig, GinForGraphClassification
+from oochub.models.graph_processor import GraphProcessor
 
 
 def _model():
@@ -48,9 +48,16 @@ def test_messages_are_those_of_loops_over_edges():
 
     Planted faults seen: messages sent from the second node of an edge to the first; the virtual node of another graph.
     """
-    model, (_, graphs, processor) = _model(), example()
-    from datasets import Dataset
-
+    model, rng = _model(), np.random.default_rng(0)
+    processor = GraphProcessor(column="graph", node_sizes=(9, 4), edge_sizes=(5,))
+    graphs = [
+        {
+            "nodes": rng.integers(0, (9, 4), (nodes, 2)).tolist(),
+            "edges": rng.integers(0, nodes, (edges, 2)).tolist(),
+            "edge_features": rng.integers(0, 5, (edges, 1)).tolist(),
+        }
+        for nodes, edges in ((6, 8), (3, 2), (1, 0), (4, 5))
+    ]
     (batch,) = Graphs(processor).batches(Dataset.from_dict({"graph": graphs}), batch_size=9, device=torch.device("cpu"))
     with torch.no_grad():
         expected = torch.stack([_by_loops(model, graph) for graph in graphs])
