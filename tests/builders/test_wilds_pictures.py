@@ -30,7 +30,8 @@ def _checked(config, raw, split_of, expected, picture):
     assert {number: split for number, (split, _) in rows.items()} == {i: s for i, s in split_of.items() if s}
     for number, (_, row) in rows.items():
         wanted = expected(number)
-        assert {name: row[name] for name in wanted} == wanted
+        assert {name: value for name, value in row.items() if name not in ("example_id", "image")} == wanted
+        assert list(row) == ["example_id", "image", *wanted]
         assert row["image"]["bytes"] == (folder / picture(number)).read_bytes()
     return rows
 
