@@ -104,12 +104,14 @@ class Wilds(BenchmarkBuilder):
             raise OochubError(f"strict=True, but {folder} is not what was published: {notes[0]}.")
         self.info.features = datasets.Features({**self._rows.features, "from_source_domain": datasets.Value("bool")})
         self._record([*notes, *self._rows.notes], self._facts(counts))
+        splits = dict(self._rows.splits)
+        self._rows = replace(self._rows, splits={})  # each table is let go once its shards hold its rows
         return [
             datasets.SplitGenerator(
                 name=split,
-                gen_kwargs={"root": folder, "shards": shards(self._with_source(split, table, data_set))},
+                gen_kwargs={"root": folder, "shards": shards(self._with_source(split, splits.pop(split), data_set))},
             )
-            for split, table in self._rows.splits.items()
+            for split in list(splits)
         ]
 
     def _facts(self, counts: dict[str, int]) -> Any:
