@@ -41,10 +41,9 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
     if kind == "labels":
         return float(metric(label=label, score=np.zeros_like(label, dtype=float)))
     if kind == "tokens":
-        kinds, tokens = predictions.column("kinds"), predictions.column("tokens")
-        flat = np.concatenate([np.asarray(tokens[row]) for row in rows])
-        of = np.concatenate([np.asarray(kinds[row]) for row in rows])
-        return max(float(metric(label=flat, prediction=np.full_like(flat, t), kind=of)) for t in np.unique(flat))
+        given = {name: values[rows] for name, values in predictions.output.arrays(predictions).items()}
+        answers = (np.full_like(label, token) for token in np.unique(label[label >= 0]))
+        return max(float(metric(label=label, prediction=answer, kind=given["kind"])) for answer in answers)
     if kind != "classes":
         raise OochubError(f"There is no constant predictor of {kind}. One is known of classes, labels, number, boxes.")
     if isinstance(side, GroupsOfRows):

@@ -24,6 +24,9 @@ from oochub.studies.wilds.toy_model import toy_model
 _DENSE = ("camelyon17", "fmow")
 _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "poverty_fold_a": {"num_train_epochs": 6, "per_device_train_batch_size": 8, "learning_rate": 3e-3},
+    "amazon": {"num_train_epochs": 20, "learning_rate": 5e-3},
+    "py150": {"learning_rate": 1e-2, "per_device_train_batch_size": 8},
+    "globalwheat": {"num_train_epochs": 40, "per_device_train_batch_size": 8, "augment": "none"},
 }
 _EPOCHS = 10
 
@@ -58,7 +61,7 @@ def toy_result(config: str, folder: Path, *, seed: int = 0) -> ToyResult:
 
     started = time.monotonic()
     declared = catalog.get("benchmark", "wilds").of(config)
-    raw = declared.render_toy_world(folder / "raw" / config, seed=seed)
+    raw = declared.render_toy_world(folder / "raw" / declared.raw_files[0].path.partition("/")[0], seed=seed)
     rows = oochub.load("wilds", config=config, data_dir=str(raw))
     model, run = folder / "models" / config, folder / "runs" / f"{config}-erm-{seed}"
     with folder_written_whole(model) as draft:
