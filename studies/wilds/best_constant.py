@@ -52,8 +52,7 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
             side.statistic([float(np.mean(every[of] == answer)) for of in groups.values()])
             for answer in np.unique(label)
         )
-    given = (
-        {"group": predictions.column(declared.group_column)[rows]} if "group" in signature(metric).parameters else {}
-    )
-    numbers = [metric(label=label, prediction=np.full_like(label, answer), **given) for answer in np.unique(label)]
+    by_group = "group" in signature(metric).parameters
+    group = {"group": predictions.column(declared.group_column)[rows]} if by_group else {}
+    numbers = [metric(label=label, prediction=np.full_like(label, answer), **group) for answer in np.unique(label)]
     return max(float(next(iter(each.values())) if isinstance(each, dict) else each) for each in numbers)
