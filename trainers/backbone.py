@@ -11,7 +11,7 @@ from oochub.input import Input, check_changes
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 from oochub.models.pretrained import pretrained as open_weights
-from oochub.trainers.rows.targets import CLASSES
+from oochub.trainers.rows.targets import CLASSES, TOKENS
 
 _LARGEST = 4096  # pixels
 TINY = "resnet-tiny"
@@ -37,7 +37,7 @@ def backbone(
             classifier or of what one is made from.
         class_names: Names of the classes or labels in order; one name for a number.
         problem_type: Of the model's config: "single_label_classification", "multi_label_classification" or
-            "regression".
+            "regression"; "next_token" for tokens, of which a config says nothing.
         image_size: Height and width in pixels to which whole pictures are squeezed; None is 48 for "resnet-tiny", and
             what the model's own image processor does for others.
         pretrained: Load the weights; False takes the architecture alone.
@@ -63,11 +63,13 @@ def backbone(
     check_changes(kind, image_size=image_size)
     if image_size is not None and not (type(image_size) is int and 16 <= image_size <= _LARGEST):
         raise OochubError(f"image_size must be a whole number of pixels from 16 to {_LARGEST}, got {image_size!r}.")
-    labels = {
+    labels: dict[str, Any] = {
         "id2label": dict(enumerate(class_names)),
         "label2id": {each: number for number, each in enumerate(class_names)},
         "problem_type": problem_type,
     }
+    if problem_type == TOKENS:
+        labels = {}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if name == TINY and _can_be_tiny(kind):

@@ -14,6 +14,7 @@ from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.trainers.fine_tuning.auxiliary import Auxiliary, second_head
 from oochub.trainers.fine_tuning.schedule import forget
+from oochub.trainers.losses import token_losses
 
 
 class Outputs(NamedTuple):
@@ -96,6 +97,8 @@ class Learner:
     def outputs_of_all(self, batches: Any, inputs: Input) -> Outputs:
         """What the model says of all rows of a loader, in evaluation mode, from all processes, on the CPU.
 
+        Of tokens (n, t), instead of logits, the one that it says and the loss of the true one, (n, t, 2).
+
         Args:
             batches: A prepared loader of `Examples`.
             inputs: Of the examples.
@@ -110,6 +113,8 @@ class Learner:
                 if isinstance(rows, OochubError):
                     raise rows
                 outputs = self.outputs(inputs.ready(rows, augment="none", generator=still))
+                if rows["label"].dtype == torch.int32:  # of tokens the logits would be too many to keep
+                    outputs = outputs._replace(logits=_token_answers(outputs.logits, rows["label"]))
                 parts.append([gather(each).float().cpu() for each in outputs if each is not None])
         logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
         return Outputs(logits, features[0] if features else None)
@@ -165,3 +170,7 @@ class Learner:
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def _token_answers(logits: Tensor, label: Tensor) -> Tensor:
+    return torch.stack([logits.argmax(-1).float(), token_losses(logits.float(), label)], dim=-1)

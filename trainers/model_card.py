@@ -29,12 +29,13 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
     rows = ", ".join(f"{split} {count:,} rows" for split, count in data["rows"].items())
     environments = ", ".join(f"{each} ({count:,})" for each, count in data["environments"].items() if count)
     kind = "text" if "Sequence" in model["architecture"] else "image"
+    tag = "text-generation" if data["problem_type"] == "next_token" else f"{kind}-classification"
     results = {name: f"{value:.4g}" for name, value in _flat(recipe["selection"]["numbers"]).items()}
     given = [citation for citation in citations if citation]
     lines = [
         "---",
         "library_name: transformers",
-        f"pipeline_tag: {kind}-classification",
+        f"pipeline_tag: {tag}",
         "tags:",
         "- oochub",
         f"- {objective['name']}",
@@ -65,6 +66,8 @@ def _labels(data: Mapping[str, Any]) -> str:
     names, kind = data["classes"], data["problem_type"]
     if kind == "regression":
         return "It predicts a number."
+    if kind == "next_token":
+        return "It predicts the next token."
     shown = f"{', '.join(names[:20])}{f' and {len(names) - 20} more' if len(names) > 20 else ''}"
     return f"Labels, of which a row may have several: {shown}." if kind.startswith("multi") else f"Classes: {shown}."
 

@@ -12,7 +12,7 @@ from oochub.input import Input, check_changes, check_config, kind_of_processor
 from oochub.models.pretrained import pretrained
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
-from oochub.trainers.fine_tuning.fitting import check_objective, head_of
+from oochub.trainers.fine_tuning.fitting import check_objective, check_tokens, head_of
 from oochub.trainers.fine_tuning.loop import Data, Loop
 from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
 from oochub.trainers.fine_tuning.validation import RULES, Validation
@@ -20,7 +20,7 @@ from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import recipe, settings
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import CLASSES, task_of
+from oochub.trainers.rows.targets import CLASSES, TOKENS, Task, task_of
 
 
 class TrainResult(NamedTuple):
@@ -52,7 +52,7 @@ class RobustTrainer:
 
     Labels are one class a row (column `label`), a number (`label`, float), or several labels (`labels`, a List of
     ClassLabel, those that hold, or of floats 0, 1 or nan, unknown); the model's config says which, as transformers does
-    (`problem_type`).
+    (`problem_type`). A causal language model learns the next tokens (`tokens`, -100 where nobody asks) of `input_ids`.
 
     Args:
         model: A classifier; `backbone` makes one.
@@ -99,11 +99,14 @@ class RobustTrainer:
         self._column = environment_column or args.environment_column or _environment_column(train_dataset)
         self._splits = {"train": train_dataset} | ({} if eval_dataset is None else {"validation": eval_dataset})
         self._task = task_of(train_dataset)
-        self._names = _names(model, self._task.names)
+        self._names = _names(model, self._task)
         self._train = self._examples("train", self._column)
-        model.config.problem_type = self._task.problem_type
-        model.config.id2label = dict(enumerate(self._names))
-        model.config.label2id = {name: number for number, name in enumerate(self._names)}
+        if self._task.problem_type != TOKENS:
+            model.config.problem_type = self._task.problem_type
+            model.config.id2label = dict(enumerate(self._names))
+            model.config.label2id = {name: number for number, name in enumerate(self._names)}
+        if self._task.problem_type == TOKENS:
+            check_tokens(objective, model, args, self._train)
         evaluation = None if eval_dataset is None else self._examples("validation", None)
         wanted = args.auxiliary_column
         auxiliary = None if wanted is None else auxiliary_of(train_dataset, wanted, args.auxiliary_weight)
@@ -241,8 +244,11 @@ def _environment_column(dataset: Any) -> str | None:
     return "environment" if "environment" in (dataset.column_names or []) else None
 
 
-def _names(model: Any, names: list[str] | None) -> list[str]:
-    """The data set's names where the model has as many outputs, else the model's own."""
+def _names(model: Any, task: Task) -> list[str]:
+    """The data set's names where the model has as many outputs, else the model's own; of tokens their column."""
+    names = task.names
+    if task.problem_type == TOKENS:
+        return [task.column]
     if names is not None and len(names) == model.config.num_labels:
         return names
     return [str(model.config.id2label[number]) for number in range(model.config.num_labels)]

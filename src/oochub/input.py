@@ -238,7 +238,7 @@ def kind_of_processor(processor: Any) -> type[Input]:
 
     >>> kind_of_processor(3)
     Traceback (most recent call last):
-    oochub.errors.OochubError: A processor is that of arrays, ...texts, got int. Pass the model's own.
+    oochub.errors.OochubError: A processor is that of arrays, ..., got int. Pass the model's own.
     """
     names = catalog.names("input")
     for name in names:

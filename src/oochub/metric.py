@@ -78,6 +78,7 @@ _TYPES = {
     "score": "float64",
     "probability": "float64",
     "challenge": "string",
+    "kind": "int64",
     "group": "string",
     "is_ood": "bool",
     "correct": "bool",
@@ -247,6 +248,8 @@ def _features(state: type[Any], outputs: tuple[str, ...]) -> Any:
         lists = {name: List(types[name]) for name in _PER_LABEL if name in types}
         features = Features({**types, **lists} if kind == "labels" else types)
         alternatives += [features] if features not in alternatives else []
+        if kind == "tokens":  # flat, or a row of several
+            alternatives.append(Features({name: List(types[name]) for name in types}))
         if kind == "classes" and "probability" in types:
             alternatives.append(Features({**types, "probability": lists["probability"]}))
     return alternatives if len(alternatives) > 1 else alternatives[0]

@@ -54,6 +54,8 @@ class Output(ABC):
         group_metrics: Metrics of each group.
         one_answer: Whether a row has one answer among classes: accuracy by group, calibration and detectors need it.
         taken: What `given` reads, in words.
+        beside: Columns that `arrays` reads beside these where they are there; metrics get what it makes of them.
+        has_classes: Whether a model's outputs are classes or labels, which have names; a number and tokens have none.
         rank: Of kinds whose columns a table has, the one of the highest rank is taken: it says more.
     """
 
@@ -65,6 +67,8 @@ class Output(ABC):
     group_metrics: ClassVar[tuple[str, ...]] = ()
     one_answer: ClassVar[bool] = False
     taken: ClassVar[str] = ""
+    beside: ClassVar[tuple[str, ...]] = ()
+    has_classes: ClassVar[bool] = True
     rank: ClassVar[int] = 0
 
     @property

@@ -27,8 +27,9 @@ _LABELS = {
     "labels": ("labels", List),
     "number": ("label", Value),
     "boxes": ("boxes", List),
+    "tokens": ("tokens", List),
 }
-_FIRST = ("example_id", "image", "label", "labels", "boxes", "environment", "group", "groups")
+_FIRST = ("example_id", "image", "label", "labels", "boxes", "tokens", "environment", "group", "groups")
 
 
 def _tried() -> list[tuple[str, str]]:

@@ -110,7 +110,21 @@ def _boxes(n: int, rng: np.random.Generator) -> Columns:
     return {"boxes": boxes, "scores": scores, "true_boxes": true_boxes, "group": rng.integers(0, 4, n)}
 
 
-_COLUMNS = {"boxes": _boxes, "classes": _classes, "choices": _classes, "labels": _labels, "number": _number}
+def _tokens(n: int, rng: np.random.Generator) -> Columns:
+    """Rows of six tokens of seven kinds, some of which nobody asks for."""
+    label, kind = rng.integers(0, 4, (n, 6)), rng.integers(-1, 7, (n, 6))
+    label[kind < 0] = -100
+    return {"label": label, "prediction": rng.integers(0, 4, (n, 6)), "kind": kind, "group": rng.integers(0, 4, n)}
+
+
+_COLUMNS = {
+    "boxes": _boxes,
+    "classes": _classes,
+    "choices": _classes,
+    "labels": _labels,
+    "number": _number,
+    "tokens": _tokens,
+}
 CASES = [(name, kind) for name in NAMES for kind in subject(name).facts.outputs]
 
 

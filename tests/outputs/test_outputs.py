@@ -47,6 +47,10 @@ def predictions_of(kind):
     if kind == "boxes":
         scores = [row[: len(boxes)].tolist() for row, boxes in zip(SCORES, DRAWN, strict=True)]
         return Predictions.from_arrays(detected_boxes=DRAWN, scores=scores, boxes=TRUE_BOXES, class_names=["head"])
+    if kind == "tokens":
+        truth = [[-100] * 3, *RNG.integers(0, 5, (38, 3)).tolist(), [1]]
+        said = [*RNG.integers(0, 5, (39, 3)).tolist(), [2]]
+        return Predictions.from_arrays(predicted_tokens=said, tokens=truth, kinds=[[0, 6, 1]] * 39 + [[1]])
     assert kind == "number", f"{kind}: give predictions_of in {__file__} an example of the new kind"
     return Predictions.from_arrays(value=LOGITS[:, 0], label=np.r_[np.nan, -2.5, RNG.normal(size=38)])
 

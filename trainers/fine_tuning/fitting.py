@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow.compute as pc
 import torch
 from torch import Tensor, nn
 
@@ -13,7 +14,7 @@ from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.stages import stage_epochs
 from oochub.trainers.objective import Objective
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import CLASSES
+from oochub.trainers.rows.targets import CLASSES, TOKENS
 from oochub.trainers.samplers import EpochSampler, UniformSampler, sampler_by_name
 
 
@@ -113,11 +114,44 @@ def check_objective(
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return  # sums over processes would need tensors on their devices
     rows = slice(0, 2)
+    is_tokens = problem_type == TOKENS
+    width = model.config.vocab_size if is_tokens else model.config.num_labels
     label, environment = train.label[rows], train.environment[rows]
     features = torch.zeros(len(label), 1) if objective.needs_features else None
     try:
-        objective.eval()(torch.zeros(len(label), model.config.num_labels), label, environment, features)
+        objective.eval()(
+            torch.zeros(*label.shape[: label.ndim if is_tokens else 1], width), label, environment, features
+        )
     except OochubError:
         raise
     except (IndexError, RuntimeError, TypeError, ValueError) as error:
         raise OochubError(f"{name} cannot serve labels of the kind {problem_type} ({error}). Take erm.") from error
+
+
+def check_tokens(objective: Objective, model: Any, args: RobustTrainingArguments, train: Examples) -> None:
+    """Whether an objective, a causal language model and arguments go together with rows of tokens.
+
+    Args:
+        objective: With its hyperparameters.
+        model: The model.
+        args: The settings.
+        train: The training rows.
+
+    Raises:
+        OochubError: What is for one answer a row, a token that the model does not know, or more than it reads.
+    """
+    if objective.needs_features or len(objective.shares) > 1 or args.dropout or args.auxiliary_column:
+        raise OochubError(
+            f"Tokens are many answers a row: {type(objective).__name__}, dropout= or auxiliary_column= is for one. "
+            "Take erm, group_dro or irm, without these arguments."
+        )
+    table = train.dataset.select_columns([train.inputs.column, "tokens"]).with_format("arrow")[:]
+    largest = max(pc.max(pc.list_flatten(column)).as_py() or 0 for column in table.columns)
+    if largest >= model.config.vocab_size:
+        raise OochubError(
+            f"The training set has the token {largest}, and the model knows those from 0 to "
+            f"{model.config.vocab_size - 1}. Take a model of the same tokenizer."
+        )
+    longest, length = getattr(model.config, "max_position_embeddings", None), train.label.shape[1]
+    if longest is not None and length > longest:
+        raise OochubError(f"A row has {length} tokens, and the model reads at most {longest}. Cut the rows.")

@@ -13,9 +13,10 @@ from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
+from oochub.output import output_of
 from oochub.trainers.losses import example_losses
 from oochub.trainers.rows.examples import Examples, column
-from oochub.trainers.rows.targets import CLASSES, LABELS
+from oochub.trainers.rows.targets import CLASSES, LABELS, TOKENS
 
 RULES: Mapping[str, str] = {
     "loss": "the mean loss",
@@ -88,7 +89,12 @@ class Validation:
         self._groups = _coded(self._columns.get("group"))
         known = environment_column if environment_column in dataset.column_names else None
         self._environments = _coded(column(dataset, known) if known else None)
-        own = self._own(np.zeros((len(self._label), classes), np.float32))
+        if problem_type == TOKENS and "kinds" in dataset.column_names:
+            kind: Any = output_of("tokens")
+            self._columns["kind"] = kind.kinds(dataset.select_columns(["kinds", "tokens"]).with_format("arrow")[:])
+        shape = (*self._label.shape, 2) if problem_type == TOKENS else (len(self._label), classes)
+        blank = np.zeros(shape, np.float32)
+        own = self._own(blank)
         chosen = metric_for_best_model.partition(".")[0]
         names = [*dict.fromkeys([*metrics, *([] if metric_for_best_model in own else [chosen])])]
         if chosen == "hard_loss" and chosen not in own:
@@ -99,13 +105,17 @@ class Validation:
         self._metrics = {name: catalog.get("metric", name) for name in names}
         record = BuildRecord.of(dataset.info)
         self._facts = BuildFacts() if record is None else record.facts
-        numbers = self.measure(np.zeros((len(self._label), classes), np.float32))
+        numbers = self.measure(blank)
         if metric_for_best_model not in numbers:
             raise unknown_name("number for metric_for_best_model", metric_for_best_model, numbers)
         self.selection = Selection(metric_for_best_model, self._direction(metric_for_best_model, greater_is_better))
 
     def measure(self, logits: NDArray[np.float32]) -> dict[str, float]:
-        """The numbers of the split, "loss" first; `logits` (n, classes) in the order of its rows."""
+        """The numbers of the split, "loss" first.
+
+        Args:
+            logits: (n, classes) in the order of its rows; of tokens (n, t, 2), see `Learner.outputs_of_all`.
+        """
         numbers, arrays = self._own(logits), self._columns | self._predicted(logits)
         for name, metric in self._metrics.items():
             try:
@@ -131,7 +141,7 @@ class Validation:
 
     def _own(self, logits: NDArray[np.float32]) -> dict[str, float]:
         """The numbers that need no metric of the hub."""
-        losses = example_losses(torch.from_numpy(logits).double(), _double(self._label)).numpy()
+        losses = self._losses(logits)
         numbers = {"loss": float(losses.mean())}
         hard = {f"{kind}_loss": float(losses[rows].mean()) for kind, rows in self._hard.items() if len(rows)}
         if hard:
@@ -143,6 +153,13 @@ class Validation:
                 numbers["worst_group.accuracy"] = float(_means(correct, self._groups[0]).min())
         return numbers
 
+    def _losses(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
+        if self._type == TOKENS:
+            asked = (self._columns["label"] >= 0).sum(axis=1)
+            means: NDArray[np.float64] = logits[..., 1].sum(axis=1, dtype=np.float64) / np.maximum(asked, 1)
+            return means
+        return np.asarray(example_losses(torch.from_numpy(logits).double(), _double(self._label)))
+
     def _correct(self, logits: NDArray[np.float32]) -> NDArray[np.bool_]:
         return np.asarray(logits.argmax(axis=1) == self._columns["label"])
 
@@ -151,6 +168,8 @@ class Validation:
         doubles = torch.from_numpy(logits).double()
         if self._type == LABELS:
             return {"prediction": logits > 0, "probability": doubles.sigmoid().numpy(), "score": logits}
+        if self._type == TOKENS:
+            return {"prediction": logits[..., 0].astype(np.int64)}
         if self._type != CLASSES:
             return {"prediction": logits[:, 0]}
         arrays = {"prediction": logits.argmax(axis=1), "probability": doubles.softmax(1).numpy()}

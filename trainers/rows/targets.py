@@ -1,4 +1,4 @@
-"""What the labels of a data set are, classes, several labels a row or numbers, and the targets they make."""
+"""What the labels of a data set are, classes, several labels a row, numbers or tokens, and the targets they make."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from oochub.errors import OochubError
 from oochub.output import output_of, output_of_features
 
 CLASSES, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+TOKENS = "next_token"
 
 
 class Task(NamedTuple):
@@ -18,8 +19,8 @@ class Task(NamedTuple):
 
     Attributes:
         problem_type: As in a config of transformers: "single_label_classification", "multi_label_classification" or
-            "regression".
-        column: "label", or "labels" where a row has several.
+            "regression"; "next_token", which transformers has no name for.
+        column: "label", "labels" where a row has several, "tokens".
         names: Of the classes or labels, in order; of the number, its column. None: whole numbers without names.
     """
 
@@ -34,10 +35,10 @@ def task_of(dataset: Any) -> Task:
     Args:
         dataset: With `label`, a ClassLabel or whole numbers (one class a row) or a float (a number), or with `labels`,
             a List of ClassLabel, those that hold, or a List of k floats: 1 where a label holds, 0 where not, nan where
-            nobody knows, which the loss leaves out.
+            nobody knows, which the loss leaves out; or with `tokens`, lists of numbers, -100 where nobody asks.
 
     Raises:
-        OochubError: Neither column, or one of another type.
+        OochubError: None of these columns, or one of another type.
 
     >>> import datasets
     >>> labels = datasets.List(datasets.ClassLabel(names=["dog", "car"]))
@@ -66,7 +67,7 @@ def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> to
 
     Returns:
         int64 (n,) classes; float32 (n, k), 1 where a label holds, 0 where not, nan where it is unknown; or float32
-        (n,) numbers.
+        (n,) numbers; or int32 (n, t) tokens, -100 where nobody asks or a row has ended.
 
     Raises:
         OochubError: Labels that are not the model's classes, or numbers that are not finite.
@@ -96,6 +97,9 @@ def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> to
         except OochubError as error:
             raise OochubError(f"The {split} set: {error}") from error
         return torch.from_numpy(several.astype(np.float32))
+    if task.problem_type == TOKENS:
+        table = dataset.select_columns(["tokens"]).with_format("arrow")[:]
+        return torch.from_numpy(output_of("tokens").label(table, names))
     values = np.asarray(dataset.select_columns(["label"]).with_format("numpy")[:]["label"])
     if task.problem_type == NUMBER:
         if not np.isfinite(values).all():

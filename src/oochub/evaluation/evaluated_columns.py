@@ -34,7 +34,8 @@ class EvaluatedColumns(Mapping[str, Any]):
         self._predictions = predictions
         self._computed = computed
         self._read: Arrays = {}
-        left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, predictions.output.label_column}
+        left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, *predictions.output.beside}
+        left_out.add(predictions.output.label_column)
         self._names = [name for name in predictions.column_names if name not in left_out]
         self.shadowed = sorted(computed.keys() & self._names)
 

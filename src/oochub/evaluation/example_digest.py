@@ -28,6 +28,7 @@ class ExampleDigest:
     def __init__(self, predictions: Predictions) -> None:
         self._ids = predictions.rows.column("example_id").cast(pa.string())
         self._label = predictions.label
+        self._is_class = self._label.dtype.kind in "iu" and self._label.ndim == 1
 
     def of(self, rows: NDArray[np.bool_]) -> str:
         """The name of the rows where the mask (n,) is true."""
@@ -42,14 +43,14 @@ class ExampleDigest:
 
     def _lines(self, rows: Any) -> pa.Array:
         label = self._label[rows]
-        text = pa.array(label).cast(pa.string()) if label.dtype.kind in "iu" else pa.array(map(str, label.tolist()))
+        text = pa.array(label).cast(pa.string()) if self._is_class else pa.array(map(str, label.tolist()))
         lines = pc.binary_join_element_wise(text, self._ids.take(pa.array(rows)).combine_chunks(), " ")
         return lines
 
     @cached_property
     def _order(self) -> NDArray[np.uint32]:
         """The rows in the order of their lines."""
-        if self._label.dtype.kind not in "iu":
+        if not self._is_class:
             lines = self._lines(np.arange(len(self._label)))
             return _sorted(lines)
         by_id = _sorted(self._ids)

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.hub.model_folder import model_folder
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
+from oochub.inputs._padded import padded
 
 if TYPE_CHECKING:
     import torch
@@ -109,7 +110,7 @@ class Texts(Input):
             if None in texts:
                 ids = columns.get("example_id", range(len(texts)))
                 raise OochubError(f"split {part.split}, example {ids[texts.index(None)]}: no text. Drop the row.")
-            tokens = _padded([np.asarray(ids) for ids in self._tokens(texts)], self.processor.pad_token_id)
+            tokens = padded([np.asarray(ids) for ids in self._tokens(texts)], self.processor.pad_token_id)
             yield InputBatch({name: values.to(device) for name, values in tokens.items()}, columns)
 
     def probe(self) -> dict[str, "torch.Tensor"]:
@@ -136,16 +137,4 @@ class _Tokenized:
         self._tokens, self._padding = tokens, padding
 
     def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor]":
-        return _padded([self._tokens[row] for row in rows], self._padding)
-
-
-def _padded(tokens: list[Any], padding: int) -> "dict[str, torch.Tensor]":
-    """int64 (n, longest) of arrays of numbers: the tokens, and 1 where there is one."""
-    import torch
-
-    ids = torch.full((len(tokens), max(map(len, tokens))), padding, dtype=torch.int64)
-    mask = torch.zeros_like(ids)
-    for place, own in enumerate(tokens):
-        ids[place, : len(own)] = torch.from_numpy(own)
-        mask[place, : len(own)] = 1
-    return {"input_ids": ids, "attention_mask": mask}
+        return padded([self._tokens[row] for row in rows], self._padding)

@@ -28,6 +28,7 @@ class Number(Output):
     metrics = ("pearson", "mean_absolute_error", "mean_squared_error")
     group_metrics = ("mean_absolute_error",)
     taken = "a column value"
+    has_classes = False
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:

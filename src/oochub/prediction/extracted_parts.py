@@ -8,6 +8,7 @@ import datasets
 import numpy as np
 import pyarrow as pa
 import torch
+from torch.nn.functional import pad
 from tqdm import tqdm
 
 from oochub.input import BrokenRow, InputBatch
@@ -113,9 +114,17 @@ class _Held:
         self, split: str, part: Any, mode: Mode, part_rows: int, broken: list[BrokenRow], origin: Any
     ) -> ExtractedPart:
         number = self.rows[0] // part_rows
-        matrices = {key: torch.cat(self._vectors.pop(key)).numpy() for key in list(self._vectors)}  # none twice
+        matrices = {key: _joined(self._vectors.pop(key)) for key in list(self._vectors)}  # none twice
         table = _table(split, part, self._columns, matrices, mode, self.rows)
         return ExtractedPart(number, table, self.rows, _broken_of(number, part_rows, broken, origin))
+
+
+def _joined(vectors: list[torch.Tensor]) -> np.ndarray[Any, Any]:
+    """Batches (b, k) after each other; after the end of narrower ones stands -1."""
+    width = max(each.shape[1] for each in vectors)
+    wide = [each if each.shape[1] == width else pad(each, (0, width - each.shape[1]), value=-1) for each in vectors]
+    together: np.ndarray[Any, Any] = torch.cat(wide).numpy()
+    return together
 
 
 def _origin(row: BrokenRow, origin: Any) -> int:

@@ -17,6 +17,7 @@ from oochub.models.linear_head import Head, find_head
 from oochub.models.matched_classes import matched_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
+from oochub.models.next_tokens import NextTokens
 from oochub.output import Output, output_of, output_of_features
 
 
@@ -40,7 +41,11 @@ class HeadMode(Mode):
         OochubError: The outputs of the model are not those of the data set, or a label map that does not fit.
     """
 
-    auto_models: ClassVar[tuple[str, ...]] = ("AutoModelForImageClassification", "AutoModelForSequenceClassification")
+    auto_models: ClassVar[tuple[str, ...]] = (
+        "AutoModelForImageClassification",
+        "AutoModelForSequenceClassification",
+        "AutoModelForCausalLM",
+    )
     rank: ClassVar[int] = 0
 
     def __init__(
@@ -54,11 +59,18 @@ class HeadMode(Mode):
     ) -> None:
         given = None if label_map is None else read_label_map(label_map)
         self.kind = _kind(source.config, data.part)
+        says_tokens = inputs.auto_model == "AutoModelForCausalLM"
+        if says_tokens != (self.kind.name == "tokens"):
+            what, truth = ("tokens", self.kind.name) if says_tokens else ("no tokens", "tokens")
+            raise OochubError(
+                f"A model of {inputs.words()} answers with {what}, and the rows have {truth}. Take another."
+            )
         self._map = _label_map(source.config, data.part, self.kind, given, restrict)
         model, unexpected = source.opened(inputs.auto_model, inputs)
         self._model = model.to(data.device)
         self.class_names, self.left_out = self._map.class_names, self._map.left_out
         network = self._model if self._map.is_identity else _Mapped(self._model, self._map.outputs)
+        network = NextTokens(self._model) if says_tokens else network
         self.network = network.eval()
         self.about, self.training = source.about("head"), source.training
         self.is_linear, self.notes = not self._map.has_sums, self._map.notes
@@ -70,6 +82,10 @@ class HeadMode(Mode):
 
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
         """See `Mode.head`; of the first output of each class."""
+        if isinstance(self.network, NextTokens):
+            raise OochubError(
+                "Features are of rows with one answer, and these have one for each token. Leave them out."
+            )
         head, first = find_head(self._model, probe), [outputs[0] for outputs in self._map.outputs]
         return head._replace(weight=head.weight[first], bias=head.bias[first])
 
@@ -109,13 +125,12 @@ def _label_map(
     features = part.features or {}
     has_truth = kind.label_column in features and kind.is_truth(features[kind.label_column])
     names = kind.class_names(part) if has_truth else None
-    is_number = kind.problem_type == "regression"
-    if is_number and len(own) != 1:
+    if kind.problem_type == "regression" and len(own) != 1:
         raise OochubError(f"A number needs one output, and the model has {len(own)}. Train one with `oochub train`.")
     if names is None and (given is not None or restrict):
         options = either("label_map= and restrict=", "--label-map and --restrict")
         raise OochubError(f"{options} are about classes with names, and the data set has none. Leave them out.")
-    if is_number:
+    if not kind.has_classes:
         return LabelMap.in_order([kind.label_column])
     found = LabelMap.in_order(own) if names is None else matched_classes(own, names, given=given, restrict=restrict)
     if not kind.one_answer and (found.has_sums or found.left_out):

@@ -1,0 +1,131 @@
+"""Tokens that the data set has as numbers, in the column `input_ids`, padded to the longest row of a batch."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.input import BrokenRow, Fetch, Input, InputBatch
+from oochub.inputs._padded import padded
+from oochub.models.token_processor import TokenProcessor
+from oochub.schema import to_json
+
+if TYPE_CHECKING:
+    import torch
+
+
+class TokenIds(Input):
+    """Numbers of tokens as `input_ids` and `attention_mask`, int64 (n, longest of the batch), for a causal model.
+
+    Args:
+        processor: Of the model.
+
+    >>> from datasets import Dataset
+    >>> rows = Dataset.from_dict({"input_ids": [[7, 8], [9]]})
+    >>> TokenIds(TokenProcessor()).fetch(rows, None)([1, 0])["input_ids"].tolist()
+    [[9, 0], [7, 8]]
+    """
+
+    auto_model: ClassVar[str] = "AutoModelForCausalLM"
+    unit: ClassVar[str] = "file"
+    rank: ClassVar[int] = 3
+    column = "input_ids"
+
+    def __init__(self, processor: TokenProcessor) -> None:
+        self.processor = processor
+
+    @classmethod
+    def column_in(cls, dataset: Any) -> str | None:
+        """See `Input.column_in`: "input_ids"."""
+        return cls.column if cls.column in (dataset.column_names or ()) else None
+
+    @classmethod
+    def takes(cls, processor: Any) -> bool:
+        """See `Input.takes`: a TokenProcessor."""
+        return isinstance(processor, TokenProcessor)
+
+    @classmethod
+    def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> TokenProcessor:
+        """See `Input.load_processor`; a model without `tokens.json` pads with 0, which it does not look at."""
+        try:
+            return TokenProcessor() if source is None else TokenProcessor.from_pretrained(source)
+        except OSError:  # a model that was trained elsewhere
+            return TokenProcessor()
+
+    @classmethod
+    def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "TokenIds":
+        """See `Input.of`."""
+        return cls(processor)
+
+    def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
+        """See `Input.fetch`; Arrow's files are mapped into memory as they are, so there is no cache."""
+        return _Read(dataset.select_columns([self.column]).with_format("arrow"), self.processor.padding)
+
+    def ready(
+        self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
+    ) -> dict[str, "torch.Tensor"]:
+        """See `Input.ready`."""
+        return {name: batch[name] for name in ("input_ids", "attention_mask")}
+
+    def batches(
+        self,
+        part: Any,
+        *,
+        batch_size: int,
+        device: "torch.device",
+        zoom: float | None = None,
+        broken: list[BrokenRow] | None = None,
+    ) -> Iterator[InputBatch]:
+        """See `Input.batches`; the tokens do not stay among the columns."""
+        first = 0
+        for table in part.with_format("arrow").iter(batch_size):
+            columns = table.drop_columns([self.column]).to_pydict()
+            names = columns.get("example_id", range(first, first + len(table)))
+            rows = _rows(table, [f"split {part.split}, example {name}" for name in names])
+            tokens = padded(rows, self.processor.padding)
+            yield InputBatch({name: values.to(device) for name, values in tokens.items()}, columns)
+            first += len(table)
+
+    def probe(self) -> dict[str, "torch.Tensor"]:
+        """See `Input.probe`; of the first two tokens, which every vocabulary has."""
+        import torch
+
+        ids = torch.randint(2, (2, 8), generator=torch.Generator().manual_seed(0))
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+    def settings(self) -> dict[str, Any]:
+        """See `Input.settings`: the record of `tokens.json`."""
+        return {"token_processor": to_json(self.processor)}
+
+
+class _Read:
+    """Rows by their numbers."""
+
+    def __init__(self, dataset: Any, padding: int) -> None:
+        self._dataset, self._padding = dataset, padding
+
+    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
+        try:
+            return padded(_rows(self._dataset[rows], [f"row {row}" for row in rows]), self._padding)
+        except OochubError as error:  # raised in a worker process it would arrive with that process's traceback
+            return error
+
+
+def _rows(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
+    """The tokens of each row."""
+    column = table.column("input_ids").combine_chunks()
+    if not pa.types.is_integer(getattr(column.type, "value_type", pa.null())):
+        raise OochubError(f"The column 'input_ids' must hold lists of numbers of tokens, got {column.type}.")
+    rows = []
+    for name, row in zip(names, column, strict=True):
+        values = row.values
+        if values is None or not len(values) or values.null_count:
+            raise OochubError(f"{name}: no input_ids, or one that is missing. Drop the row.")
+        rows.append(values.to_numpy().astype(np.int64))
+        if rows[-1].min() < 0:
+            raise OochubError(f"{name}: input_ids are numbers of tokens, 0 or more, got {rows[-1].min()}.")
+    return rows

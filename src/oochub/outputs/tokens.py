@@ -1,0 +1,179 @@
+"""The next token at each place of a text or file: its number, and of what kind it is."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.output import Answer, Arrays, Output
+from oochub.output_columns import truth_array
+
+if TYPE_CHECKING:
+    from oochub.prediction.predictions import Predictions
+
+_MASKED, _NONE = -100, -1
+
+
+class Tokens(Output):
+    """Numbers of tokens: `tokens` lists those that come next, -100 where nobody asks; `predicted_tokens` the answers.
+
+    Rows may have different lengths; of a row truth and answer have one. A column `kinds`, of lists as long, says what
+    each token is: a number of `oochub.stats.token_kinds.TOKEN_KINDS`.
+
+    Metrics get label (n, t), prediction (n, t) and with `kinds` kind (n, t), int, t the length of the longest row and
+    -100, -1 and -1 after the end of a shorter one; and loss (n,), the share of the row's tokens that are wrong.
+    """
+
+    label_column = "tokens"
+    columns = ("predicted_tokens",)
+    problem_type = "next_token"
+    primary_metric = "token_accuracy"
+    metrics = ("token_accuracy",)
+    beside = ("kinds",)
+    has_classes = False
+
+    @classmethod
+    def is_truth(cls, feature: Any) -> bool:
+        """Lists of whole numbers."""
+        return str(getattr(getattr(feature, "feature", None), "dtype", "")).startswith("int")
+
+    def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
+        """The lists as they are; empty ones of a data set without truth."""
+        return truth_array("tokens", [[]] * rows if values is None else values, pa.list_(pa.int32()))
+
+    def class_names(self, dataset: Any) -> list[str] | None:
+        """The name of the column: there are too many tokens to name."""
+        return [self.label_column]
+
+    def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
+        """See `Output.check`."""
+        lengths = []
+        for name, lowest in (("tokens", _MASKED), ("predicted_tokens", _NONE)):
+            column = _whole_lists(table, name)
+            flat, rows = column.flatten().to_numpy(zero_copy_only=False), pc.list_parent_indices(column).to_numpy()
+            wrong = (flat < 0) & (flat != lowest)
+            if wrong.any():
+                row = table.column("example_id")[int(rows[np.argmax(wrong)])]
+                raise OochubError(
+                    f"{name} must be numbers of tokens, 0 or more, or {lowest} for none, got {flat[wrong][0]} in {row}."
+                )
+            lengths.append(column.value_lengths().to_numpy())
+        known, said = lengths
+        wrong = (known != said) & (known > 0)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise OochubError(
+                f"{table.column('example_id')[row]} has {known[row]} tokens and {said[row]} predicted_tokens "
+                f"({wrong.sum()} such rows). Give an answer for each place."
+            )
+
+    def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[np.int32]:
+        """Numbers of tokens (n, t), -100 where nobody asks or a row has ended."""
+        return _matrix(_whole_lists(table, "tokens"), _MASKED)
+
+    def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows with a token that is asked for (n,)."""
+        known: NDArray[np.bool_] = np.asarray((label >= 0).any(axis=1))
+        return known
+
+    def prediction(self, predictions: "Predictions") -> NDArray[np.int32]:
+        """The tokens that the model says (n, t), -1 where a row has ended."""
+        width = predictions.label.shape[1]
+        return _matrix(_whole_lists(predictions.rows.light, "predicted_tokens"), _NONE, width)
+
+    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+        """There are too many tokens to keep the probability of each.
+
+        Raises:
+            OochubError: Always.
+        """
+        raise OochubError("These predictions are tokens, without their probability. Read .prediction and .label.")
+
+    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+        """See `Output.arrays` and the class.
+
+        Raises:
+            OochubError: Kinds that are not as many as the tokens.
+        """
+        label, prediction = predictions.label, predictions.prediction[:, : predictions.label.shape[1]]
+        asked = label >= 0
+        right = (label == prediction).sum(axis=1)
+        arrays = {"label": label, "prediction": prediction, "loss": 1 - right / np.maximum(asked.sum(axis=1), 1)}
+        if "kinds" in predictions.column_names:
+            arrays["kind"] = self.kinds(predictions.rows.light)
+        return arrays
+
+    def kinds(self, table: pa.Table) -> NDArray[np.int8]:
+        """What each token is (n, t), a number of `TOKEN_KINDS`, -1 where nobody asks or a row has ended.
+
+        Args:
+            table: With `kinds` and `tokens`.
+
+        Raises:
+            OochubError: Kinds that are not as many as the tokens, or no whole numbers.
+        """
+        kinds, tokens = _whole_lists(table, "kinds"), _whole_lists(table, "tokens")
+        differ = kinds.value_lengths().to_numpy() != tokens.value_lengths().to_numpy()
+        if differ.any():
+            row = int(np.argmax(differ))
+            raise OochubError(
+                f"Row {row} has not as many kinds as tokens ({differ.sum()} such rows). Give each its kind."
+            )
+        return _matrix(kinds, _NONE).astype(np.int8)
+
+    def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Rows with a wrong token (n,)."""
+        label = arrays["label"]
+        wrong: NDArray[np.bool_] = np.asarray(((label != arrays["prediction"]) & (label >= 0)).any(axis=1))
+        return wrong
+
+    def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """The token that is first answered wrong (n,)."""
+        label = arrays["label"]
+        first = ((label != arrays["prediction"]) & (label >= 0)).argmax(axis=1)
+        token: NDArray[Any] = label[np.arange(len(label)), first]
+        return token
+
+    def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
+        """How many tokens there are, and how many are right."""
+        label = arrays["label"][row]
+        asked, right = int((label >= 0).sum()), int((label == arrays["prediction"][row]).sum())
+        return Answer(
+            label=f"{asked:,} tokens", predicted=f"{right:,} of them right", probability=float("nan"), mistake="tokens"
+        )
+
+    def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
+        """`predicted_tokens`: the numbers of a row (n, t), without those below 0 after its end."""
+        numbers, said = outputs.astype(np.int32), outputs >= 0
+        offsets = np.concatenate([[0], np.cumsum(said.sum(axis=1))]).astype(np.int32)
+        return {"predicted_tokens": pa.ListArray.from_arrays(offsets, pa.array(numbers[said]))}
+
+    def chance(self, predictions: "Predictions") -> float:
+        """There is no such number: it depends on how often each token occurs."""
+        return float("nan")
+
+
+def _whole_lists(table: pa.Table, name: str) -> pa.ListArray:
+    """A column of lists of whole numbers."""
+    column = table.column(name).combine_chunks()
+    if not pa.types.is_integer(getattr(column.type, "value_type", pa.null())) or pa.types.is_dictionary(column.type):
+        empty = pa.types.is_list(column.type) and not len(column.flatten())
+        if not empty:
+            raise OochubError(f"{name} must be lists of whole numbers, one list a row, got {column.type}.")
+        column = column.cast(pa.list_(pa.int32()))
+    if column.null_count or column.flatten().null_count:
+        raise OochubError(f"Every row needs {name}, a number for each token. Give {_MASKED} where nobody asks.")
+    return column
+
+
+def _matrix(column: pa.ListArray, filling: int, width: int = 0) -> NDArray[np.int32]:
+    """Lists as the rows of a matrix (n, longest, at least `width`)."""
+    lengths = column.value_lengths().to_numpy()
+    places = np.arange(max(width, int(lengths.max(initial=0))))
+    matrix = np.full((len(column), len(places)), filling, np.int32)
+    matrix[places < lengths[:, None]] = column.flatten().to_numpy(zero_copy_only=False)
+    return matrix

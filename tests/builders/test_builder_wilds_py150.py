@@ -1,0 +1,112 @@
+"""Py150-wilds: every row against the files as the json and csv modules read them; what is wrong names its row."""
+
+import csv
+import json
+import re
+import shutil
+
+import pytest
+from datasets import load_dataset
+
+import oochub
+from oochub.stats.token_kinds import TOKEN_KINDS
+
+_FILES = {"train": "train", "id_val": "IDval", "val": "OODval", "id_test": "IDtest", "test": "OODtest"}
+
+
+@pytest.fixture(scope="module")
+def folder(raw):
+    return raw("wilds/py150")
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    return shutil.copytree(folder, tmp_path / "py150_v1.0")
+
+
+def test_py150_is_its_files(folder):
+    """Next tokens are the inputs moved by one, -100 where the kind is. Planted fault seen: kinds of the inputs."""
+    data = load_dataset("wilds", "py150", data_dir=str(folder))
+    assert list(data) == ["train", "val", "test", "id_val", "id_test"]
+    with (folder / "metadata" / "repo_file_names" / "repo_ids.csv").open() as file:
+        numbers = {row["repo_name"]: int(row["id"]) for row in csv.DictReader(file)}
+    first = 0
+    for split, name in _FILES.items():
+        part = data[split]
+        blocks = json.loads((folder / "processed" / f"{name}_input.json").read_text())
+        kinds = json.loads((folder / "processed" / f"{name}_input_tok_type.json").read_text())
+        paths = (folder / "metadata" / "repo_file_names" / f"{name}.txt").read_text().splitlines()
+        for row, block, kind, path in zip(part, blocks, kinds, paths, strict=True):
+            repository = "/".join(path.split("/")[:2])
+            assert row["example_id"] == str(first)
+            assert row["input_ids"] == block[:-1]
+            pairs = zip(block[1:], kind[1:], strict=True)
+            assert row["tokens"] == [token if of >= 0 else -100 for token, of in pairs]
+            assert row["kinds"] == [max(of, -1) for of in kind[1:]]
+            assert part.features["environment"].int2str(row["environment"]) == repository
+            assert row["group"] == row["environment"] and row["repo"] == numbers[repository]
+            assert f"{repository}/{row['path']}" == path
+            assert row["from_source_domain"] == (split == "train")
+            first += 1
+    assert data["train"].features["kinds"].feature.names == list(TOKEN_KINDS)
+
+
+def _with_json(copy, name, change):
+    file = copy / "processed" / name
+    rows = json.loads(file.read_text())
+    change(rows)
+    file.write_text(json.dumps(rows))
+
+
+def _set(row, place, value):
+    def change(rows):
+        rows[row][place] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("train_input.json", _set(3, 5, -4), "train_input.json, row 3, token 5: a token is 0 or more, got -4"),
+        ("train_input.json", _set(3, 5, None), "row 3: whole numbers below 2^31 are needed, got None"),
+        ("train_input.json", _set(3, 5, float("nan")), "row 3: whole numbers below 2^31 are needed, got nan"),
+        ("train_input.json", _set(3, 5, 2**31), "row 3: whole numbers below 2^31"),
+        ("train_input.json", lambda rows: rows[2].pop(), "row 2: rows are lists of one length, 256, got 255 numbers"),
+        ("train_input.json", lambda rows: rows.pop(), "train.txt has 96 rows"),
+        ("train_input.json", list.clear, "is no list of rows, or an empty one"),
+        ("OODval_input_tok_type.json", _set(1, 9, 7), "row 1, token 9: a kind is 0 (class), 1"),
+        ("OODval_input_tok_type.json", _set(1, 9, -1), "or -100 (masked), got -1"),
+        ("IDval_input.json", lambda rows: [row.pop() for row in rows], "a row has 255 tokens where 256"),
+        ("IDval_input_tok_type.json", lambda rows: [row.pop() for row in rows], "of 255 the kind is known"),
+        ("IDval_input_tok_type.json", lambda rows: rows.pop(), "tok_type.json has 23 rows"),
+    ],
+)  # fmt: skip
+def test_a_wrong_row_is_named(copy, name, change, message):
+    _with_json(copy, name, change)
+    with pytest.raises(oochub.OochubError, match=re.escape(message)):
+        load_dataset("wilds", "py150", data_dir=str(copy))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("OODtest.txt", "nobody/nothing/a.py", "OODtest.txt, line 2: a path begins with a repository of repo_ids.csv"),
+        ("OODtest.txt", "setup.py", "repo_ids.csv, owner/name, got 'setup.py'"),
+        ("repo_ids.csv", "x,habit/other", "line 2: id is a whole number"),
+        ("repo_ids.csv", "1,habit/other", "lines 2 and 3 have the same id"),
+    ],
+)  # fmt: skip
+def test_a_wrong_line_is_named(copy, file, text, message):
+    place = copy / "metadata" / "repo_file_names" / file
+    lines = place.read_text().splitlines()
+    lines[1] = text
+    place.write_text("\n".join(lines) + "\n")
+    with pytest.raises(oochub.OochubError, match=re.escape(message)):
+        load_dataset("wilds", "py150", data_dir=str(copy))
+
+
+def test_a_missing_file_is_named(copy):
+    (copy / "processed" / "IDtest_input_tok_type.json").unlink()
+    with pytest.raises(oochub.OochubError, match=r"lacks py150_v1.0/processed/IDtest_input_tok_type.json"):
+        load_dataset("wilds", "py150", data_dir=str(copy))

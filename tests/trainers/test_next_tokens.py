@@ -1,0 +1,134 @@
+"""A causal language model learns the next tokens of Py150-wilds: trained, predicted, evaluated."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+import oochub
+from oochub.errors import OochubError
+from oochub.trainers.losses import example_losses
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A folder of a GPT-2 of one layer, untrained."""
+    folder = tmp_path_factory.mktemp("model") / "gpt2"
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        config = GPT2Config(
+            vocab_size=52, n_positions=256, n_embd=32, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0
+        )
+        GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(raw, model, tmp_path_factory):
+    out = tmp_path_factory.mktemp("run") / "erm"
+    oochub.train(
+        "wilds/py150",
+        out,
+        model=str(model),
+        data_dir=str(raw("wilds/py150")),
+        arguments={
+            "num_train_epochs": 3,
+            "per_device_train_batch_size": 8,
+            "learning_rate": 1e-2,
+            "metric_for_best_model": "token_accuracy",
+        },
+    )
+    return out
+
+
+@pytest.fixture(scope="module")
+def predictions(run, raw):
+    data = oochub.load("wilds/py150", data_dir=str(raw("wilds/py150")))
+    return oochub.predict(str(run), data, splits=["id_test", "test"], batch_size=16, cache=False)
+
+
+def test_the_loss_of_a_row_is_the_mean_over_its_tokens():
+    """By a loop over tokens. Planted fault seen: the mean over all places, masked ones too."""
+    rng = np.random.default_rng(0)
+    logits, label = rng.normal(size=(4, 6, 9)).astype(np.float32), rng.integers(0, 9, (4, 6))
+    label[rng.random((4, 6)) < 0.4] = -100
+    label[3] = -100
+    losses = example_losses(torch.from_numpy(logits), torch.from_numpy(label.astype(np.int32)))
+    for row in range(4):
+        terms = [
+            math.log(sum(math.exp(z) for z in logits[row, place].tolist())) - float(logits[row, place, token])
+            for place, token in enumerate(label[row])
+            if token >= 0
+        ]
+        assert losses[row].item() == pytest.approx(sum(terms) / max(len(terms), 1), abs=1e-5)
+
+
+def test_predictions_are_the_most_probable_tokens(run, raw, predictions):
+    """Against the model of transformers itself, row by row. Planted fault seen: answers moved by one place."""
+    network = GPT2LMHeadModel.from_pretrained(run).eval()
+    part = oochub.load("wilds/py150", data_dir=str(raw("wilds/py150")))["test"]
+    of_test = predictions.select(predictions.split == "test")
+    for row in (0, len(part) - 1):
+        with torch.inference_mode():
+            logits = network(input_ids=torch.tensor([part[row]["input_ids"]])).logits[0]
+        assert of_test.prediction[row].tolist() == logits.argmax(-1).tolist()
+        assert of_test.label[row].tolist() == part[row]["tokens"]
+    assert "input_ids" not in predictions.column_names
+
+
+def test_the_model_beats_the_best_constant_and_is_worse_elsewhere(predictions):
+    report = oochub.evaluate(predictions, resamples=100)
+    inside, outside = report["in_context/token_accuracy"], report["out_of_context/token_accuracy"]
+    arrays = predictions.output.arrays(predictions)
+    asked = arrays["label"][np.isin(arrays["kind"], (0, 1))]
+    constant = np.bincount(asked).max() / len(asked)
+    assert outside > constant + 0.05 and inside > constant + 0.05
+    assert report["gap"].value == pytest.approx(outside - inside) and "clusters" in inside.method
+    assert "token_accuracy" in report.to_markdown()
+
+
+def test_group_dro_weighs_the_repositories(raw, model, tmp_path):
+    data = oochub.load("wilds/py150", data_dir=str(raw("wilds/py150")))
+    objective = oochub.get("objective", "group_dro")(step_size=1.0)
+    network = GPT2LMHeadModel.from_pretrained(model)
+    from oochub.models.token_processor import TokenProcessor
+
+    trainer = oochub.RobustTrainer(
+        network,
+        oochub.RobustTrainingArguments(output_dir=tmp_path / "run", num_train_epochs=1, max_steps=2),
+        train_dataset=data["train"],
+        objective=objective,
+        processor=TokenProcessor(),
+    )
+    trainer.train()
+    weights = objective.weights.cpu().numpy()
+    assert weights.sum() == pytest.approx(1, abs=1e-5) and (weights > 0).sum() == 6 and weights.std() > 0
+
+
+def test_what_does_not_go_together_is_said(raw, model, tmp_path):
+    folder = str(raw("wilds/py150"))
+    small = tmp_path / "small"
+    config = GPT2Config(vocab_size=40, n_positions=256, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0)
+    GPT2LMHeadModel(config).save_pretrained(small)
+    with pytest.raises(OochubError, match="the token 51, and the model knows those from 0 to 39"):
+        oochub.train("wilds/py150", tmp_path / "run", model=str(small), data_dir=folder)
+    data = oochub.load("wilds/py150", data_dir=folder)
+    with pytest.raises(OochubError, match=r"has the token \d+, and the model knows those from 0 to 39"):
+        oochub.predict(str(small), data, splits=["test"])
+    with pytest.raises(OochubError, match="Take erm, group_dro or irm"):
+        oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="coral", data_dir=folder)
+    with pytest.raises(OochubError, match="Features are of rows with one answer"):
+        oochub.predict(str(model), data, splits=["test"], features=True)
+
+
+def test_rows_of_several_lengths_keep_them(model):
+    """The shorter row is padded in its batch, and its answers are those that it has alone."""
+    from datasets import Dataset
+
+    rows = {"input_ids": [[3, 4, 5, 6], [7, 8], [9]], "tokens": [[4, 5, 6, 7], [8, -100], [2]]}
+    both = oochub.predict(str(model), Dataset.from_dict(rows), batch_size=2, cache=False)
+    single = oochub.predict(str(model), Dataset.from_dict(rows), batch_size=1, cache=False)
+    said = both.to_pandas()["predicted_tokens"].map(list).tolist()
+    assert list(map(len, said)) == [4, 2, 1] and said == single.to_pandas()["predicted_tokens"].map(list).tolist()
