@@ -85,7 +85,7 @@ _TYPES = {
 }
 _TYPES_OF_NUMBERS = {"label": "float64", "prediction": "float64"}
 _DEPTHS = {"boxes": 2, "true_boxes": 2, "scores": 1}  # of the lists of numbers that a row of these is
-_PER_LABEL = ("label", "prediction", "score", "probability")  # of several labels these are lists of k numbers
+_PER_LABEL = ("label", "prediction", "score", "probability", "kind")  # lists where a row has several labels or tokens
 
 
 class _JoinsEvaluate(type):
@@ -246,10 +246,8 @@ def _features(state: type[Any], outputs: tuple[str, ...]) -> Any:
         for name in (each for each in arrays for _ in range(_DEPTHS.get(each, 0))):
             types[name] = List(types[name])
         lists = {name: List(types[name]) for name in _PER_LABEL if name in types}
-        features = Features({**types, **lists} if kind == "labels" else types)
+        features = Features({**types, **lists} if kind in ("labels", "tokens") else types)
         alternatives += [features] if features not in alternatives else []
-        if kind == "tokens":  # flat, or a row of several
-            alternatives.append(Features({name: List(types[name]) for name in types}))
         if kind == "classes" and "probability" in types:
             alternatives.append(Features({**types, "probability": lists["probability"]}))
     return alternatives if len(alternatives) > 1 else alternatives[0]
