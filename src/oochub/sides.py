@@ -1,6 +1,6 @@
 """The three forms of a side of the comparison: some rows, their worst group, a percentile of their groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -62,6 +62,23 @@ def _of_codes(codes: NDArray[Any], names: Sequence[str], rows: NDArray[np.int64]
     return {name: of for name, of in zip(names, np.split(rows[order], ends), strict=True) if len(of)}
 
 
+def _of_lists(values: NDArray[Any], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    numbers: dict[str, int] = {}  # a number a name: the names themselves, as an array, take the memory of the rows
+    counts = np.zeros(len(values), dtype=np.int64)
+
+    def numbered() -> Iterator[int]:
+        for place, value in enumerate(values):
+            names = () if value is None else (value,) if isinstance(value, str) else value
+            counts[place] = len(names)
+            for name in names:
+                yield numbers.setdefault(str(name), len(numbers))
+
+    codes = np.fromiter(numbered(), dtype=np.int32)
+    names = sorted(numbers)
+    rank = np.argsort([numbers[name] for name in names])
+    return _of_codes(rank[codes], names, np.repeat(rows, counts)) if names else {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class GroupsOfRows(Rows):
     """Rows of one split seen group by group: the side's number is a statistic of the metric over their groups.
@@ -92,9 +109,7 @@ class GroupsOfRows(Rows):
             return _of_codes(column.codes[rows], column.categories.tolist(), rows)
         values = np.asarray(column)[rows]
         if values.dtype == object:  # lists, or names of which some are missing
-            listed = [() if v is None else (v,) if isinstance(v, str) else tuple(v) for v in values]
-            rows = np.repeat(rows, [len(names) for names in listed])
-            values = np.array([str(name) for names in listed for name in names], dtype=str)
+            return _of_lists(values, rows)
         order = np.argsort(values, kind="stable")
         names, first = np.unique(values[order], return_index=True)
         parts = np.split(rows[order], first[1:])  # one empty part where there is no name at all
