@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 from oochub.builders.toy_worlds.toy_wilds_iwildcam import toy_wilds_iwildcam
 from oochub.cli import main
 from oochub.errors import OochubError
+from oochub.prediction.predictions import Predictions
 from oochub.studies.wilds.submission_file import SubmissionFile
 
 KNOWN = ("iwildcam", "ogb_molpcba", "poverty_fold_a")
@@ -149,3 +150,26 @@ def test_a_folder_without_files_and_a_split_twice_are_said(raw, run, tmp_path):
     _file(tmp_path / "short", "val", "seed:0", lines[1:])
     assert f"has {len(lines) - 1} lines" in run("short", "--data-dir", raw, "--out", "scored")[2]
     assert not (tmp_path / "scored").exists()
+
+
+def test_predictions_are_written_in_the_order_of_the_raw_table(raw, run, tmp_path):
+    """Given in reverse; a row less is said. Planted fault: the rows in the order of the predictions."""
+    table = pd.read_csv(raw / "metadata.csv")
+    rows = np.flatnonzero(table["split"] == "test")[::-1]
+    classes = 1 + int(table["y"].max())
+    answers = np.random.default_rng(0).integers(0, classes, len(rows))
+    for count, file in ((len(rows), "whole.parquet"), (len(rows) - 1, "short.parquet")):
+        Predictions.from_arrays(
+            logits=np.eye(classes)[answers[:count]],
+            label=table["y"].to_numpy()[rows[:count]],
+            class_names=[f"class {number}" for number in range(classes)],
+            example_id=[str(row) for row in rows[:count]],
+            benchmark="wilds",
+            config="iwildcam",
+        ).save(tmp_path / file)
+    code, _, error = run("whole.parquet", "--data-dir", raw, "--replicate", "seed:2", "--out", "written")
+    assert code == 0, error
+    file = tmp_path / "written" / "iwildcam" / "iwildcam_split:test_seed:2_epoch:best_pred.csv"
+    assert [int(line) for line in file.read_text().splitlines()] == answers[::-1].tolist()
+    assert f"lack 1 of them, first row {rows[-1]}" in run("short.parquet", "--data-dir", raw, "--out", "other")[2]
+    assert "is seed:0, seed:1" in run("whole.parquet", "--replicate", "2", "--data-dir", raw, "--out", "other")[2]
