@@ -76,10 +76,7 @@ def test_sizes_are_those_of_wilds():
 
 @pytest.mark.parametrize("objective", ["erm", "group_dro"])
 def test_trained_opened_and_predicted(objective, raw, tmp_path):
-    """From a config alone, with labels that are unknown in part; its answers beat guessing.
-
-    Planted fault seen: graphs.json not written beside the weights.
-    """
+    """From a config alone, with labels that are unknown in part; its answers beat guessing."""
     folder = str(raw("wilds/ogb_molpcba"))
     GinConfig(hidden_size=16, num_layers=2, dropout=0.0).save_pretrained(tmp_path / "gin")
     oochub.train(
