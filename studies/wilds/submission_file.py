@@ -22,7 +22,7 @@ _NAME = re.compile(
     r"(?P<suffix>\.[a-z]+)"
 )
 _FORM = "iwildcam_split:test_seed:0_epoch:best_pred.csv"
-_COLUMNS = {"classes": "prediction", "number": "value", "labels": "logits", "tokens": "prediction"}
+_COLUMNS = {"classes": "prediction", "number": "value", "labels": "logits", "tokens": "predicted_tokens"}
 _BRACKETS = str.maketrans("", "", "[]() \t")  # as WILDS, which evaluates each line
 _SEEDS = {"camelyon17": 10, "civilcomments": 5}
 

@@ -11,6 +11,7 @@ from datasets import ClassLabel, List, Value
 
 import oochub
 from oochub.errors import OochubError
+from oochub.given_columns import GivenColumns
 from oochub.metric import facts_of
 from oochub.output import output_of, output_of_columns, output_of_features
 from oochub.prediction.predictions import Predictions
@@ -183,3 +184,13 @@ def test_a_kind_with_a_truth_of_its_own_name_is_found_by_its_columns(monkeypatch
     assert output_of_columns(["label", "value", "prediction"]) == "number"
     assert output_of_columns(["label", "prediction"]) == "choices"
     assert output_of_columns(["label", "labels", "logits"], labels_only=True) == "labels"
+
+
+def test_tokens_that_somebody_else_predicted_are_whole_numbers():
+    """Planted fault seen: fractions cut to whole numbers."""
+    output = output_of("tokens")
+    given = GivenColumns(pa.table({"predicted_tokens": [[1.0, 7.0], [3.0]]}), ["a", "b"])
+    assert output.given(given, ["tokens"])["predicted_tokens"].to_pylist() == [[1, 7], [3]]
+    for wrong in ([[1.5]], ["a"], [None], [[float("nan")]]):
+        columns = GivenColumns(pa.table({"predicted_tokens": wrong}), ["a"])
+        assert output.given(columns, ["tokens"]) is None and "whole numbers" in columns.problems[0]

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.given_columns import GivenColumns
 from oochub.output import Answer, Arrays, Output
 from oochub.output_columns import truth_array
 
@@ -33,6 +34,7 @@ class Tokens(Output):
     problem_type = "next_token"
     primary_metric = "token_accuracy"
     metrics = ("token_accuracy",)
+    taken = "a column predicted_tokens, a list of whole numbers a row"
     beside = ("kinds",)
     has_classes = False
 
@@ -152,9 +154,29 @@ class Tokens(Output):
         offsets = np.concatenate([[0], np.cumsum(said.sum(axis=1))]).astype(np.int32)
         return {"predicted_tokens": pa.ListArray.from_arrays(offsets, pa.array(numbers[said]))}
 
+    def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
+        """The lists of `predicted_tokens`, a whole number for each place."""
+        if not columns.have("predicted_tokens"):
+            return None
+        values = columns.values("predicted_tokens")
+        inner = getattr(values.type, "value_type", pa.null())
+        flat = values.flatten() if not pa.types.is_null(inner) else None
+        if flat is None or values.null_count or flat.null_count or not _is_whole(flat):
+            columns.problems.append(f"predicted_tokens must be lists of whole numbers of tokens, got {values.type}")
+            return None
+        return {"predicted_tokens": values.cast(pa.list_(pa.int32()))}
+
     def chance(self, predictions: "Predictions") -> float:
         """There is no such number: it depends on how often each token occurs."""
         return float("nan")
+
+
+def _is_whole(flat: pa.Array) -> bool:
+    """Whether an array holds whole numbers that int32 takes, as such or as floats."""
+    if not (pa.types.is_integer(flat.type) or pa.types.is_floating(flat.type)):
+        return False
+    numbers = flat.to_numpy(zero_copy_only=False)
+    return bool(((numbers % 1 == 0) & (np.abs(numbers) < 2**31)).all())
 
 
 def _whole_lists(table: pa.Table, name: str) -> pa.ListArray:
