@@ -153,7 +153,7 @@ def test_the_form_of_wilds_is_that_of_its_code(seed) -> None:
 
 
 def test_an_empty_group_of_wilds_has_a_reason_and_no_interval() -> None:
-    """Planted fault: the interval of the groups that are there."""
+    """Planted fault: empty groups left out."""
     columns = {"label": [1, 0], "prediction": [1, 0], "group": ["a", "a"]}
     columns = {name: np.array(values) for name, values in columns.items()}
     number = estimate(worst_group, columns, options={"groups": ["a", "b"], "form": "wilds"})["accuracy"]

@@ -55,7 +55,7 @@ def _truth(raw: Path, split: str) -> np.ndarray:
 def test_scores_are_those_of_scikit_learn(raw, run, tmp_path):
     """Mean and standard deviation of three seeds in numbers.csv and scores.csv; reports beside them.
 
-    Planted faults: the standard deviation with ddof 0; the rows of the split in another order.
+    Planted fault: the standard deviation with ddof 0.
     """
     rng, values = np.random.default_rng(0), []
     truth = _truth(raw, "test")
@@ -114,7 +114,7 @@ def test_lines_are_read_as_wilds_evaluates_them(tmp_path, kind, lines, expected)
 
 
 def test_boxes_are_lines_of_json(tmp_path):
-    """WILDS' own file of boxes is a pickle, which is refused. Planted fault: the boxes of a picture without any."""
+    """WILDS' own file of boxes is a pickle, which is refused."""
     path = tmp_path / "iwildcam_split:val_seed:0_epoch:best_pred.jsonl"
     path.write_text('{"boxes": [[0, 0, 2, 2]], "scores": [0.5]}\n{"boxes": [], "scores": []}\n{"boxes": [1]}\n')
     file = SubmissionFile.of(path, KNOWN)
