@@ -77,7 +77,7 @@ def test_weights_by_the_names_of_torchvisions_file_are_those_of_the_model(
 
 
 def test_it_is_saved_opened_and_predicts_like_any_other(model: DenseNetForImageClassification, tmp_path: Path) -> None:
-    """Planted and seen: the registration left out of `model_config`, by a process of its own; a weight of the file."""
+    """Logits are those of the object; a file that lacks a weight of the model is refused by its name."""
     folder = tmp_path / "densenet"
     model.save_pretrained(folder)
     processor = ViTImageProcessorPil(size={"height": 40, "width": 40})

@@ -66,7 +66,7 @@ def test_wrong_reports_are_said():
 
 
 def test_five_folds_are_replicates_of_one_data_set():
-    """By hand: mean .46, deviations .15 (ddof 1). Planted and seen: ddof 0; the seeds' averages, of which is one."""
+    """By hand: mean .46, deviations .15 (ddof 1). Planted and seen: ddof 0; folds as tasks of their own."""
     values = {"a": 0.3, "b": 0.4, "c": 0.4, "d": 0.5, "e": 0.7}
     compared = comparison(folds(**values))
     cell = compared.tables[0].cells[AVERAGE, Column("erm")]
@@ -111,7 +111,7 @@ def test_printed_numbers_are_those_of_the_papers_text(real_data):
 
 
 def test_best_constants_by_hand():
-    """Planted and seen: the side in context; the best class of all rows in the worst of groups."""
+    """Planted and seen: the best of the groups for the worst."""
     declared = oochub.get("benchmark", "wilds")
     logits, names = np.eye(3)[[0, 1, 2, 0, 1]], ["a", "b", "c"]
     rows = Predictions.from_arrays(logits=logits, label=[0, 0, 0, 1, 2], class_names=names)
