@@ -1,6 +1,7 @@
 """The network to train: a small one from scratch for a CPU, or any classifier of transformers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,10 +9,11 @@ import torch
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes
+from oochub.models.check_squeezed import check_squeezed
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 from oochub.models.pretrained import pretrained as open_weights
-from oochub.trainers.rows.targets import CLASSES, TOKENS
+from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
 
 _LARGEST = 4096  # pixels
 TINY = "resnet-tiny"
@@ -37,7 +39,7 @@ def backbone(
             classifier or of what one is made from.
         class_names: Names of the classes or labels in order; one name for a number.
         problem_type: Of the model's config: "single_label_classification", "multi_label_classification" or
-            "regression"; "next_token" for tokens, of which a config says nothing.
+            "regression"; "boxes" makes a detector; "next_token" for tokens, of which a config says nothing.
         image_size: Height and width in pixels to which whole pictures are squeezed; None is 48 for "resnet-tiny", and
             what the model's own image processor does for others.
         pretrained: Load the weights; False takes the architecture alone.
@@ -66,15 +68,18 @@ def backbone(
     labels: dict[str, Any] = {
         "id2label": dict(enumerate(class_names)),
         "label2id": {each: number for number, each in enumerate(class_names)},
-        "problem_type": problem_type,
+        "problem_type": None if problem_type == BOXES else problem_type,
     }
     if problem_type == TOKENS:
         labels = {}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        if name == TINY and problem_type == BOXES:
+            raise OochubError(f"{TINY!r} draws no boxes. Name a folder or Hub id of a detector, such as a YOLOS.")
         if name == TINY and _can_be_tiny(kind):
             return _tiny(labels, kind, dataset, image_size)
-        model, processor = _loaded(name, labels, kind, dataset, pretrained=pretrained)
+        plain = partial(_whole, size=image_size) if problem_type == BOXES else None
+        model, processor = _loaded(name, labels, kind, dataset, plain=plain, pretrained=pretrained)
     return model, processor if image_size is None else _squeezing(model, processor, image_size)
 
 
@@ -95,36 +100,58 @@ def _tiny(labels: dict[str, Any], kind: type[Input], dataset: Any, image_size: i
     return ResNetForImageClassification(ResNetConfig(**shape, **kind.config(processor), **labels)), processor
 
 
-def _loaded(name: str, labels: dict[str, Any], kind: type[Input], dataset: Any, *, pretrained: bool) -> tuple[Any, Any]:
+def _loaded(
+    name: str,
+    labels: dict[str, Any],
+    kind: type[Input],
+    dataset: Any,
+    *,
+    plain: Callable[[Any], Any] | None,
+    pretrained: bool,
+) -> tuple[Any, Any]:
+    """The model and its processor; of a detector, for which `plain` is given, what it makes of the processor."""
     import transformers
 
-    auto = getattr(transformers, kind.auto_model)
+    made = getattr(transformers, kind.auto_model if plain is None else "AutoModelForObjectDetection")
     tiny = f", or take {TINY!r}" if _can_be_tiny(kind) else ""
     words, hint = "a classifier", f"Check the name, the connection{tiny}."
     model_config(name, words=words, hint=hint)
     with opening(name, words=words, hint=hint):
         processor = kind.load_processor(name, dataset, training=True)
+    if plain is not None:
+        processor = plain(processor)
     changes = labels | kind.config(processor)
     if pretrained:
         probe = kind.of(processor).probe
-        model = open_weights(auto, name, probe=probe, words=words, hint=hint, changes=changes).model
+        model = open_weights(made, name, probe=probe, words=words, hint=hint, changes=changes).model
         model.is_pretrained = True  # for the recipe: a model from the config of the same name does not say
         return model, processor
     config = model_config(name, words=words, hint=hint, changes=changes)
     config.name_or_path = ""  # nothing of it was loaded
     with opening(name, words=words, hint=hint):
-        return auto.from_config(config), processor
+        return made.from_config(config), processor
 
 
 def _squeezing(model: Any, processor: Any, size: int) -> Any:
     """An image processor that squeezes whole pictures to a square and then does as the model's own."""
-    from transformers import ViTImageProcessorPil
-
     own = getattr(model.config, "image_size", size)
     if own not in (size, [size, size], (size, size)):
         raise OochubError(f"{type(model).__name__} takes pictures of {own} pixels and no other. Leave image_size out.")
+    return _plain(processor, {"height": size, "width": size})
+
+
+def _whole(processor: Any, *, size: int | None) -> Any:
+    """The image processor of a detector without padding: it squeezes whole pictures to its size, or `size`."""
+    if size is None:
+        check_squeezed(processor)
+    return _plain(processor, {side: size or processor.size[side] for side in ("height", "width")})
+
+
+def _plain(processor: Any, size: dict[str, int]) -> Any:
+    from transformers import ViTImageProcessorPil
+
     return ViTImageProcessorPil(
-        size={"height": size, "width": size},
+        size=size,
         resample=processor.resample,
         image_mean=processor.image_mean,
         image_std=processor.image_std,

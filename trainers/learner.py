@@ -18,7 +18,12 @@ from oochub.trainers.losses import token_losses
 
 
 class Outputs(NamedTuple):
-    """What a model says of inputs: logits (n, k), and with a known head the features (n, d) that it sees."""
+    """What a model says of inputs.
+
+    Attributes:
+        logits: (n, k); of a detector (n, q, c + 5), the logits of q boxes and the boxes.
+        features: (n, d), what a known head sees.
+    """
 
     logits: Tensor
     features: Tensor | None
@@ -84,7 +89,9 @@ class Learner:
         """
         if environment is None or not self._separate:
             with self._features() as seen:
-                logits = self._model(**inputs).logits
+                said = self._model(**inputs)
+            boxes = getattr(said, "pred_boxes", None)
+            logits = said.logits if boxes is None else torch.cat([said.logits, boxes], -1)
             return Outputs(logits, torch.cat([seen[layer] for layer in self._head], 1) if self._head else None)
         rows = [(environment == number).nonzero()[:, 0] for number in environment.unique()]
         parts = [self.outputs({name: values[part] for name, values in inputs.items()}) for part in rows]

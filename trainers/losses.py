@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oochub.errors import OochubError
+from oochub.trainers.box_losses import box_losses
 
 
 def example_losses(logits: Tensor, label: Tensor) -> Tensor:
@@ -15,7 +16,8 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
         label: int64 (n,), class numbers: cross entropy over k classes, in nats. float (n, k), 1 where a label holds
             and 0 where not: the mean binary cross entropy of the k labels, in nats; nan is a label that nobody knows
             and is left out. float (n,) with k = 1: the squared error. int32 (n, t), numbers of tokens, of logits
-            (n, t, k): the mean cross entropy of the row's tokens, those below 0 left out.
+            (n, t, k): the mean cross entropy of the row's tokens, those below 0 left out. float (n, m, 5) of logits
+            (n, q, c + 5): boxes, see `oochub.trainers.box_losses`.
 
     Returns:
         float (n,), at least 0.
@@ -40,6 +42,8 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
         known = ~label.isnan()
         losses = functional.binary_cross_entropy_with_logits(logits, label.nan_to_num(), reduction="none")
         return (losses * known).sum(1) / known.sum(1).clamp(min=1)
+    if label.ndim == logits.ndim == 3:
+        return box_losses(logits, label)
     if logits.shape == (len(label), 1, *label.shape[1:]):
         return (logits[:, 0] - label).square()
     raise OochubError(

@@ -12,7 +12,7 @@ from oochub.input import Input, check_changes, check_config, kind_of_processor
 from oochub.models.pretrained import pretrained
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
-from oochub.trainers.fine_tuning.fitting import check_objective, check_tokens, head_of
+from oochub.trainers.fine_tuning.fitting import check_detector, check_objective, check_tokens, head_of
 from oochub.trainers.fine_tuning.loop import Data, Loop
 from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
 from oochub.trainers.fine_tuning.validation import RULES, Validation
@@ -20,7 +20,7 @@ from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import recipe, settings
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import CLASSES, TOKENS, Task, task_of
+from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS, Task, task_of
 
 
 class TrainResult(NamedTuple):
@@ -102,7 +102,7 @@ class RobustTrainer:
         self._names = _names(model, self._task)
         self._train = self._examples("train", self._column)
         if self._task.problem_type != TOKENS:
-            model.config.problem_type = self._task.problem_type
+            model.config.problem_type = None if self._task.problem_type == BOXES else self._task.problem_type
             model.config.id2label = dict(enumerate(self._names))
             model.config.label2id = {name: number for number, name in enumerate(self._names)}
         if self._task.problem_type == TOKENS:
@@ -119,6 +119,8 @@ class RobustTrainer:
         )
         device = next(model.parameters()).device
         probe = {name: values.to(device) for name, values in self._inputs.probe().items()}
+        if self._task.problem_type == BOXES:
+            check_detector(model, self._inputs.processor, args, probe=probe)
         self._head = head_of(model, probe) if objective.needs_features or args.dropout or auxiliary else ()
         check_objective(objective, model, args, probe=probe, train=self._train, problem_type=self._task.problem_type)
         attach(model, auxiliary, width=sum(layer.weight.flatten(1).shape[1] for layer in self._head), seed=args.seed)

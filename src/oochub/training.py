@@ -120,7 +120,8 @@ def train(
         hint = "" if declared else f"The groups of own data are its environments: give {named}."
         raise unknown_name(f"column of {source}", column, train.column_names, hint)
     environment_column = column if known else None
-    defaults = DEFAULTS if "augment" in kind.changes else {**DEFAULTS, "augment": "none"}
+    can_change = "augment" in kind.changes and output_of_features(train.features) != "boxes"
+    defaults = DEFAULTS if can_change else {**DEFAULTS, "augment": "none"}
     settings = _arguments(out, {**defaults, **(arguments or {})}, overwrite)
     if leave_out is not None:
         data = _without({"train": train, validation: data[validation]}, environment_column, leave_out)

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from oochub.errors import OochubError
+from oochub.models.check_squeezed import check_squeezed
 from oochub.models.linear_head import find_head
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.stages import stage_epochs
 from oochub.trainers.objective import Objective
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import CLASSES, TOKENS
+from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
 from oochub.trainers.samplers import EpochSampler, UniformSampler, sampler_by_name
 
 
@@ -39,6 +40,33 @@ def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
         return find_head(model, probe).layers
     finally:
         model.train(training)
+
+
+def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *, probe: Mapping[str, Tensor]) -> None:
+    """Checks that a model of boxes can be trained with the loss of DETR on whole pictures.
+
+    Args:
+        model: The model.
+        processor: Of its pictures.
+        args: The settings.
+        probe: Inputs of two rows.
+
+    Raises:
+        OochubError: Another model, pictures that are not squeezed whole to one size, or augmentation.
+    """
+    with torch.no_grad():
+        said = model(**probe)
+    logits, boxes = getattr(said, "logits", None), getattr(said, "pred_boxes", None)
+    if boxes is None or logits is None or logits.shape[-1] != model.config.num_labels + 1:
+        raise OochubError(
+            f"Boxes need a detector that has DETR's loss, one class more for no object, such as YOLOS or DETR; "
+            f"{type(model).__name__} is none. Take one with model=."
+        )
+    check_squeezed(processor)
+    if args.augment != "none":
+        raise OochubError(
+            f"augment={args.augment!r} changes pictures and not their boxes. Leave it out, or set augment='none'."
+        )
 
 
 def sampler_of(args: RobustTrainingArguments, train: Examples, *, processes: int) -> EpochSampler:
@@ -114,14 +142,12 @@ def check_objective(
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return  # sums over processes would need tensors on their devices
     rows = slice(0, 2)
-    is_tokens = problem_type == TOKENS
-    width = model.config.vocab_size if is_tokens else model.config.num_labels
     label, environment = train.label[rows], train.environment[rows]
+    k = model.config.vocab_size if problem_type == TOKENS else model.config.num_labels
+    shape = {BOXES: (len(label), 1, k + 5), TOKENS: (*label.shape, k)}.get(problem_type, (len(label), k))
     features = torch.zeros(len(label), 1) if objective.needs_features else None
     try:
-        objective.eval()(
-            torch.zeros(*label.shape[: label.ndim if is_tokens else 1], width), label, environment, features
-        )
+        objective.eval()(torch.zeros(*shape), label, environment, features)
     except OochubError:
         raise
     except (IndexError, RuntimeError, TypeError, ValueError) as error:

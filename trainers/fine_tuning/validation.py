@@ -13,10 +13,11 @@ from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
+from oochub.models.drawn_boxes import drawn_boxes
 from oochub.output import output_of
 from oochub.trainers.losses import example_losses
 from oochub.trainers.rows.examples import Examples, column
-from oochub.trainers.rows.targets import CLASSES, LABELS, TOKENS
+from oochub.trainers.rows.targets import BOXES, CLASSES, LABELS, TOKENS
 
 RULES: Mapping[str, str] = {
     "loss": "the mean loss",
@@ -92,7 +93,8 @@ class Validation:
         if problem_type == TOKENS and "kinds" in dataset.column_names:
             kind: Any = output_of("tokens")
             self._columns["kind"] = kind.kinds(dataset.select_columns(["kinds", "tokens"]).with_format("arrow")[:])
-        shape = (*self._label.shape, 2) if problem_type == TOKENS else (len(self._label), classes)
+        n = len(self._label)
+        shape = {BOXES: (n, 1, classes + 5), TOKENS: (*self._label.shape, 2)}.get(problem_type, (n, classes))
         blank = np.zeros(shape, np.float32)
         own = self._own(blank)
         chosen = metric_for_best_model.partition(".")[0]
@@ -170,6 +172,8 @@ class Validation:
             return {"prediction": logits > 0, "probability": doubles.sigmoid().numpy(), "score": logits}
         if self._type == TOKENS:
             return {"prediction": logits[..., 0].astype(np.int64)}
+        if self._type == BOXES:
+            return _boxes(doubles, self._label.double())
         if self._type != CLASSES:
             return {"prediction": logits[:, 0]}
         arrays = {"prediction": logits.argmax(axis=1), "probability": doubles.softmax(1).numpy()}
@@ -186,6 +190,19 @@ class Validation:
         if facts is None or facts.direction == "none":
             raise OochubError(f"The hub does not know in which direction {name!r} is better. Say greater_is_better.")
         return facts.direction == "higher"
+
+
+def _boxes(said: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
+    """What metrics of boxes get, in fractions of the pictures: the overlap of boxes is that of pixels."""
+    classes = said.shape[-1] - 5
+    drawn = drawn_boxes(said[..., :-4], said[..., -4:], range(classes), classes=classes).numpy()
+    half = truth[..., 3:] / 2
+    corners = torch.cat([truth[..., 1:3] - half, truth[..., 1:3] + half], -1).numpy()
+    arrays = {name: np.empty(len(drawn), object) for name in ("boxes", "scores", "true_boxes")}
+    for row, (own, true) in enumerate(zip(drawn, corners, strict=True)):
+        arrays["boxes"][row], arrays["scores"][row] = own[:, :4], own[:, 4]
+        arrays["true_boxes"][row] = true[~np.isnan(true[:, 0])]
+    return arrays
 
 
 def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output import output_of, output_of_features
+from oochub.trainers.rows.box_targets import box_targets
 
 CLASSES, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 TOKENS = "next_token"
+BOXES = "boxes"  # which transformers has no name for
 
 
 class Task(NamedTuple):
@@ -19,8 +21,8 @@ class Task(NamedTuple):
 
     Attributes:
         problem_type: As in a config of transformers: "single_label_classification", "multi_label_classification" or
-            "regression"; "next_token", which transformers has no name for.
-        column: "label", "labels" where a row has several, "tokens".
+            "regression"; "next_token" and "boxes", which transformers has no name for.
+        column: "label", "labels" where a row has several, "tokens", "boxes".
         names: Of the classes or labels, in order; of the number, its column. None: whole numbers without names.
     """
 
@@ -49,7 +51,7 @@ def task_of(dataset: Any) -> Task:
     name = output_of_features(features)
     if name is not None:
         kind = output_of(name)
-        return Task(kind.problem_type, kind.label_column, kind.class_names(dataset))
+        return Task(kind.problem_type or name, kind.label_column, kind.class_names(dataset))
     raise OochubError(
         f"The data set has no column 'label' (one class or number a row) or 'labels' (several), only "
         f"{', '.join(features)}. Rename a column with dataset.rename_column."
@@ -67,7 +69,8 @@ def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> to
 
     Returns:
         int64 (n,) classes; float32 (n, k), 1 where a label holds, 0 where not, nan where it is unknown; or float32
-        (n,) numbers; or int32 (n, t) tokens, -100 where nobody asks or a row has ended.
+        (n,) numbers; int32 (n, t) tokens, -100 where nobody asks or a row has ended; or float32 (n, m, 5) boxes, see
+        `box_targets`.
 
     Raises:
         OochubError: Labels that are not the model's classes, or numbers that are not finite.
@@ -90,6 +93,8 @@ def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> to
         )
     if task.problem_type == NUMBER and len(names) != 1:
         raise OochubError(f"A number needs one output, and the model has {len(names)}. Make it with num_labels=1.")
+    if task.problem_type == BOXES:
+        return box_targets(dataset, split=split)
     if task.problem_type == LABELS:
         table = dataset.select_columns(["labels"]).with_format("arrow")[:]
         try:

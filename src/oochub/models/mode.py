@@ -2,10 +2,12 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from oochub import catalog
@@ -87,6 +89,18 @@ class Mode(ABC):
         Raises:
             OochubError: The model cannot answer for the classes of the data set.
         """
+
+    def finished(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
+        """What the kind of output stores, made of what the network gave.
+
+        Args:
+            outputs: (n, ...), the network's logits.
+            columns: The other columns of the rows, by name.
+
+        Raises:
+            OochubError: A column that the mode needs is missing.
+        """
+        return outputs
 
     @classmethod
     def architectures(cls) -> frozenset[str]:

@@ -114,7 +114,10 @@ class Boxes(Output):
 
     def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Rows with a box that is missed or matches none (n,)."""
-        wrong: NDArray[np.bool_] = arrays["loss"] > 0
+        label, found = arrays["label"], arrays["prediction"]
+        wrong = self.known(label)
+        sure = [(1.0,) * len(boxes) for boxes in found[wrong]]
+        wrong[wrong] = detection_accuracies(found[wrong], sure, label[wrong]) < 1
         return wrong
 
     def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
@@ -12,6 +14,8 @@ from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, either
 from oochub.input import Input
 from oochub.models.auto_model import auto_model
+from oochub.models.check_squeezed import check_squeezed
+from oochub.models.drawn_boxes import drawn_boxes
 from oochub.models.label_map_file import read_label_map
 from oochub.models.linear_head import Head
 from oochub.models.matched_classes import matched_classes
@@ -32,6 +36,9 @@ class PresenceMode(Mode):
     pixel; else a sigmoid. It holds for the best proposal, whatever that looks most like. p is clipped to
     [1e-7, 1 - 1e-7] in float64, and the logits are (0, log(p / (1 - p))) for (absent, present), or
     log(p / (1 - p)) for each of several labels. The largest of many scores is no calibrated probability.
+
+    Of a data set with boxes a detector answers with the boxes that it draws, in pixels of the picture, each with the
+    score of its class; those of other classes are left out, whatever their score, and none else.
 
     Args:
         source: A model for object detection, semantic, instance or universal segmentation.
@@ -68,22 +75,41 @@ class PresenceMode(Mode):
         names = self.kind.class_names(data.part) if self.kind.label_column in features else None
         self.class_names = tuple(names or ())
         record = BuildRecord.of(data.part.info)
-        thing = None if self.kind.name == "labels" else _thing(self.class_names, record)
+        thing = None if self.kind.name in ("labels", "boxes") else _thing(self.class_names, record)
         config = source.config
         own = [str(config.id2label[number]) for number in range(config.num_labels)]
         asked = self.class_names if thing is None else (thing.name,)
         found = matched_classes(own, asked, given=given, can_restrict=False)
         model, unexpected = source.opened(auto, inputs, logits=_answers, whole=True)
         model = model.to(data.device)
-        self.network = _Present(model, found.outputs, None if thing is None else thing.present).eval()
+        if self.kind.name == "boxes":
+            check_squeezed(inputs.processor)
+            self.network = _Drawn(model, [number for own in found.outputs for number in own]).eval()
+        else:
+            self.network = _Present(model, found.outputs, None if thing is None else thing.present).eval()
         self.about, self.training = source.about("presence"), source.training
         self.details = {
             "head": "none: answers are the largest score of a class",
             "scores": {name: [own[k] for k in outputs] for name, outputs in zip(asked, found.outputs, strict=True)},
         } | ({"unexpected_weights": list(unexpected)} if unexpected else {})
-        self.notes = (
-            "whether a thing is there is the largest score of its class in the picture, no calibrated probability",
-        )
+        said = "whether a thing is there is the largest score of its class in the picture, no calibrated probability"
+        self.notes = () if self.kind.name == "boxes" else (said,)
+
+    def finished(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
+        """See `Mode.finished`: boxes in pixels of the picture, of which `width` and `height` are columns."""
+        if self.kind.name != "boxes":
+            return outputs
+        missing = [name for name in ("width", "height") if name not in columns]
+        if missing:
+            raise OochubError(
+                f"Boxes are in pixels, and the data set does not say how large its pictures are: it has no column "
+                f"{' and '.join(missing)}. Add the columns width and height, in pixels."
+            )
+        size = np.stack([np.asarray(columns[name], np.float32) for name in ("width", "height")], axis=1)
+        ones = np.ones((len(size), 1), np.float32)
+        scale = np.concatenate([size, size, ones], axis=1)
+        pixels: NDArray[np.float32] = (outputs.reshape(len(outputs), -1, 5) * scale[:, None]).reshape(len(outputs), -1)
+        return pixels
 
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
         """See `Mode.head`.
@@ -112,6 +138,19 @@ class _Present(nn.Module):  # type: ignore[misc]
             both = [torch.zeros_like(logits), logits]
             logits = torch.cat(both if self._present else both[::-1], 1)
         return ImageClassifierOutput(logits=logits.float())
+
+
+class _Drawn(nn.Module):  # type: ignore[misc]
+    """The boxes that a detector draws, x1, y1, x2, y2 as fractions of the picture, and the score of each: (b, 5 q)."""
+
+    def __init__(self, model: Any, asked: Sequence[int]) -> None:
+        super().__init__()
+        self.model, self._asked = model, asked
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        said = self.model(**inputs)
+        drawn = drawn_boxes(said.logits, said.pred_boxes, self._asked, classes=self.model.config.num_labels)
+        return ImageClassifierOutput(logits=drawn.flatten(1))
 
 
 def _answers(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:

@@ -1,0 +1,137 @@
+"""Detectors are trained with any objective, predict boxes in pixels, and are scored; held against transformers."""
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from datasets import load_dataset
+
+import oochub
+from oochub.models.drawn_boxes import drawn_boxes
+from oochub.trainers.box_losses import box_losses
+from oochub.trainers.rows.box_targets import box_targets
+
+_SIDE = 48
+
+
+@pytest.fixture(scope="module")
+def detector(tmp_path_factory):
+    """The folder of a tiny YOLOS with weights at random, of one class."""
+    folder = tmp_path_factory.mktemp("yolos")
+    config = transformers.YolosConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        image_size=[_SIDE, _SIDE],
+        patch_size=16,
+        num_detection_tokens=7,
+        id2label={0: "wheat_head"},
+        label2id={"wheat_head": 0},
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        transformers.YolosForObjectDetection(config).save_pretrained(folder)
+    transformers.YolosImageProcessorPil(size={"height": _SIDE, "width": _SIDE}).save_pretrained(folder)
+    return folder
+
+
+def test_the_loss_of_a_picture_is_that_of_transformers(detector):
+    """Fault planted and seen: the distance of boxes weighs 1; a picture without boxes counts as none.
+
+    transformers gives the loss of a batch, so each picture is a batch of its own.
+    """
+    model = transformers.YolosForObjectDetection.from_pretrained(detector).eval()
+    rng = torch.Generator().manual_seed(0)
+    pixels = torch.randn(6, 3, _SIDE, _SIDE, generator=rng)
+    truth = torch.full((6, 9, 5), torch.nan)
+    expected = []
+    for row, count in enumerate([0, 1, 3, 5, 9, 0]):  # 9 are more than the model has boxes
+        truth[row, :count, 0] = 0
+        truth[row, :count, 1:3] = 0.3 + 0.4 * torch.rand(count, 2, generator=rng)
+        truth[row, :count, 3:] = 0.1 + 0.2 * torch.rand(count, 2, generator=rng)
+        own = truth[row, :count]
+        labels = [{"class_labels": own[:, 0].long(), "boxes": own[:, 1:]}]
+        expected.append(model(pixel_values=pixels[row : row + 1], labels=labels).loss)
+    said = model(pixel_values=pixels)
+    losses = box_losses(torch.cat([said.logits, said.pred_boxes], -1), truth)
+    torch.testing.assert_close(losses, torch.stack(expected), atol=1e-4, rtol=1e-4)
+    losses.sum().backward()
+    assert model.class_labels_classifier.layers[-1].weight.grad.abs().sum() > 0
+
+
+def test_drawn_boxes_are_those_of_the_post_processing():
+    """Two classes, of which one is asked for. Fault planted and seen: the center for the corner."""
+    rng = torch.Generator().manual_seed(0)
+    logits, boxes = torch.randn(3, 7, 3, generator=rng), torch.rand(3, 7, 4, generator=rng)
+    processor = transformers.YolosImageProcessorPil()
+    output = type("Output", (), {"logits": logits, "pred_boxes": boxes})
+    expected = processor.post_process_object_detection(output, threshold=0, target_sizes=[(1, 1)] * 3)
+    for own, theirs in zip(drawn_boxes(logits, boxes, [1], classes=2), expected, strict=True):
+        asked = theirs["labels"] == 1
+        torch.testing.assert_close(own[own[:, 4] >= 0][:, :4], theirs["boxes"][asked])
+        torch.testing.assert_close(own[own[:, 4] >= 0][:, 4], theirs["scores"][asked])
+
+
+def test_targets_are_fractions_of_the_picture(raw):
+    """Back to pixels they are the boxes of the rows."""
+    data = load_dataset("wilds", "globalwheat", data_dir=str(raw("wilds/globalwheat")))["train"]
+    targets = box_targets(data, split="train")
+    assert targets.shape == (len(data), max(map(len, data["boxes"])), 5)
+    for own, boxes in zip(targets, data["boxes"], strict=True):
+        held = own[~own[:, 0].isnan()] * 96
+        corners = torch.cat([held[:, 1:3] - held[:, 3:] / 2, held[:, 1:3] + held[:, 3:] / 2], 1)
+        torch.testing.assert_close(corners, torch.tensor(boxes).reshape(-1, 4), atol=1e-3, rtol=0)
+    with pytest.raises(oochub.OochubError, match=r"it has no column width\. Add the columns width and height"):
+        box_targets(data.remove_columns("width"), split="train")
+
+
+def test_a_detector_trains_predicts_and_is_scored(detector, raw, tmp_path):
+    """By GroupDRO over sessions; boxes come in pixels of the picture, and the score is that of the metric on them."""
+    folder = str(raw("wilds/globalwheat"))
+    arguments = {
+        "num_train_epochs": 1,
+        "per_device_train_batch_size": 24,
+        "metric_for_best_model": "detection_accuracy",
+    }
+    made = oochub.train(
+        "wilds/globalwheat",
+        tmp_path / "run",
+        model=str(detector),
+        data_dir=folder,
+        objective="group_dro",
+        arguments=arguments,
+    )
+    assert made["global_step"] == 2 and 0 <= made["best_value"] <= 1
+    data = load_dataset("wilds", "globalwheat", data_dir=folder)
+    predictions = oochub.predict(made["run"], data, splits=["id_test", "test"])
+    assert predictions.metadata.kind == "boxes" and predictions.class_names == ["wheat_head"]
+    rows = data["test"]
+    model = transformers.YolosForObjectDetection.from_pretrained(made["run"]).eval()
+    processor = transformers.ViTImageProcessorPil.from_pretrained(made["run"])
+    with torch.inference_mode():
+        said = model(**processor(rows[0]["image"], return_tensors="pt"))
+    expected = transformers.YolosImageProcessorPil().post_process_object_detection(said, 0, target_sizes=[(96, 96)])[0]
+    row = predictions.to_pandas().set_index(["split", "example_id"]).loc[("test", rows[0]["example_id"])]
+    np.testing.assert_allclose(np.stack(row["detected_boxes"]), expected["boxes"], atol=0.2)
+    np.testing.assert_allclose(row["scores"], expected["scores"], atol=1e-3)
+    report = oochub.evaluate(predictions, resamples=100)
+    frame = predictions.to_pandas().query("split == 'test'")
+    columns = {"boxes": frame["detected_boxes"], "scores": frame["scores"], "true_boxes": frame["boxes"]}
+    columns = {name: [np.stack(row).tolist() if len(row) else [] for row in values] for name, values in columns.items()}
+    by_hand = oochub.get("metric", "detection_accuracy")(**columns, group=frame["group"].tolist())
+    scored = {part.split: part.metrics["detection_accuracy"] for part in report.slices if part.role}
+    assert scored["test"].value == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "resnet-tiny"}, "draws no boxes"),
+        ({"arguments": {"augment": "flip"}}, "changes pictures and not their boxes"),
+    ],
+)
+def test_what_cannot_be_trained_on_boxes_is_said(change, words, detector, raw, tmp_path):
+    given = {"model": str(detector), "data_dir": str(raw("wilds/globalwheat")), **change}
+    with pytest.raises(oochub.OochubError, match=words):
+        oochub.train("wilds/globalwheat", tmp_path / "run", **given)
