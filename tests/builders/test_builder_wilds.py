@@ -221,7 +221,6 @@ def _sessions():
     ],
 )
 def test_a_wrong_row_of_globalwheat_is_named(column, value, message, raw, tmp_path):
-    """Faults planted and seen: a pattern that matches the first box alone; sessions that are not looked for."""
     folder = tmp_path / "globalwheat_v1.1"
     shutil.copytree(raw("wilds/globalwheat"), folder)
     is_domain = column in ("name", "development_stage")

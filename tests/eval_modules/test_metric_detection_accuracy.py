@@ -46,7 +46,7 @@ def _reference(columns, iou, threshold):
 @pytest.mark.parametrize("iou", [0.2, 0.5, 0.75, 1.0])
 @pytest.mark.parametrize("threshold", [0.0, 0.5, 0.75])
 def test_it_is_that_of_plain_loops(iou, threshold):
-    """Faults planted and seen: a score at the threshold that counts; the overlap of a match above iou, not at it."""
+    """Scores lie at the threshold, and overlaps at iou."""
     for seed in range(4):
         columns = subject("detection_accuracy").columns(120, seed)
         expected = _reference(columns, iou, threshold)
@@ -55,7 +55,7 @@ def test_it_is_that_of_plain_loops(iou, threshold):
 
 
 def test_a_second_box_on_the_same_head_is_a_false_positive():
-    """By hand: 2 boxes on one of 2 heads are TP 1, FP 1, FN 1. Fault planted and seen: 2 true positives."""
+    """By hand: 2 boxes on one of 2 heads are TP 1, FP 1, FN 1."""
     head, other = [0, 0, 10, 10], [50, 50, 60, 60]
     rows = {"boxes": [[head, [0, 0, 10, 9]]], "scores": [[0.9, 0.8]], "true_boxes": [[head, other]]}
     assert detection_accuracy(**rows) == pytest.approx(1 / 3)
@@ -63,7 +63,7 @@ def test_a_second_box_on_the_same_head_is_a_false_positive():
 
 
 def test_sessions_weigh_the_same_whatever_their_size():
-    """By hand: 3 pictures at 1 and 1 at 0 are 1/2, not 3/4. Fault planted and seen: the mean of all pictures."""
+    """By hand: 3 pictures at 1 and 1 at 0 are 1/2, not 3/4."""
     box = [0, 0, 1, 1]
     rows = {"boxes": [[box]] * 3 + [[]], "scores": [[0.9]] * 3 + [[]], "true_boxes": [[box]] * 4}
     assert detection_accuracy(**rows, group=["a", "a", "a", "b"]) == 0.5
@@ -79,7 +79,7 @@ def test_the_form_of_wilds_ignores_the_overlap_that_it_is_given():
 
 
 def test_the_interval_draws_sessions():
-    """Against the variance of 40 sessions' means; pictures would give a third of the width. Fault seen: pictures."""
+    """Against the variance of 40 sessions' means; pictures would give a third of the width."""
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(40), 25)
     right = rng.random(1000) < np.repeat(rng.random(40), 25)

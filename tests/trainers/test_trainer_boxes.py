@@ -37,10 +37,7 @@ def detector(tmp_path_factory):
 
 
 def test_the_loss_of_a_picture_is_that_of_transformers(detector):
-    """Fault planted and seen: the distance of boxes weighs 1; a picture without boxes counts as none.
-
-    transformers gives the loss of a batch, so each picture is a batch of its own.
-    """
+    """The loss that transformers gives of a batch, each picture a batch of its own."""
     model = transformers.YolosForObjectDetection.from_pretrained(detector).eval()
     rng = torch.Generator().manual_seed(0)
     pixels = torch.randn(6, 3, _SIDE, _SIDE, generator=rng)
@@ -61,7 +58,7 @@ def test_the_loss_of_a_picture_is_that_of_transformers(detector):
 
 
 def test_drawn_boxes_are_those_of_the_post_processing():
-    """Two classes, of which one is asked for. Fault planted and seen: the center for the corner."""
+    """Two classes, of which one is asked for."""
     rng = torch.Generator().manual_seed(0)
     logits, boxes = torch.randn(3, 7, 3, generator=rng), torch.rand(3, 7, 4, generator=rng)
     processor = transformers.YolosImageProcessorPil()
