@@ -26,7 +26,7 @@ _OBJECTIVES = {"amazon": "group_dro"}  # a tenth of the users of training mean l
 _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "poverty_fold_a": {"num_train_epochs": 6, "per_device_train_batch_size": 8, "learning_rate": 3e-3},
     "amazon": {"num_train_epochs": 20, "learning_rate": 5e-3, "sampler": "environment_balanced"},
-    "py150": {"learning_rate": 1e-2, "per_device_train_batch_size": 8},
+    "py150": {"num_train_epochs": 30, "learning_rate": 1e-2, "per_device_train_batch_size": 4},
     "globalwheat": {"num_train_epochs": 40, "per_device_train_batch_size": 8, "augment": "none"},
 }
 _EPOCHS = 10
