@@ -23,7 +23,6 @@ _CONFIGS = {
 
 @pytest.mark.parametrize("config", _CONFIGS)
 def test_it_is_its_tables(config, raw):
-    """Planted faults seen: dropped rows kept; val and id_val exchanged; rows numbered after dropping."""
     folder, (scheme, splits, domain) = raw("wilds/amazon"), _CONFIGS[config]
     table = pd.read_csv(folder / "reviews.csv", keep_default_na=False, na_values=[], quoting=csv.QUOTE_NONNUMERIC)
     table["reviewYear"] = table["reviewYear"].astype(int)  # pandas reads what is not quoted as fractions

@@ -15,7 +15,6 @@ _OTHERS = ["identity_any", "severe_toxicity", "obscene", "threat", "insult", "id
 
 
 def test_it_is_its_table(raw):
-    """Planted faults seen: > 0.5; groups of identities that a comment does not mention; the label of the row before."""
     folder = raw("wilds/civilcomments")
     table = pd.read_csv(folder / _FILE, index_col=0, keep_default_na=False, lineterminator="\n")
     data = load_dataset("wilds", "civilcomments", data_dir=str(folder))

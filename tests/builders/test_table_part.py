@@ -32,7 +32,7 @@ def _written(file, rows):
 
 @pytest.mark.parametrize("size", [1 << 24, 400])
 def test_texts_stay_texts(size, tmp_path, monkeypatch):
-    """In one part and in many, against the csv module; planted: pyarrow's own missing values, rows numbered by part."""
+    """In one part and in many, against the csv module."""
     monkeypatch.setattr(table_part, "_PART", size)
     rows = [[str(row), _TEXTS[row % len(_TEXTS)], f"{row / 7}"] for row in range(60)]
     parts = list(TablePart.of_csv(_written(tmp_path / "all.csv", rows), ("value", "text")))
