@@ -43,7 +43,11 @@ _PICKLES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "js
 _NETWORK = {"aiohttp", "ftplib", "http", "httpx", "requests", "smtplib", "socket", "telnetlib", "urllib", "xmlrpc"}
 _PROCESSES = {"multiprocessing", "os.popen", "os.system", "pty", "subprocess"}
 # from_pretrained of our own, which reads a JSON file
-_OUR_READERS = {"oochub.inputs.arrays": "ArrayProcessor", "oochub.inputs.graphs": "GraphProcessor"}
+_OUR_READERS = {
+    "oochub.inputs.arrays": "ArrayProcessor",
+    "oochub.inputs.graphs": "GraphProcessor",
+    "oochub.inputs.token_ids": "TokenProcessor",
+}
 _DOWNLOADS = {"oochub.builders.sources.sentence_embeddings": {"snapshot_download"}}
 
 

@@ -54,7 +54,7 @@ def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: i
     >>> import tempfile
     >>> root = toy_wilds_iwildcam(tempfile.mkdtemp() + "/iwildcam", size=6)
     >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1].partition(",2013")[0]
-    '0,train,0,100,0,seq-0,0,0'
+    '0,train,0,100,0,seq-0,2,20'
     """
     root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=6)

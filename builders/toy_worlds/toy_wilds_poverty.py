@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder
 
-_SIZES = {"small": 6, "medium": 40}
+_SIZES = {"small": 2, "medium": 40}
 _COUNTRIES = (
     "angola benin burkina_faso cameroon cote_d_ivoire democratic_republic_of_congo ethiopia ghana guinea kenya lesotho "
     "malawi mali mozambique nigeria rwanda senegal sierra_leone tanzania togo uganda zambia zimbabwe"
@@ -27,7 +27,7 @@ def toy_wilds_poverty(folder: str | Path, *, size: str | int = "small", seed: in
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (6 places in each of the 23 countries), "medium" (40), or a number of at least 4.
+        size: "small" (2 places in each of the 23 countries), "medium" (40), or a number of at least 2.
         seed: Another seed is another world; the same arguments give the same numbers.
 
     Returns:
@@ -42,7 +42,7 @@ def toy_wilds_poverty(folder: str | Path, *, size: str | int = "small", seed: in
     92
     """
     root = Path(folder)
-    count = _folder.count_of(size, _SIZES, least=4)
+    count = _folder.count_of(size, _SIZES, least=2)
     parameters = {"world": "toy_wilds_poverty", "drawing": 1, "places_per_country": count, "seed": seed}
     if _folder.stands(root, parameters):
         return root

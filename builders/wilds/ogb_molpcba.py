@@ -53,22 +53,22 @@ def _read(folder: Path, config: str) -> WildsRows:
     rows = pa.table(
         {
             "example_id": [str(row) for row in range(count)],
-            "graph": graph,
             "labels": pa.ListArray.from_arrays(np.arange(0, label.size + 1, _TASKS, dtype=np.int32), label.reshape(-1)),
             "environment": scaffold,
+            "graph": graph,
             "scaffold": scaffold,
         }
     )
     smiles, names = _mapping(folder / "mapping/mol.csv.gz", count)
     features = {
         "example_id": datasets.Value("string"),
+        "labels": datasets.List(datasets.Value("float32")),
+        "environment": datasets.Value("int32"),
         "graph": {
             "nodes": datasets.List(datasets.List(datasets.Value("uint8"), length=len(_ATOM))),
             "edges": datasets.List(datasets.List(datasets.Value("int16"), length=2)),
             "edge_features": datasets.List(datasets.List(datasets.Value("uint8"), length=len(_BOND))),
         },
-        "labels": datasets.List(datasets.Value("float32")),
-        "environment": datasets.Value("int32"),
         "scaffold": datasets.Value("int32"),
     }
     if smiles is not None:

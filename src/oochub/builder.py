@@ -290,12 +290,9 @@ def shards(rows: Any, *, at_most: int = 64) -> list[Any]:
 def _sent(rows: pa.Table) -> pa.Buffer:
     """The rows as bytes: a table would be sent as thousands of objects, a slice with all of its table."""
     size = pa.MockOutputStream()
-    _write(rows, size)
-    buffer = pa.allocate_buffer(size.size())  # a growing one would hold up to twice as much
-    _write(rows, pa.FixedSizeBufferWriter(buffer))
-    return buffer
-
-
-def _write(rows: pa.Table, sink: Any) -> None:
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
+    with pa.ipc.new_stream(size, rows.schema) as stream:
         stream.write_table(rows)
+    buffer = pa.allocate_buffer(size.size())  # a growing one would hold up to twice as much
+    with pa.ipc.new_stream(pa.FixedSizeBufferWriter(buffer), rows.schema) as stream:
+        stream.write_table(rows)
+    return buffer

@@ -50,7 +50,7 @@ class Replicates(NamedTuple):
     """A measured number: its mean and standard deviation (ddof 1; nan of one) over replicates, and how many they are.
 
     >>> Replicates.of([0.2, 0.4])
-    Replicates(mean=0.30000000000000004, sd=0.14142135623730953, n=2)
+    Replicates(mean=0.3..., sd=0.1414..., n=2)
     """
 
     mean: float

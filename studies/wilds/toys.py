@@ -29,6 +29,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "py150": {"num_train_epochs": 30, "learning_rate": 1e-2, "per_device_train_batch_size": 4},
     "globalwheat": {"num_train_epochs": 40, "per_device_train_batch_size": 8, "augment": "none"},
 }
+_SIZES = {"poverty_fold_a": 6}  # places in each country
 _EPOCHS = 10
 
 
@@ -62,7 +63,9 @@ def toy_result(config: str, folder: Path, *, seed: int = 0) -> ToyResult:
 
     started = time.monotonic()
     declared = catalog.get("benchmark", "wilds").of(config)
-    raw = declared.render_toy_world(folder / "raw" / declared.raw_files[0].path.partition("/")[0], seed=seed)
+    raw = declared.render_toy_world(
+        folder / "raw" / declared.raw_files[0].path.partition("/")[0], size=_SIZES.get(config, "small"), seed=seed
+    )
     rows = oochub.load("wilds", config=config, data_dir=str(raw))
     objective = _OBJECTIVES.get(config, "erm")
     model, run = folder / "models" / config, folder / "runs" / f"{config}-{objective}-{seed}"

@@ -25,7 +25,7 @@ def copy(folder, tmp_path):
 
 
 def test_py150_is_its_files(folder):
-    """Next tokens are the inputs moved by one, -100 where the kind is. Planted fault seen: kinds of the inputs."""
+    """Next tokens are the inputs moved by one, -100 where the kind is."""
     data = load_dataset("wilds", "py150", data_dir=str(folder))
     assert list(data) == ["train", "val", "test", "id_val", "id_test"]
     with (folder / "metadata" / "repo_file_names" / "repo_ids.csv").open() as file:

@@ -53,18 +53,25 @@ def test_the_types_that_evaluate_shows_hold_the_arrays(name: str, kind: str) -> 
 
     Faults planted: int64 for the label of every kind, which is no type of -39.5; a list for no array.
     """
-    columns = {array: column.tolist() for array, column in subject(name, kind).columns(50, 0).items()}
+    columns = {array: _listed(column) for array, column in subject(name, kind).columns(50, 0).items()}
     features = evaluate.load(str(FOLDER / name)).info.features
     kept = []
     for each in features if isinstance(features, list) else [features]:
         with contextlib.suppress(pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
             stored = Dataset.from_dict(columns, features=each).with_format("numpy")[:]
-            kept.append({array: np.asarray(column).tolist() for array, column in stored.items()})
+            kept.append({array: _listed(column) for array, column in stored.items()})
     texts = [str({array: each[array] for array in columns}) for each in kept]  # nan is not equal to itself
     assert (
         str({array: column if array != "group" else list(map(str, column)) for array, column in columns.items()})
         in texts
     )
+
+
+def _listed(values):
+    """Arrays and tuples of any depth as lists."""
+    if isinstance(values, np.ndarray | list | tuple):
+        return [_listed(value) for value in values]
+    return values.item() if isinstance(values, np.generic) else values
 
 
 @pytest.mark.parametrize(

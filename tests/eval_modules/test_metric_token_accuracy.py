@@ -33,7 +33,7 @@ def loop(label, prediction, kind, kinds):
 
 @pytest.mark.parametrize("kinds", [("class", "method"), ("literal",), None, TOKEN_KINDS])
 def test_the_metric_is_a_loop_over_tokens(kinds):
-    """Planted faults seen: masked tokens counted as wrong; kinds counted from 1."""
+    """Masked tokens and other kinds do not count."""
     for seed in range(5):
         columns = tokens(seed)
         assert METRIC(**columns, kinds=kinds) == pytest.approx(loop(**columns, kinds=kinds), abs=1e-12)
@@ -63,7 +63,7 @@ def test_without_such_tokens_it_is_nan_and_that_of_wilds_zero():
 
 
 def test_the_interval_is_of_rows_and_of_clusters():
-    """Rows of equal tokens: their interval is that of 40 rows, not of 40 x 50 tokens. Planted fault: of tokens."""
+    """Rows of equal tokens: their interval is that of 40 rows, not of 40 x 50 tokens."""
     right = np.arange(40) % 2
     columns = {
         "label": np.ones((40, 50), int),

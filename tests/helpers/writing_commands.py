@@ -192,6 +192,9 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "loading script celebA": lambda i, o: [
         *("loading script celebA", *_data(i, "celebA", f"{o}/celebA"), "--no-strict")
     ],
+    "loading script wilds": lambda i, o: [
+        *("loading script wilds", *_data(i, "wilds/iwildcam", f"{o}/wilds"), "--config", "iwildcam", "--no-strict")
+    ],
     "loading script imagenet_ood": lambda i, o: [
         *("loading script imagenet_ood", *_data(i, "imagenet_ood", f"{o}/sets")),
         *("--config", "imagenet_ood", "--no-strict"),

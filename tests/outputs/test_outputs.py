@@ -187,7 +187,7 @@ def test_a_kind_with_a_truth_of_its_own_name_is_found_by_its_columns(monkeypatch
 
 
 def test_tokens_that_somebody_else_predicted_are_whole_numbers():
-    """Planted fault seen: fractions cut to whole numbers."""
+    """A fraction is no number of a token."""
     output = output_of("tokens")
     given = GivenColumns(pa.table({"predicted_tokens": [[1.0, 7.0], [3.0]]}), ["a", "b"])
     assert output.given(given, ["tokens"])["predicted_tokens"].to_pylist() == [[1, 7], [3]]

@@ -50,7 +50,7 @@ def predictions(run, raw):
 
 
 def test_the_loss_of_a_row_is_the_mean_over_its_tokens():
-    """By a loop over tokens. Planted fault seen: the mean over all places, masked ones too."""
+    """By a loop over tokens."""
     rng = np.random.default_rng(0)
     logits, label = rng.normal(size=(4, 6, 9)).astype(np.float32), rng.integers(0, 9, (4, 6))
     label[rng.random((4, 6)) < 0.4] = -100
@@ -66,7 +66,7 @@ def test_the_loss_of_a_row_is_the_mean_over_its_tokens():
 
 
 def test_predictions_are_the_most_probable_tokens(run, raw, predictions):
-    """Against the model of transformers itself, row by row. Planted fault seen: answers moved by one place."""
+    """Against the model of transformers itself, row by row."""
     network = GPT2LMHeadModel.from_pretrained(run).eval()
     part = oochub.load("wilds/py150", data_dir=str(raw("wilds/py150")))["test"]
     of_test = predictions.select(predictions.split == "test")

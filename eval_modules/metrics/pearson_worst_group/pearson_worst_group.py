@@ -45,7 +45,7 @@ def pearson_worst_group(label: Any, prediction: Any, group: Any) -> float:
         OochubError: As `pearson`, and for groups that are NaN or not hashable.
 
     >>> group = ["urban", "urban", "urban", "rural", "rural"]
-    >>> pearson_worst_group(label=[-1, 0, 1, 0, 1], prediction=[1, 2, 9, 5, 4], group=group)
+    >>> round(pearson_worst_group(label=[-1, 0, 1, 0, 1], prediction=[1, 2, 9, 5, 4], group=group), 4)
     -1.0
     """
     state = _PearsonWorstGroupState()
@@ -123,8 +123,9 @@ class PearsonWorstGroup(MetricShell):
     >>> import evaluate
     >>> from importlib.resources import files
     >>> module = evaluate.load(str(files("oochub.eval_modules") / "metrics" / "pearson_worst_group"))
-    >>> module.compute(label=[-1, 0, 1, 0, 1], prediction=[1, 2, 9, 5, 4], group=["a", "a", "a", "b", "b"])
-    {'pearson_worst_group': -1.0}
+    >>> columns = {"label": [-1, 0, 1, 0, 1], "prediction": [1, 2, 9, 5, 4], "group": ["a", "a", "a", "b", "b"]}
+    >>> round(module.compute(**columns)["pearson_worst_group"], 4)
+    -1.0
     """
 
     state = _PearsonWorstGroupState
