@@ -41,7 +41,7 @@ def test_rows_are_those_of_the_files(raw):
     data = load_dataset("wilds", "ogb_molpcba", data_dir=str(folder))
     assert list(data) == list(_SPLITS)
     first = list(data["train"].features)[:4]
-    assert first == ["example_id", "graph", "labels", "environment"]
+    assert first == ["example_id", "labels", "environment", "graph"]
     for split, stem in _SPLITS.items():
         part = data[split]
         assert sorted(map(int, part["example_id"])) == _table(folder / f"split/scaffold/{stem}.csv.gz")[0].tolist()
