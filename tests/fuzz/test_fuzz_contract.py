@@ -51,6 +51,7 @@ FUZZED = {
 """A file that reads, and the fuzz file whose cases go through it."""
 
 ELSEWHERE = {
+    "src/oochub/models/stored_processor.py": "typed records, tests/inputs/test_arrays.py",
     "builders/toy_worlds/_corruptions.py": "decodes what the toy world drew",
     "builders/toy_worlds/toy_imagenet.py": "packs what the toy world drew",
     "builders/sources/table_part.py": "long tables, tests/builders/test_table_part.py",
@@ -70,8 +71,6 @@ ELSEWHERE = {
     "src/oochub/hub/push_repository.py": "the README of a repository, tests/data/test_repository_card.py",
     "src/oochub/inputs/pictures/fused_check.py": "pictures that prediction decodes, tests/inputs/test_fused_check.py",
     "src/oochub/leaderboard/checked_entry.py": "the library's own cache, tests/leaderboard/test_checked_entry.py",
-    "src/oochub/models/array_processor.py": "typed records, tests/inputs/test_arrays.py",
-    "src/oochub/models/graph_processor.py": "typed records, tests/inputs/test_graphs.py",
     "src/oochub/models/stored_features.py": "the library's own cache, tests/models/test_linear_probe_mode.py",
     "src/oochub/prediction/parts.py": "parts of a run that was stopped, tests/prediction/test_parts.py",
     "src/oochub/prediction/lazy_columns.py": "files that predictions_file.py has checked",
@@ -86,7 +85,6 @@ ELSEWHERE = {
     "builders/wilds/globalwheat.py": "rows of tables, tests/builders/test_builder_wilds.py",
     "builders/wilds/ogb_molpcba.py": "rows of tables, tests/builders/test_builder_wilds.py",
     "builders/wilds/py150.py": "lines of tokens, tests/builders/test_builder_wilds_py150.py",
-    "src/oochub/models/token_processor.py": "a number, tests/inputs/test_token_ids.py",
     "studies/wilds/submission_file.py": "lines of numbers, tests/studies/test_submission.py",
     "studies/waterbirds/construct_waterbirds.py": "pictures, tests/studies/test_construct_waterbirds.py",
     "trainers/fine_tuning/run_folder.py": "a run's own progress, tests/trainers/test_trainer_resume.py",

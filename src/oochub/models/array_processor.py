@@ -1,8 +1,6 @@
 """What a model of arrays expects of them, as a file beside its weights."""
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +8,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.files import written_whole
-from oochub.hub.model_folder import model_folder
-from oochub.reading import read_json
-from oochub.schema import from_json, to_json
+from oochub.models.stored_processor import StoredProcessor
 
-_FILE = "arrays.json"
 _READ_TOGETHER = 256  # rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArrayProcessor:
+class ArrayProcessor(StoredProcessor):
     """The arrays of one column: what a model of them is called with, and how they are normalized.
 
     Attributes:
@@ -36,6 +30,8 @@ class ArrayProcessor:
     >>> ArrayProcessor(column="array", shape=(2, 4, 4), mean=(0.5, 3.0), std=(0.1, 2.0)).bands
     2
     """
+
+    file_name = "arrays.json"
 
     column: str
     shape: tuple[int, ...]
@@ -96,29 +92,6 @@ class ArrayProcessor:
             std = np.sqrt(np.maximum(squares / count - mean**2, 0))
             given |= {"mean": tuple((center + mean).tolist()), "std": tuple(np.where(std > 0, std, 1.0).tolist())}
         return cls(column=column, shape=shape, **given)
-
-    @classmethod
-    def from_pretrained(cls, source: str | Path) -> "ArrayProcessor":
-        """Reads `arrays.json` of a model.
-
-        Args:
-            source: Folder or Hub id.
-
-        Raises:
-            OSError: There is no such file.
-            OochubError: One that is not of this form.
-        """
-        from transformers.utils.hub import cached_file
-
-        file = Path(cached_file(model_folder(str(source)), _FILE))
-        return from_json(cls, read_json(file), what=str(file))
-
-    def save_pretrained(self, folder: str | Path) -> list[str]:
-        """Writes `arrays.json` into a folder, whole or not at all, and returns its path."""
-        target = Path(folder) / _FILE
-        with written_whole(target) as draft:
-            draft.write_text(json.dumps(to_json(self), indent=2) + "\n", "utf-8")
-        return [str(target)]
 
     @property
     def bands(self) -> int:

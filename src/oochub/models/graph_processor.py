@@ -1,8 +1,6 @@
 """What a model of graphs expects of them, as a file beside its weights."""
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,18 +8,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.files import written_whole
-from oochub.hub.model_folder import model_folder
-from oochub.reading import read_json
-from oochub.schema import from_json, to_json
+from oochub.models.stored_processor import StoredProcessor
 
-_FILE = "graphs.json"
 _READ_TOGETHER = 1024  # rows
 _FIELDS = ("nodes", "edges", "edge_features")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphProcessor:
+class GraphProcessor(StoredProcessor):
     """The graphs of one column: how many values each number of a node and of an edge has.
 
     A number counts from 0; one that training did not have is read as the last value, which is kept for such.
@@ -37,6 +31,8 @@ class GraphProcessor:
     >>> GraphProcessor(column="graph", node_sizes=(120,), edge_sizes=(5, 2)).edge_sizes
     (5, 2)
     """
+
+    file_name = "graphs.json"
 
     column: str
     node_sizes: tuple[int, ...]
@@ -70,29 +66,6 @@ class GraphProcessor:
             raise OochubError(f"The column {column!r} has no row with a node and an edge to learn their numbers from.")
         node_sizes, edge_sizes = (tuple((np.max(each, axis=0) + 2).tolist()) for each in largest)
         return cls(column=column, node_sizes=node_sizes, edge_sizes=edge_sizes)
-
-    @classmethod
-    def from_pretrained(cls, source: str | Path) -> "GraphProcessor":
-        """Reads `graphs.json` of a model.
-
-        Args:
-            source: Folder or Hub id.
-
-        Raises:
-            OSError: There is no such file.
-            OochubError: One that is not of this form.
-        """
-        from transformers.utils.hub import cached_file
-
-        file = Path(cached_file(model_folder(str(source)), _FILE))
-        return from_json(cls, read_json(file), what=str(file))
-
-    def save_pretrained(self, folder: str | Path) -> list[str]:
-        """Writes `graphs.json` into a folder, whole or not at all, and returns its path."""
-        target = Path(folder) / _FILE
-        with written_whole(target) as draft:
-            draft.write_text(json.dumps(to_json(self), indent=2) + "\n", "utf-8")
-        return [str(target)]
 
 
 def graph_values(
