@@ -31,6 +31,7 @@ FIGURES = [
     n for n in oochub.names("figure") if next(iter(inspect.signature(oochub.get("figure", n)).parameters)) == "report"
 ]
 N = 80
+KINDS = [kind for kind in oochub.names("output") if kind != "choices"]  # which are classes without their logits
 OF_CLASSES = {"label", "prediction", "probability", "score"}  # what two classes give without a further column
 
 
@@ -54,6 +55,22 @@ def _made(kind, **columns):
     z = np.random.default_rng(1).normal(size=N) + 2 * label - 1
     if kind == "number":
         return oochub.Predictions.from_arrays(value=z, label=label + 0.1 * z, **columns)
+    if kind == "boxes":
+        corner = np.linspace(0, 3, N)
+        drawn = np.c_[corner, corner, corner + 9, corner + 9][:, None, :]
+        scores = np.where(np.arange(N) % 3 == 0, 0.4, 0.9)[:, None]
+        return oochub.Predictions.from_arrays(
+            detected_boxes=drawn,
+            scores=scores,
+            boxes=np.full((N, 1, 4), [0.0, 0, 9, 9]),
+            class_names=["head"],
+            **columns,
+        )
+    if kind == "tokens":
+        tokens = np.stack([label, 1 - label, label], 1)
+        return oochub.Predictions.from_arrays(
+            tokens=tokens, predicted_tokens=np.stack([z > 0] * 3, 1).astype(int), kinds=np.full((N, 3), 6), **columns
+        )
     if kind == "labels":
         labels = [[float(value), float(1 - value), float("nan")] for value in label]
         return oochub.Predictions.from_arrays(logits=np.stack([z, -z, z], 1), labels=labels, **columns)
@@ -118,7 +135,7 @@ def _refused(predictions, metrics, monkeypatch, message):
 @pytest.fixture(scope="module")
 def complete():
     """Predictions of each kind of output that have every column."""
-    return {kind: _predictions(kind, **_columns()) for kind in ("classes", "labels", "number")}
+    return {kind: _predictions(kind, **_columns()) for kind in KINDS}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +155,7 @@ def test_a_metric_alone_and_with_every_other(metric, complete, tmp_path, monkeyp
     assert rendered
 
 
-@pytest.mark.parametrize("kind", ["classes", "labels", "number"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_metric_named(kind, complete, tmp_path):
     for metrics in (None, []):
         _check_renderings(_evaluate(complete[kind], metrics), tmp_path)
