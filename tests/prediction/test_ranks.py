@@ -135,14 +135,20 @@ def test_what_is_missing_is_divided(model, data, tmp_path, put, as_ranks, monkey
 
 def test_a_stream_needs_ids_and_has_each_once(model, data, tmp_path, put, as_ranks):
     """Fault planted: a stream that every rank reads whole."""
-    streams = {name: part.to_iterable_dataset(num_shards=2) for name, part in data.items()}
-    whole = predicted(model, streams)
-    for end in as_ranks(2, lambda: predicted(model, streams, out=tmp_path / "stream.parquet")):
+
+    def streams():  # of one rank alone, as in a process of its own: threads would share where it stands
+        return {name: part.to_iterable_dataset(num_shards=2) for name, part in data.items()}
+
+    whole = predicted(model, streams())
+    for end in as_ranks(2, lambda: predicted(model, streams(), out=tmp_path / "stream.parquet")):
         order, expected = end.column("example_id").argsort(), whole.column("example_id").argsort()
         assert end.column("example_id")[order].tolist() == whole.column("example_id")[expected].tolist()
         assert end.logits[order] == pytest.approx(whole.logits[expected], abs=1e-5)
-    nameless = {name: part.remove_columns("example_id") for name, part in streams.items()}
-    ends = as_ranks(2, lambda: predicted(model, nameless, out=tmp_path / "nameless.parquet"))
+
+    def nameless():
+        return {name: part.remove_columns("example_id") for name, part in streams().items()}
+
+    ends = as_ranks(2, lambda: predicted(model, nameless(), out=tmp_path / "nameless.parquet"))
     assert "has no column example_id, and 2 processes read it" in " ".join(map(str, ends))
 
 
