@@ -1,6 +1,7 @@
 """Contract of the kinds of input: found by their file, by a data set's columns and by a processor."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,17 @@ def test_training_and_prediction_read_the_same(name: str, tmp_path: Path) -> Non
     for key, values in ready.items():
         first = batches[0].inputs[key][0]
         torch.testing.assert_close(values[1].flatten()[: first.numel()], first.flatten())
+
+
+@pytest.mark.parametrize("name", oochub.names("input"))
+def test_what_reads_rows_reaches_other_processes(name: str, tmp_path: Path) -> None:
+    """Workers that are started anew get it as bytes; a row reads the same there. Planted fault seen: a closure."""
+    for cache in (None, tmp_path):
+        fetch = inputs_of(name).fetch(rows_of(name), cache)
+        own, there = fetch([3, 0]), pickle.loads(pickle.dumps(fetch))([3, 0])  # noqa: S301  our own bytes
+        assert isinstance(own, dict) and own and set(there) == set(own)
+        for key, values in own.items():
+            torch.testing.assert_close(there[key], values, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", oochub.names("input"))

@@ -1,15 +1,13 @@
 """Arrays of numbers with any number of bands, or vectors, normalized band by band as `arrays.json` says."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import datasets
 import numpy as np
 import pyarrow as pa
 
-from oochub.errors import OochubError
-from oochub.input import BrokenRow, Fetch, Input, InputBatch
+from oochub.inputs._arrow_column import ArrowColumn
 from oochub.models.array_processor import ArrayProcessor, array_values
 from oochub.schema import to_json
 
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 _TYPES = (datasets.Array2D, datasets.Array3D)
 
 
-class Arrays(Input):
+class Arrays(ArrowColumn):
     """Arrays float32 (n, bands, height, width), or vectors (n, d), less the mean of each band, over its deviation.
 
     Args:
@@ -84,34 +82,18 @@ class Arrays(Input):
         """See `Input.config`: `num_channels`."""
         return {"num_channels": processor.bands}
 
-    def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
-        """See `Input.fetch`; Arrow's files are mapped into memory as they are, so there is no cache."""
-        return _Read(dataset.select_columns([self.column]).with_format("arrow"), self.processor)
+    def tensors(self, table: pa.Table, names: Sequence[str]) -> "dict[str, torch.Tensor]":
+        """See `ArrowColumn.tensors`: float32, a copy, for the file is mapped read-only."""
+        import torch
+
+        values = array_values(table, self.column, self.processor.shape, names=names)
+        return {"array": torch.from_numpy(np.array(values, np.float32))}
 
     def ready(
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
     ) -> dict[str, "torch.Tensor"]:
         """See `Input.ready`."""
         return {self.processor.argument: self._normalized(batch["array"])}
-
-    def batches(
-        self,
-        part: Any,
-        *,
-        batch_size: int,
-        device: "torch.device",
-        zoom: float | None = None,
-        broken: list[BrokenRow] | None = None,
-    ) -> Iterator[InputBatch]:
-        """See `Input.batches`."""
-        if self.column not in (part.column_names or ()):
-            raise OochubError(f"The model reads the column {self.column!r}; the split has {part.column_names}.")
-        first = 0
-        for table in part.with_format("arrow").iter(batch_size):
-            values = _tensor(table, self.processor, f"split {part.split}, row {{}}", first)
-            columns = table.drop_columns([self.column]).to_pydict()
-            yield InputBatch({self.processor.argument: self._normalized(values.to(device))}, columns)
-            first += len(table)
 
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`."""
@@ -131,23 +113,3 @@ class Arrays(Input):
                 of_bands = values.new_tensor(each).view(-1, *[1] * (values.ndim - 2))
                 values = values - of_bands if name == "mean" else values / of_bands
         return values
-
-
-class _Read:
-    """Rows of a column of arrays by their numbers."""
-
-    def __init__(self, dataset: Any, processor: ArrayProcessor) -> None:
-        self._dataset, self._processor = dataset, processor
-
-    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
-        try:
-            return {"array": _tensor(self._dataset[rows], self._processor, f"one of the rows {rows[:8]}", 0)}
-        except OochubError as error:  # raised in a worker process it would arrive with that process's traceback
-            return error
-
-
-def _tensor(table: pa.Table, processor: ArrayProcessor, where: str, first: int) -> "torch.Tensor":
-    import torch
-
-    values = array_values(table, processor.column, processor.shape, where=where, first=first)
-    return torch.from_numpy(np.array(values, np.float32))  # a copy: the file is mapped read-only

@@ -1,7 +1,6 @@
 """Graphs whose nodes and edges are whole numbers, such as molecules, padded to the largest of a batch."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -9,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.input import BrokenRow, Fetch, Input, InputBatch
+from oochub.inputs._arrow_column import ArrowColumn
 from oochub.models.graph_processor import GraphProcessor, graph_values
 from oochub.schema import to_json
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 _NONE = -1  # what fills up a smaller graph
 
 
-class Graphs(Input):
+class Graphs(ArrowColumn):
     """Graphs as `nodes` (b, n, f), `edges` (b, e, 2) and `edge_features` (b, e, g), int64, filled up with -1.
 
     n and e are those of the largest graph of the batch; an edge is the numbers of two nodes, from the first to the
@@ -79,42 +78,21 @@ class Graphs(Input):
         """See `Input.config`: `node_sizes` and `edge_sizes`."""
         return {"node_sizes": list(processor.node_sizes), "edge_sizes": list(processor.edge_sizes)}
 
-    def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
-        """See `Input.fetch`; Arrow's files are mapped into memory as they are, so there is no cache."""
-        only = dataset.select_columns([self.column]).with_format("arrow")
-
-        def read(rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
-            try:
-                return self._batch(only[rows], f"one of the rows {rows[:8]}", 0)
-            except OochubError as error:  # raised in a worker process it would arrive with that process's traceback
-                return error
-
-        return read
+    def tensors(self, table: pa.Table, names: Sequence[str]) -> "dict[str, torch.Tensor]":
+        """See `ArrowColumn.tensors`."""
+        nodes, edges, features = graph_values(table, self.column, names=names)
+        node_sizes, edge_sizes = self.processor.node_sizes, self.processor.edge_sizes
+        return {
+            "nodes": _padded([_known(each, node_sizes, "nodes") for each in nodes], len(node_sizes)),
+            "edges": _padded(edges, 2),
+            "edge_features": _padded([_known(each, edge_sizes, "edge_features") for each in features], len(edge_sizes)),
+        }
 
     def ready(
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
     ) -> dict[str, "torch.Tensor"]:
         """See `Input.ready`."""
         return {name: batch[name] for name in ("nodes", "edges", "edge_features")}
-
-    def batches(
-        self,
-        part: Any,
-        *,
-        batch_size: int,
-        device: "torch.device",
-        zoom: float | None = None,
-        broken: list[BrokenRow] | None = None,
-    ) -> Iterator[InputBatch]:
-        """See `Input.batches`."""
-        if self.column not in (part.column_names or ()):
-            raise OochubError(f"The model reads the column {self.column!r}; the split has {part.column_names}.")
-        first = 0
-        for table in part.with_format("arrow").iter(batch_size):
-            values = self._batch(table, f"split {part.split}, row {{}}", first)
-            columns = table.drop_columns([self.column]).to_pydict()
-            yield InputBatch({name: each.to(device) for name, each in values.items()}, columns)
-            first += len(table)
 
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`: two rings of three nodes."""
@@ -131,15 +109,6 @@ class Graphs(Input):
     def settings(self) -> dict[str, Any]:
         """See `Input.settings`: the record of `graphs.json`."""
         return {"graph_processor": to_json(self.processor)}
-
-    def _batch(self, table: pa.Table, where: str, first: int) -> "dict[str, torch.Tensor]":
-        nodes, edges, features = graph_values(table, self.column, where=where, first=first)
-        node_sizes, edge_sizes = self.processor.node_sizes, self.processor.edge_sizes
-        return {
-            "nodes": _padded([_known(each, node_sizes, "nodes") for each in nodes], len(node_sizes)),
-            "edges": _padded(edges, 2),
-            "edge_features": _padded([_known(each, edge_sizes, "edge_features") for each in features], len(edge_sizes)),
-        }
 
 
 def _known(values: NDArray[Any], sizes: Sequence[int], what: str) -> NDArray[Any]:

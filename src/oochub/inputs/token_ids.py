@@ -1,7 +1,6 @@
 """Tokens that the data set has as numbers, in the column `input_ids`, padded to the longest row of a batch."""
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -9,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.input import BrokenRow, Fetch, Input, InputBatch
+from oochub.inputs._arrow_column import ArrowColumn
 from oochub.inputs._padded import padded
 from oochub.models.token_processor import TokenProcessor
 from oochub.schema import to_json
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class TokenIds(Input):
+class TokenIds(ArrowColumn):
     """Numbers of tokens as `input_ids` and `attention_mask`, int64 (n, longest of the batch), for a causal model.
 
     Args:
@@ -61,34 +60,15 @@ class TokenIds(Input):
         """See `Input.of`."""
         return cls(processor)
 
-    def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
-        """See `Input.fetch`; Arrow's files are mapped into memory as they are, so there is no cache."""
-        return _Read(dataset.select_columns([self.column]).with_format("arrow"), self.processor.padding)
+    def tensors(self, table: pa.Table, names: Sequence[str]) -> "dict[str, torch.Tensor]":
+        """See `ArrowColumn.tensors`."""
+        return padded(_rows(table, names), self.processor.padding)
 
     def ready(
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
     ) -> dict[str, "torch.Tensor"]:
         """See `Input.ready`."""
         return {name: batch[name] for name in ("input_ids", "attention_mask")}
-
-    def batches(
-        self,
-        part: Any,
-        *,
-        batch_size: int,
-        device: "torch.device",
-        zoom: float | None = None,
-        broken: list[BrokenRow] | None = None,
-    ) -> Iterator[InputBatch]:
-        """See `Input.batches`; the tokens do not stay among the columns."""
-        first = 0
-        for table in part.with_format("arrow").iter(batch_size):
-            columns = table.drop_columns([self.column]).to_pydict()
-            names = columns.get("example_id", range(first, first + len(table)))
-            rows = _rows(table, [f"split {part.split}, example {name}" for name in names])
-            tokens = padded(rows, self.processor.padding)
-            yield InputBatch({name: values.to(device) for name, values in tokens.items()}, columns)
-            first += len(table)
 
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`; of the first two tokens, which every vocabulary has."""
@@ -102,20 +82,7 @@ class TokenIds(Input):
         return {"token_processor": to_json(self.processor)}
 
 
-class _Read:
-    """Rows by their numbers."""
-
-    def __init__(self, dataset: Any, padding: int) -> None:
-        self._dataset, self._padding = dataset, padding
-
-    def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor] | OochubError":
-        try:
-            return padded(_rows(self._dataset[rows], [f"row {row}" for row in rows]), self._padding)
-        except OochubError as error:  # raised in a worker process it would arrive with that process's traceback
-            return error
-
-
-def _rows(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
+def _rows(table: pa.Table, names: Sequence[str]) -> list[NDArray[np.int64]]:
     """The tokens of each row."""
     column = table.column("input_ids").combine_chunks()
     if not pa.types.is_integer(getattr(column.type, "value_type", pa.null())):

@@ -1,5 +1,6 @@
 """What a model of arrays expects of them, as a file beside its weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,9 +73,11 @@ class ArrayProcessor(StoredProcessor):
         """
         only = dataset.select_columns([column]).with_format("arrow")
         shape: tuple[int, ...] = ()
-        count, total, squares, center = 0, np.zeros(1), np.zeros(1), np.zeros(1)
+        first, count, total, squares, center = 0, 0, np.zeros(1), np.zeros(1), np.zeros(1)
         for table in only.iter(_READ_TOGETHER):
-            values = array_values(table, column, shape, where="row {}", first=count).astype(np.float64)
+            names = [f"row {row}" for row in range(first, first + len(table))]
+            values = array_values(table, column, shape, names=names).astype(np.float64)
+            first += len(table)
             shape = values.shape[1:]
             if not normalize:
                 break
@@ -99,17 +102,14 @@ class ArrayProcessor(StoredProcessor):
         return self.shape[0]
 
 
-def array_values(
-    table: pa.Table, column: str, shape: tuple[int, ...] = (), *, where: str, first: int = 0
-) -> NDArray[Any]:
+def array_values(table: pa.Table, column: str, shape: tuple[int, ...] = (), *, names: Sequence[str]) -> NDArray[Any]:
     """A column of arrays of one shape, without a copy where it is one chunk of the table.
 
     Args:
         table: With the column: Array2D, Array3D, lists, or lists of lists, of numbers.
         column: Its name.
         shape: That each row must have; () takes that of the first row.
-        where: What an error calls a row; "{}" stands for its number, from `first`.
-        first: Number of the first row.
+        names: What an error calls each row (n,).
 
     Returns:
         (n, bands, height, width) or (n, d); rows of two dimensions have one band.
@@ -117,29 +117,29 @@ def array_values(
     Raises:
         OochubError: A row without an array, of another shape, or with a number that is not finite.
 
-    >>> array_values(pa.table({"array": [[[1, 2]], [[3, 4]]]}), "array", where="row {}").shape
+    >>> array_values(pa.table({"array": [[[1, 2]], [[3, 4]]]}), "array", names=["row 0", "row 1"]).shape
     (2, 1, 1, 2)
     """
     chunks = table.column(column)
     rows = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
     values = rows.storage if isinstance(rows, pa.ExtensionArray) else rows
     if values.null_count:
-        raise OochubError(f"{where.format(first + int(np.argmax(values.is_null())))}: there is no array. Drop the row.")
+        raise OochubError(f"{names[int(np.argmax(values.is_null()))]}: there is no array. Drop the row.")
     sizes = [len(values)]
     while pa.types.is_nested(values.type):
         lengths = np.asarray(values.value_lengths()) if len(values) else np.zeros(0, int)
         if len(set(lengths.tolist())) > 1:
             odd = int(np.argmax(lengths != lengths[0])) * sizes[0] // len(values)
-            raise OochubError(f"{where.format(first + odd)}: arrays of {column!r} must have one shape. Drop the row.")
+            raise OochubError(f"{names[odd]}: arrays of {column!r} must have one shape. Drop the row.")
         sizes.append(int(lengths[0]) if len(lengths) else 0)
         values = values.flatten()
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_boolean(values.type)):
         raise OochubError(f"The column {column!r} must hold arrays of numbers, got {values.type}.")
     own = (1, *sizes[1:]) if len(sizes) == 3 else tuple(sizes[1:])
     if shape and own != shape:
-        raise OochubError(f"{where.format(first)}: an array of {own}, and the model takes {shape}.")
+        raise OochubError(f"{names[0]}: an array of {own}, and the model takes {shape}.")
     numbers: NDArray[Any] = values.to_numpy(zero_copy_only=False).reshape(sizes[0], *own)
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
         bad = int(np.argmax(~np.isfinite(numbers.reshape(len(numbers), -1)).all(1)))
-        raise OochubError(f"{where.format(first + bad)}: an array with a number that is not finite. Mend or drop it.")
+        raise OochubError(f"{names[bad]}: an array with a number that is not finite. Mend or drop it.")
     return numbers

@@ -1,5 +1,6 @@
 """What a model of graphs expects of them, as a file beside its weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,8 @@ class GraphProcessor(StoredProcessor):
         largest: list[list[NDArray[Any]]] = [[], []]
         first = 0
         for table in only.iter(_READ_TOGETHER):
-            nodes, _, features = graph_values(table, column, where="row {}", first=first)
+            names = [f"row {row}" for row in range(first, first + len(table))]
+            nodes, _, features = graph_values(table, column, names=names)
             for values, found in ((nodes, largest[0]), (features, largest[1])):
                 found += [each.max(axis=0) for each in values if len(each)]
             first += len(table)
@@ -69,15 +71,14 @@ class GraphProcessor(StoredProcessor):
 
 
 def graph_values(
-    table: pa.Table, column: str, *, where: str, first: int = 0
+    table: pa.Table, column: str, *, names: Sequence[str]
 ) -> tuple[list[NDArray[Any]], list[NDArray[Any]], list[NDArray[Any]]]:
     """The nodes (n, f), edges (e, 2) and numbers of the edges (e, g) of each row, whole numbers of 0 or more.
 
     Args:
         table: With the column: structs of `nodes`, `edges` and `edge_features`, lists of lists of whole numbers.
         column: Its name.
-        where: What an error calls a row; "{}" stands for its number, from `first`.
-        first: Number of the first row.
+        names: What an error calls each row (n,).
 
     Raises:
         OochubError: A row without a graph or a node; numbers that are not whole, below 0, or of several lengths; an
@@ -88,8 +89,8 @@ def graph_values(
     if not pa.types.is_struct(kind) or any(kind.get_field_index(name) < 0 for name in _FIELDS):
         raise OochubError(f"The column {column!r} must hold structs of {', '.join(_FIELDS)}, got {kind}.")
     if rows.null_count:
-        raise OochubError(f"{where.format(first + int(np.argmax(rows.is_null())))}: there is no graph. Drop the row.")
-    nodes, edges, features = (_lists(rows, name, where, first) for name in _FIELDS)
+        raise OochubError(f"{names[int(np.argmax(rows.is_null()))]}: there is no graph. Drop the row.")
+    nodes, edges, features = (_lists(rows, name, names) for name in _FIELDS)
     for number, (own, pairs, kinds) in enumerate(zip(nodes, edges, features, strict=True)):
         fault = ""
         if not len(own):
@@ -99,18 +100,18 @@ def graph_values(
         elif len(pairs) != len(kinds):
             fault = f"{len(pairs)} edges, and edge_features of {len(kinds)}"
         if fault:
-            raise OochubError(f"{where.format(first + number)}: {fault}. Mend or drop it.")
+            raise OochubError(f"{names[number]}: {fault}. Mend or drop it.")
     return nodes, edges, features
 
 
-def _lists(rows: pa.StructArray, name: str, where: str, first: int) -> list[NDArray[Any]]:
+def _lists(rows: pa.StructArray, name: str, names: Sequence[str]) -> list[NDArray[Any]]:
     """A field of each row, int64 (m, d)."""
     outer = rows.field(name)
     if not pa.types.is_nested(outer.type):
         raise OochubError(f"{name} must be lists of lists of whole numbers, got {outer.type}.")
     lengths = np.asarray(outer.value_lengths()) if len(outer) else np.zeros(0, np.int64)
     if outer.null_count:
-        raise OochubError(f"{where.format(first + int(np.argmax(outer.is_null())))}: no {name}. Mend or drop it.")
+        raise OochubError(f"{names[int(np.argmax(outer.is_null()))]}: no {name}. Mend or drop it.")
     inner = outer.flatten()
     width = 0
     if not len(inner):  # of an unknown type, where no row has one
@@ -127,5 +128,5 @@ def _lists(rows: pa.StructArray, name: str, where: str, first: int) -> list[NDAr
     ends = np.cumsum(lengths)
     if (values < 0).any():
         row = int(np.searchsorted(ends, int(np.argmax((values < 0).any(axis=1))), side="right"))
-        raise OochubError(f"{where.format(first + row)}: {name} must be 0 or more. Mend or drop it.")
+        raise OochubError(f"{names[row]}: {name} must be 0 or more. Mend or drop it.")
     return np.split(values, ends[:-1]) if len(ends) else []
