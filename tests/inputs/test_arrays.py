@@ -104,7 +104,7 @@ def test_large_numbers_keep_their_digits() -> None:
 
 
 def test_rows_that_do_not_fit_are_named() -> None:
-    """Planted fault seen: the shapes of rows compared with the first row's alone."""
+    """Planted faults seen: shapes of rows compared with the first row's alone; pixels counted as rows."""
     arrays = Arrays(ArrayProcessor(column="array", shape=(2, 2, 2)))
     cube = np.zeros((2, 2, 2)).tolist()
 
@@ -126,6 +126,8 @@ def test_rows_that_do_not_fit_are_named() -> None:
         ArrayProcessor.of(Dataset.from_dict({"array": [["a"]]}))
     with pytest.raises(OochubError, match="has no row"):
         ArrayProcessor.of(Dataset.from_dict({"array": [[1.0]]}).select([]))
+    with pytest.raises(OochubError, match=r"^row 300: there is no array"):  # rows are read 256 at a time
+        ArrayProcessor.of(Dataset.from_dict({"array": [*[cube] * 300, None]}), normalize=True)
     fetched = arrays.fetch(Dataset.from_dict({"array": [cube, broken.tolist()]}), None)([1])
     assert isinstance(fetched, OochubError)  # travels as a value through worker processes
 
