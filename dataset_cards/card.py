@@ -31,13 +31,7 @@ def card(benchmark: Benchmark) -> DatasetCard:
 
 
 def _text(benchmark: Benchmark) -> str:
-    differing = "".join(
-        f"- {', '.join(f'`{config}`' for config in configs)}: {words}\n"
-        for words, configs in benchmark.differences.items()
-    )
-    differing = f"\nConfigs that differ:\n\n{differing}" if differing else ""
     config = ', "<config>"' if len(get_dataset_config_names(benchmark.name)) > 1 else ""
-    guessing = "" if math.isnan(benchmark.chance) else f"; guessing gives {benchmark.chance:g}"
     files = "\n".join(
         f"| {', '.join(f'`{path}`' for path in paths)} | {url} | {size} | {license} |"
         for (url, size, license), paths in benchmark.downloads.items()
@@ -47,14 +41,7 @@ def _text(benchmark: Benchmark) -> str:
 
 {benchmark.summary} Version {benchmark.version} of the rows, built by `oochub` from the raw files below.
 
-| side | rows |
-|---|---|
-| in context | {_rows(benchmark.in_context)} |
-| out of context | {_rows(benchmark.out_of_context)} |
-
-Headline: {benchmark.primary_metric} out of context against in context{guessing}.
-Metrics: {", ".join(benchmark.metrics)}.
-{differing}
+{_data_sets(benchmark) or _sides(benchmark)}
 ## Use
 
 ```python
@@ -81,6 +68,50 @@ License of the images: {benchmark.images_license}. License of the labels: {bench
 {benchmark.citation}
 ```
 """
+
+
+def _data_sets(benchmark: Benchmark) -> str:
+    """Each data set of a collection; "" for a benchmark that is none."""
+    data_sets = benchmark.data_sets
+    if len(data_sets) == 1:
+        return ""
+    cells = [
+        (
+            ", ".join(f"`{config}`" for config in each.configs),
+            each.summary,
+            f"{each.input}, {each.output}",
+            each.primary_metric,
+            _rows(each.in_context),
+            _rows(each.out_of_context),
+        )
+        for each in data_sets
+    ]
+    header = ("configs", "what it is", "input, output", "headline", "in context", "out of context")
+    rows = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
+    first = "Sides and headline are those of the first config of each row."
+    return "\n".join([*rows, "", first, _differing(data_sets)])
+
+
+def _sides(benchmark: Benchmark) -> str:
+    guessing = "" if math.isnan(benchmark.chance) else f"; guessing gives {benchmark.chance:g}"
+    return f"""| side | rows |
+|---|---|
+| in context | {_rows(benchmark.in_context)} |
+| out of context | {_rows(benchmark.out_of_context)} |
+
+Headline: {benchmark.primary_metric} out of context against in context{guessing}.
+Metrics: {", ".join(benchmark.metrics)}.
+{_differing([benchmark])}"""
+
+
+def _differing(benchmarks: list[Benchmark]) -> str:
+    """The configs whose sides or headline are others than those of their data set; "" without."""
+    lines = [
+        f"- {', '.join(f'`{config}`' for config in configs)}: {words}\n"
+        for benchmark in benchmarks
+        for words, configs in benchmark.differences.items()
+    ]
+    return f"\nConfigs that differ:\n\n{''.join(lines)}" if lines else ""
 
 
 def _class_columns(benchmark: Benchmark) -> str:

@@ -32,8 +32,7 @@ _OFFICIAL = {config: data_set.configs[config] for data_set in _DATA_SETS for con
 wilds = replace(
     _data_set.BASE,
     raw_files=tuple(raw for declared in _OFFICIAL.values() for raw in declared.raw_files),
-    configs={config: data_set.configs[config] for config, data_set in _OF_CONFIG.items()},
-    toy_world=next(iter(_OFFICIAL.values())).toy_world,
+    configs={**_OFFICIAL, **{config: data_set.configs[config] for config, data_set in _OF_CONFIG.items()}},
     tried_configs=tuple(_OFFICIAL),
 )
 

@@ -159,6 +159,7 @@ def _declaration(scheme: str) -> Benchmark:
         words=_words("by users of training", "by other users", "user"),
         context_column=domain,
         cluster="user",
+        input="texts",
         task_category="text-classification",
         images_license="for research",
         annotations_license="for research",

@@ -93,6 +93,7 @@ civilcomments = WildsDataSet(
                 pair="one toxic comment and one other",
             ),
             group_column="groups",
+            input="texts",
             task_category="text-classification",
             images_license="CC0",
             annotations_license="CC0",

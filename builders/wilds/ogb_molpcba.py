@@ -224,6 +224,7 @@ _official = replace(
     out_of_context=Rows(name="rarer scaffolds", split="test"),
     primary_metric="mean_average_precision",
     metrics=("mean_average_precision",),
+    input="graphs",
     output="labels",
     words=Vocabulary(
         example="molecule",

@@ -141,6 +141,7 @@ _poverty = replace(
     primary_metric="pearson_worst_group",
     metrics=("pearson_worst_group", "pearson", "mean_squared_error", "mean_absolute_error"),
     chance=0.0,
+    input="arrays",
     output="number",
     words=Vocabulary(
         example="place",

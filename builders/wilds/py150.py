@@ -194,6 +194,7 @@ py150 = WildsDataSet(
             cluster="group",
             images_license="MIT",
             annotations_license="MIT",
+            input="token_ids",
             task_category="text-generation",
             toy_world="toy_wilds_py150",
         )

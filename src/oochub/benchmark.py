@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,7 @@ class Benchmark:
         metrics: Metrics computed by default.
         chance: The primary metric of guessing; nan where there is no such number.
         practical_gap: A gap smaller than this does not matter in practice.
+        input: The kind of input: "pictures", "texts", "arrays", "graphs", "token_ids"; see `oochub list input`.
         output: The kind of output: "classes" (one class a row), "labels" (several, each there or not), "number".
         words: What report, page and terminal call all this.
         task_category: What the Hub calls the task: "image-classification", "text-classification", ...
@@ -87,7 +88,7 @@ class Benchmark:
         templates: Texts with {} for the name of a class, by which a model of pictures and texts answers.
         configs: The declarations of those configs that differ from this one.
         toy_world: The function f(folder, *, size, seed) that draws a small raw folder: its name where it is a file of
-            `builders/toy_worlds`, else "package.module:function"; "" has none.
+            `builders/toy_worlds`, else "package.module:function"; "" has none, or its configs have their own.
         tried_configs: The configs that the contract tests build from their toy worlds; empty takes the first.
         task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
             columns, the facts of its build record and the task's config name; see `oochub.task`.
@@ -112,6 +113,7 @@ class Benchmark:
     images_license: str
     annotations_license: str
     practical_gap: float = 0.02
+    input: str = "pictures"
     output: str = "classes"
     words: Vocabulary = field(default_factory=Vocabulary)
     task_category: str = "image-classification"
@@ -137,6 +139,23 @@ class Benchmark:
         ('labels', 'classes')
         """
         return self.configs.get(config, self)
+
+    @property
+    def data_sets(self) -> list["Benchmark"]:
+        """What it is a collection of, as WILDS is, each by its first config and with all of them; else itself alone.
+
+        Configs whose raw files lie in one folder are of one data set.
+
+        >>> from oochub import get
+        >>> len(get("benchmark", "wilds").data_sets), len(get("benchmark", "nooch").data_sets)
+        (10, 1)
+        """
+        folders: dict[str, dict[str, Benchmark]] = {}
+        for config, own in self.configs.items():
+            folders.setdefault(own.raw_files[0].path.partition("/")[0], {})[config] = own
+        if len(folders) < 2:
+            return [self]
+        return [replace(next(iter(configs.values())), configs=configs) for configs in folders.values()]
 
     @property
     def differences(self) -> dict[str, list[str]]:
@@ -166,6 +185,12 @@ class Benchmark:
             OochubError: A declaration without toy world, or a folder that holds something else.
         """
         if not self.toy_world:
+            own = [config for config, declared in self.configs.items() if declared.toy_world]
+            if own:
+                raise OochubError(
+                    f'Each data set of {self.name} has a toy world of its own: get("benchmark", "{self.name}")'
+                    f'.of("{own[0]}").render_toy_world(...).'
+                )
             raise OochubError(f"{self.name} has no toy world. Name one in its declaration: toy_world=.")
         place, _, function = self.toy_world.rpartition(":")
         module = import_module(place or f"oochub.builders.toy_worlds.{function}")

@@ -18,6 +18,7 @@ from datasets import ClassLabel, Image, List, Value, get_dataset_config_names, l
 import oochub
 from oochub import catalog
 from oochub.build_record import BuildRecord, without_build_column
+from oochub.input import kinds_of
 from oochub.schema import from_json
 from oochub.sides import GroupsOfRows
 
@@ -116,13 +117,14 @@ def test_the_declaration_is_whole(name):
         assert declaration.citation.startswith("@"), f"{where}: citation= is BibTeX"
         tops = {raw.path.partition("/")[0] for raw in declaration.raw_files}
         assert {name} != tops, f"{where}: with only {name}/ in raw_files= the folder above it would pass as well"
-        assert declaration.toy_world, f"{where}: name a toy world, toy_world=, which the contract tests build"
+        drawn = declaration.toy_world or all(each.toy_world for each in declaration.data_sets)
+        assert drawn, f"{where}: name a toy world, toy_world=, which the contract tests build"
     unknown = set(declared.tried_configs) - set(configs)
     assert not unknown, f"{name}: tried_configs= has {unknown}, which the builder lacks"
 
 
 def test_shared_columns(tried, data):
-    """Planted faults seen: `group` before `label`; ids as numbers; a label column of the wrong kind."""
+    """Planted faults seen: `group` before `label`; ids as numbers; a label column or input of the wrong kind."""
     declaration = oochub.get("benchmark", tried[0]).of(tried[1])
     column, kind = _LABELS[declaration.output]
     for split, part in data.items():
@@ -133,6 +135,8 @@ def test_shared_columns(tried, data):
         ids = part["example_id"]
         assert len(set(ids)) == len(part), f"{where}: an example_id occurs twice; each row needs its own"
         known = isinstance(part.features.get(column), kind)
+        found = kinds_of(part)[0].words()
+        assert declaration.input == found, f"{where}: input={declaration.input!r}, but its rows have {found}"
         assert known, f"{where}: output={declaration.output!r} needs the column {column}, a {kind.__name__}"
         for name in ("environment", "group"):  # names, unless they are too many for a ClassLabel
             feature = part.features.get(name)

@@ -79,7 +79,36 @@ def test_show_benchmark_says_where_each_file_is(run, name):
     assert code == 0
     for raw in oochub.get("benchmark", name).raw_files:
         assert raw.path in output and raw.url in output and raw.size in output and raw.license in output
-    assert oochub.get("benchmark", name).tree() in output
+    for each in oochub.get("benchmark", name).data_sets:
+        assert each.tree() in output
+
+
+def test_show_benchmark_has_every_data_set_of_a_collection(run):
+    """Each config of WILDS, and of each data set its input, output and headline, not those of the first for all.
+
+    Planted faults seen: configs cut at twelve; the facts of the first data set for each.
+    """
+    _, output, _ = run("show", "benchmark", "wilds")
+    parts = output.split("\n== ")[1:]
+    declared = oochub.get("benchmark", "wilds")
+    official = ["amazon", "camelyon17", "civilcomments", "fmow", "globalwheat", "iwildcam", "ogb_molpcba"]
+    official += ["poverty_fold_a", "py150", "rxrx1"]
+    assert f"data sets       {', '.join(official)}\n" in output and len(parts) == 10
+    for part, first in zip(parts, official, strict=True):
+        own = declared.of(first)
+        assert own.tree() in part and part.startswith(own.title)
+        assert f"\ninput           {own.input}\noutput          {own.output}\n" in part
+        assert f"; headline {own.primary_metric}\n" in part and f"      from {own.raw_files[0].url}\n" in part
+    shown = [config for each in declared.data_sets for config in each.configs]
+    assert sorted(shown) == sorted(declared.configs)
+    for part, each in zip(parts, declared.data_sets, strict=True):
+        assert f"\nconfigs         {', '.join(each.configs)}\n" in part
+
+
+def test_a_collection_without_a_config_names_its_data_sets(run):
+    """`oochub build wilds` names the official configs first; planted: twelve splits of Amazon."""
+    _, _, errors = run("build", "wilds", "--out", "OUT")
+    assert "Config name is missing" in errors and "camelyon17, civilcomments, fmow, globalwheat" in errors
 
 
 @pytest.mark.parametrize(

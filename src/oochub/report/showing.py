@@ -82,36 +82,54 @@ def _benchmark(name: str, config: str, data_dir: str | None) -> str:
     configs = get_dataset_config_names(name)
     if config and config not in configs:
         raise unknown_name(f"config of {name}", config, configs)
-    shown, found = declared.of(config), _found(name, data_dir)
+    found = _found(name, data_dir)
+    shown = [declared.of(config)] if config else declared.data_sets
     options = (inspect.getdoc(config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
-    differences = {} if config else declared.differences
-    differing = [f"  {', '.join(alike)}\n      {words}" for words, alike in differences.items()]
     chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
-    lines = [
-        f"{shown.title} {shown.version}: {shown.summary}",
+    place = f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})"
+    if len(shown) == 1:
+        lines = [_head(shown[0]), "", *_facts(shown[0], config or _listed(configs)), "", place, shown[0].tree(found)]
+    else:
+        lines = [_head(declared), "", f"home            {declared.homepage}"]
+        lines += [f"data sets       {', '.join(next(iter(data_set.configs)) for data_set in shown)}"]
+        lines += [f"                and {len(configs) - len(shown)} more configs: other splits of these"]
+        for data_set in shown:
+            facts = _facts(data_set, ", ".join(data_set.configs))
+            lines += ["", f"== {_head(data_set)}", "", *facts, "", place, data_set.tree(found)]
+    lines += [
+        *(["", "Options (load_dataset(..., key=value), --option key=value)", options] if options else []),
         "",
-        f"configs         {config or _listed(configs)}",
+        f'load_dataset("{name}"{chosen}, data_dir=...)',
+        "",
+        (shown[0] if config else declared).citation,
+    ]
+    return "\n".join(lines)
+
+
+def _head(shown: Benchmark) -> str:
+    return f"{shown.title} {shown.version}: {shown.summary}"
+
+
+def _facts(shown: Benchmark, configs: str) -> list[str]:
+    """What a declaration says of its rows, and of where its raw files are from."""
+    differing = [f"  {', '.join(alike)}\n      {words}" for words, alike in shown.differences.items()]
+    licenses = {"images": shown.images_license, "labels": shown.annotations_license}
+    if len(set(licenses.values())) == 1:
+        licenses = {"license": shown.images_license}
+    return [
+        f"configs         {configs}",
         f"in context      {shown.in_context.name} ({shown.in_context.description})",
         f"out of context  {shown.out_of_context.name} ({shown.out_of_context.description})",
+        f"input           {shown.input}",
         f"output          {shown.output}",
         f"metrics         {', '.join(shown.metrics)}; headline {shown.primary_metric}",
-        f"images          {shown.images_license}",
-        f"labels          {shown.annotations_license}",
+        *(f"{what:<15} {license}" for what, license in licenses.items()),
         f"home            {shown.homepage}",
         *(["", "Where configs differ", *differing] if differing else []),
         "",
         "Raw files",
         *_raw_files(shown),
-        "",
-        f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})",
-        shown.tree(found),
-        *(["", "Options (load_dataset(..., key=value), --option key=value)", options] if options else []),
-        "",
-        f'load_dataset("{name}"{chosen}, data_dir=...)',
-        "",
-        shown.citation,
     ]
-    return "\n".join(lines)
 
 
 def _found(name: str, data_dir: str | None) -> Path | None:
