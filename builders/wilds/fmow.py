@@ -19,8 +19,10 @@ _MIXED = "fmow_mixed-to-test"
 _LISTED = ("train", "val", "test", "seq")  # seq: sequestered, of no split
 _REGIONS = ("Africa", "Americas", "Asia", "Europe", "Oceania")
 _OTHER = "Other"  # of codes that the mapping lacks; not among the regions of which the worst is taken
-_VAL_YEAR, _TEST_YEAR = 2013, 2016
 _YEARS = range(2002, 2018)
+_TEST_YEAR = 2016
+_TIMES = {f"fmow_time_after_{year}": year for year in range(2006, 2018) if year != _TEST_YEAR}  # training needs a year
+_VAL_YEARS = 3  # before the test
 _SEED = 111 + 541_433  # the mixed split draws with this + 2 and + 3
 
 _CATEGORIES = (
@@ -41,7 +43,8 @@ def _read(folder: Path, config: str) -> WildsRows:
     table = MetadataTable.of_csv(folder / "rgb_metadata.csv", ("split", "category", "country_code", "timestamp"))
     listed = np.array(table.coded("split", {split: split for split in _LISTED}))
     year = _years(table)
-    split = _mixed(listed, year) if config == _MIXED else _official(listed, year)
+    split = _split(listed, year, _TIMES.get(config, _TEST_YEAR))
+    split = _mixed(split, listed, year) if config == _MIXED else split
     table = replace(
         table, columns={**table.columns, "image": [f"images/rgb_img_{row}.png" for row in range(len(year))]}
     )
@@ -87,9 +90,9 @@ def _years(table: MetadataTable) -> NDArray[np.int64]:
     return year
 
 
-def _official(listed: NDArray[np.str_], year: NDArray[np.int64]) -> NDArray[np.str_]:
-    """The split of each row (n,), "" for none: training before 2013, validation to 2015, test from 2016 on."""
-    is_before, is_test_year = year < _VAL_YEAR, year >= _TEST_YEAR
+def _split(listed: NDArray[np.str_], year: NDArray[np.int64], test_year: int) -> NDArray[np.str_]:
+    """The split of each row (n,), "" for none: the test from a year on, validation the three before, then training."""
+    is_before, is_test_year = year < test_year - _VAL_YEARS, year >= test_year
     cases = {
         "train": is_before & (listed == "train"),
         "id_val": is_before & (listed == "val"),
@@ -100,13 +103,12 @@ def _official(listed: NDArray[np.str_], year: NDArray[np.int64]) -> NDArray[np.s
     return np.select(list(cases.values()), list(cases), default="")
 
 
-def _mixed(listed: NDArray[np.str_], year: NDArray[np.int64]) -> NDArray[np.str_]:
+def _mixed(split: NDArray[np.str_], listed: NDArray[np.str_], year: NDArray[np.int64]) -> NDArray[np.str_]:
     """The splits with half of training drawn from the years that it does not have, of rows that are not tested on."""
-    split = _official(listed, year)
     trained = np.flatnonzero(split == "train")
-    later = np.flatnonzero((year >= _VAL_YEAR) & (listed != "test"))
+    later = np.flatnonzero((year >= _TEST_YEAR - _VAL_YEARS) & (listed != "test"))
     drawn = [_shuffled(rows, seed)[: len(trained) // 2] for rows, seed in ((later, _SEED + 2), (trained, _SEED + 3))]
-    split[trained] = ""
+    split = np.where(split == "train", "", split)
     rows = np.concatenate(drawn)
     split[rows[(split[rows] != "val") & (listed[rows] != "seq")]] = "train"  # those of `val` stay there
     return split
@@ -171,6 +173,14 @@ fmow = WildsDataSet(
             title="FMoW-WILDS, mixed-to-test",
             summary="FMoW-WILDS with half of training from the later years: a comparison at a fixed test set.",
         ),
+        **{
+            config: replace(
+                _OFFICIAL,
+                title=f"FMoW-WILDS, test from {year} on",
+                summary=f"FMoW-WILDS tested on {year} and later, with the three years before for validation.",
+            )
+            for config, year in _TIMES.items()
+        },
     },
     read=_read,
     rows={"fmow": {"train": 76_863, "id_val": 11_483, "id_test": 11_327, "val": 19_915, "test": 22_108}},
