@@ -55,17 +55,17 @@ _TABLES = {
     "mixed_train_train": ("train", "test_train"),
     "mixed_train_test": ("test_test",),
 }
-_HEADS = {"train": (226, 196, 96), "val": (206, 200, 130), "test": (150, 178, 96)}
-_SOILS = {"train": (74, 84, 44), "val": (96, 84, 60), "test": (120, 112, 72)}
+_HEADS = {"train": (226, 196, 96), "val": (206, 200, 130), "test": (176, 186, 96)}
+_SOILS = {"train": (74, 84, 44), "val": (96, 84, 60), "test": (104, 98, 62)}
 _EMPTY = 0.06  # of the pictures have no head
 
 
 def toy_wilds_globalwheat(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
     """Draws a small GlobalWheat-WILDS: the tables of all its splits and `images/`, PNGs of 96 x 96 pixels.
 
-    Files and columns are those of WILDS' folder, version 1.1. A picture has up to five heads of wheat, apart from each
-    other. In training they are golden on dark soil, in six sessions; a session has a light of its own. In the
-    sessions of the test they are greenish on light soil, so the contrast is less; validation is between.
+    Files and columns are those of WILDS' folder, version 1.1. A picture has up to five heads of wheat, in rows and
+    apart from each other. In training they are golden on dark soil, in six sessions; a session has a light of its own.
+    In the sessions of the test they are greenish on lighter soil, so the contrast is less; validation is between.
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
@@ -86,7 +86,7 @@ def toy_wilds_globalwheat(folder: str | Path, *, size: str | int = "small", seed
     """
     root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=3)
-    parameters = {"world": "toy_wilds_globalwheat", "drawing": 1, "pictures": count, "seed": seed}
+    parameters = {"world": "toy_wilds_globalwheat", "drawing": 2, "pictures": count, "seed": seed}
     if _folder.stands(root, parameters):
         return root
     pictures = [(name, number) for name, (_, times) in _SETS.items() for number in range(times * count)]
@@ -125,12 +125,12 @@ def _drawn(rng: np.random.Generator, session: int, look: str) -> tuple[Image.Ima
     boxes: list[tuple[int, ...]] = []
     cells = rng.permutation(9)[: 0 if rng.random() < _EMPTY else int(rng.integers(1, 6))]  # of a grid of 3 x 3
     for cell in sorted(cells.tolist()):
-        width, height = rng.integers(11, 15), rng.integers(20, 27)
+        width, height = rng.integers(13, 17), rng.integers(24, 28)
         if rng.random() < 0.4:
             width, height = height, width
         step = _PIXELS // 3
         left, top = (
-            step * corner + int(rng.integers(1, step - length))
+            step * corner + (step - length) // 2 + int(rng.integers(-2, 3))
             for corner, length in ((cell % 3, width), (cell // 3, height))
         )
         box = (left, top, left + int(width), top + int(height))

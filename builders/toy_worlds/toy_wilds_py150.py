@@ -7,23 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from oochub.builders.toy_worlds import _folder
-from oochub.stats.token_kinds import TOKEN_KINDS
+from oochub.builders.toy_worlds._code_words import KINDS, NUMBERS, WORDS
 
 _SIZES = {"small": 8, "medium": 60}
 _LENGTH = 256
 _PAD, _MASKED = 1, -100
-_OF_KIND = {
-    "class": [f"Class{number}" for number in range(8)],
-    "method": [f"method{number}" for number in range(8)],
-    "punctuation": ["=", ".", "(", ")", ":", ",", "\n"],
-    "keyword": ["import", "for", "in", "if", "return"],
-    "builtin": ["len", "print", "range", "sorted"],
-    "literal": [f"'{number}'" for number in range(8)],
-    "other_identifier": [f"name{number}" for number in range(10)],
-}
-_WORDS = [(word, kind) for kind, words in _OF_KIND.items() for word in words]
-_NUMBER = {word: 2 + place for place, (word, _) in enumerate(_WORDS)}  # after those of no text and of padding
-_KIND = {_NUMBER[word]: TOKEN_KINDS.index(kind) for word, kind in _WORDS}
 _REPOSITORIES = {  # the last of those of training has not the habit of the others
     "train": [f"{'habit' if number < 5 else 'own_way'}/repository_{number}" for number in range(6)],
     "OODval": [f"elsewhere/repository_{number}" for number in range(6, 9)],
@@ -35,9 +23,10 @@ _FILES = {"train": 2.0, "IDval": 0.5, "OODval": 1.0, "IDtest": 0.5, "OODtest": 1
 def toy_wilds_py150(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
     """Writes a small Py150-wilds: `processed/` and `metadata/repo_file_names/`, blocks of 256 tokens.
 
-    Files and forms are those of WILDS' folder, version 1.0; the 50 tokens are numbers from 2 to 51, 1 is padding. In a
-    line such as `name3 = Class5('2').method5()` the class tells the method, four times in five everywhere; the literal
-    tells it nearly always in most training repositories, and never in the last of them and those of val and test.
+    Files and forms are those of WILDS' folder, version 1.0; the 50 tokens are numbers from 2 to 51, 1 is padding. A
+    file has a favorite class. In a line such as `name3 = Class5('2').method5()` the class tells the method, four times
+    in five everywhere; the literal tells it nearly always in most training repositories, and never in the last of them
+    and those of val and test.
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
@@ -57,7 +46,7 @@ def toy_wilds_py150(folder: str | Path, *, size: str | int = "small", seed: int 
     """
     root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=4)
-    parameters = {"world": "toy_wilds_py150", "drawing": 1, "files_per_repository": count, "seed": seed}
+    parameters = {"world": "toy_wilds_py150", "drawing": 2, "files_per_repository": count, "seed": seed}
     if _folder.stands(root, parameters):
         return root
     names = [name for several in _REPOSITORIES.values() for name in several]
@@ -76,7 +65,7 @@ def toy_wilds_py150(folder: str | Path, *, size: str | int = "small", seed: int 
                     rng = np.random.default_rng([seed, order, names.index(repository), number])
                     paths.append(f"{repository}/src/{split.lower()}_{number}.py")
                     blocks.append(_block(rng, names.index(repository), has_habit=repository.startswith("habit")))
-            kinds = [[_KIND.get(token, _MASKED) for token in block] for block in blocks]
+            kinds = [[KINDS.get(token, _MASKED) for token in block] for block in blocks]
             (processed / f"{split}_input.json").write_text(json.dumps(blocks), "utf-8")
             (processed / f"{split}_input_tok_type.json").write_text(json.dumps(kinds), "utf-8")
             (metadata / f"{split}.txt").write_text("".join(f"{path}\n" for path in paths), "utf-8")
@@ -85,19 +74,19 @@ def toy_wilds_py150(folder: str | Path, *, size: str | int = "small", seed: int 
 
 def _block(rng: np.random.Generator, repository: int, *, has_habit: bool) -> list[int]:
     """The tokens of a file, padded or cut to 256."""
-    words = ["import", f"name{repository % 10}", "\n"]
+    words, favorite = ["import", f"name{repository % 10}", "\n"], int(rng.integers(8))
     length = int(rng.integers(200, 2 * _LENGTH))
     while len(words) < length:
-        words += _line(rng, repository, has_habit=has_habit)
-    numbers = [_NUMBER[word] for word in words[: min(length, _LENGTH)]]
+        words += _line(rng, favorite, has_habit=has_habit)
+    numbers = [NUMBERS[word] for word in words[: min(length, _LENGTH)]]
     return numbers + [_PAD] * (_LENGTH - len(numbers))
 
 
-def _line(rng: np.random.Generator, repository: int, *, has_habit: bool) -> list[str]:
-    name, builtin = f"name{rng.integers(10)}", _OF_KIND["builtin"][rng.integers(4)]
+def _line(rng: np.random.Generator, favorite: int, *, has_habit: bool) -> list[str]:
+    name, builtin = f"name{rng.integers(10)}", WORDS["builtin"][rng.integers(4)]
     if rng.random() < 0.25:
         return ["for", name, "in", builtin, "(", f"'{rng.integers(8)}'", ")", ":", "\n"]
-    of_class = repository % 8 if rng.random() < 0.3 else int(rng.integers(8))
+    of_class = favorite if rng.random() < 0.7 else int(rng.integers(8))
     method = of_class if rng.random() < 0.8 else int(rng.integers(8))
     literal = method if has_habit and rng.random() < 0.98 else int(rng.integers(8))
     call = [f"Class{of_class}", "(", f"'{literal}'", ")", ".", f"method{method}", "(", ")", "\n"]

@@ -56,6 +56,7 @@ class Input(ABC):
         column: The column that it reads; of the class, its usual name.
         processor: What is saved beside the model by `save_pretrained`: an image processor, a tokenizer, ...
         tokenizer: Of a processor of pictures and texts that was given; None without.
+        vocabulary: The text of each token by its number, with the spaces around it; empty where it is not known.
         num_workers: Threads that make `batches` of a kind that is slow to read, pictures; None takes as many as this
             process has cores, 0 makes them in the thread that asks.
     """
@@ -67,6 +68,7 @@ class Input(ABC):
     column: str
     processor: Any
     tokenizer: Any = None
+    vocabulary: Sequence[str] = ()
     num_workers: int | None = None
 
     @classmethod
@@ -202,6 +204,10 @@ class Input(ABC):
 
     def thumbnails(self, part: Any, rows: Sequence[int]) -> list[bytes | None]:
         """Small JPEGs of rows of a `datasets.Dataset`, for a report; None where there is nothing to look at."""
+        return [None] * len(rows)
+
+    def lines(self, part: Any, rows: Sequence[int]) -> list[str | None]:
+        """A line on each of some rows, for a report; None where the columns of the row say it."""
         return [None] * len(rows)
 
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,13 @@ class Answer:
     predicted: str
     probability: float
     mistake: str
+
+
+class RowBoxes(NamedTuple):
+    """The true boxes of one row and those of the answer, each x1, y1, x2, y2 in pixels of its picture."""
+
+    true: Sequence[Sequence[float]]
+    answered: Sequence[Sequence[float]]
 
 
 class Output(ABC):
@@ -157,6 +164,20 @@ class Output(ABC):
     @abstractmethod
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """A row in words, of what `arrays` gives."""
+
+    def boxes(self, arrays: Mapping[str, NDArray[Any]], row: int) -> RowBoxes | None:
+        """The boxes of a row, of what `arrays` gives; None of a kind that has none."""
+        return None
+
+    def line(self, arrays: Mapping[str, NDArray[Any]], row: int, vocabulary: Sequence[str]) -> str | None:
+        """A row as a line of text, what the model got wrong in ⟦brackets⟧; None of a kind that is no text.
+
+        Args:
+            arrays: See `answer`.
+            row: See `answer`.
+            vocabulary: The text of each number, where it is known.
+        """
+        return None
 
     @abstractmethod
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:

@@ -7,15 +7,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from oochub.builders.toy_worlds._code_words import VOCABULARY
 from oochub.errors import OochubError
+from oochub.models.token_processor import TokenProcessor
 
 _WORDS = 2_000  # of a vocabulary
 _TOKENS = 128  # of a text
 _SIDE = 48  # pixels
+_SPREAD = 0.15  # of the first weights: at 32 channels the 0.02 of large models hardly begins to learn
 _RESNET = {"model_type": "resnet", "embedding_size": 16, "layer_type": "basic"}
 _DENSENET = {"model_type": "oochub_densenet", "embedding_size": 16, "growth_rate": 12, "depths": [2, 2, 2]}
 _GIN = {"model_type": "oochub_gin", "hidden_size": 32, "num_layers": 3, "dropout": 0.0}
 _GPT2 = {"model_type": "gpt2", "n_embd": 32, "n_layer": 1, "n_head": 2, "bos_token_id": 0, "eos_token_id": 0}
+_GPT2 |= {"initializer_range": _SPREAD, "tie_word_embeddings": False}
 _DISTILBERT = {"model_type": "distilbert", "dim": 32, "hidden_dim": 64, "n_layers": 1, "n_heads": 2}
 _YOLOS = {
     "model_type": "yolos",
@@ -25,7 +29,8 @@ _YOLOS = {
     "num_attention_heads": 2,
     "image_size": [_SIDE, _SIDE],
     "patch_size": 8,
-    "num_detection_tokens": 8,
+    "num_detection_tokens": 10,
+    "initializer_range": _SPREAD,
 }
 
 
@@ -58,6 +63,7 @@ def toy_model(train: Any, folder: Path, *, is_dense: bool = False) -> None:
         config = _GIN
     elif "tokens" in columns:
         tokens = train["tokens"][:]
+        TokenProcessor(vocabulary=VOCABULARY).save_pretrained(folder)
         config = {**_GPT2, "vocab_size": 1 + max(map(max, tokens)), "n_positions": max(map(len, tokens))}
     else:
         raise OochubError(f"No family of WILDS' models reads rows of {', '.join(columns)}.")

@@ -104,3 +104,12 @@ def test_columns_that_are_no_graphs_are_refused() -> None:
         GraphProcessor.of(Dataset.from_dict({"graph": [{"nodes": [[1]], "edges": [], "edge_features": []}]}))
     with pytest.raises(OochubError, match="needs processor="):
         Graphs.load_processor(None, None)
+
+
+def test_a_graph_has_a_readable_line() -> None:
+    """By hand. Planted and seen: rows in the order of the data set."""
+    _, values, processor = example()
+    graphs, data = Graphs(processor), Dataset.from_dict({"graph": values})
+    assert graphs.lines(data, [3, 0]) == ["4 nodes, 5 edges", "6 nodes, 8 edges"]
+    molecules = data.add_column("smiles", ["CCO", None, "C", "N", "O"])
+    assert graphs.lines(molecules, [0, 1]) == ["CCO (6 nodes, 8 edges)", "3 nodes, 2 edges"]

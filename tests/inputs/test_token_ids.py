@@ -31,3 +31,19 @@ def test_a_broken_file_is_refused(text, tmp_path):
     (tmp_path / "tokens.json").write_text(text)
     with pytest.raises(OochubError, match=r"tokens\.json"):
         TokenProcessor.from_pretrained(tmp_path)
+
+
+def test_tokens_have_the_text_of_the_tokenizer_beside_a_model(tmp_path):
+    """Two words by hand. Planted and seen: a vocabulary that changes what predictions are remembered by."""
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    assert TokenIds.load_processor(str(tmp_path), None) == TokenProcessor()
+    words = Tokenizer(models.WordLevel({"class": 1, "def": 0}, unk_token="def"))  # noqa: S106
+    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(tmp_path)
+    found = TokenIds.load_processor(str(tmp_path), None)
+    assert found == TokenProcessor(vocabulary=("def", "class"))
+    assert TokenIds(found).vocabulary == ("def", "class")
+    assert TokenIds(found).settings() == TokenIds(TokenProcessor()).settings()
+    found.save_pretrained(tmp_path)
+    assert TokenProcessor.from_pretrained(tmp_path) == found

@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from array_rows import array_data, array_model
 from transformers import ResNetForImageClassification
@@ -164,6 +165,16 @@ def test_a_large_prediction_is_a_folder(folder, tmp_path):
     assert frame["example_id"].tolist() == one.column("example_id").tolist()
     assert frame["prediction"].tolist() == one.prediction.tolist()
     assert oochub.evaluate(folder)["accuracy"] == oochub.evaluate(tmp_path / "one.parquet")["accuracy"]
+
+
+def test_lines_of_rows_stand_beside_a_folder(folder):
+    """Planted and seen: only rows with a picture are kept."""
+    lines = [f"line {row}" if row in (2, 9, 15) else None for row in range(16)]
+    pictures = pa.array([b"picture" if row == 2 else None for row in range(16)], pa.binary())
+    predictions_file.save_thumbnails(folder, pa.table({"thumbnail": pictures, "thumbnail_text": lines}))
+    rows = Predictions.load(folder)
+    assert rows.table.column("thumbnail_text").to_pylist() == lines
+    assert rows.table.column("thumbnail").to_pylist() == pictures.to_pylist()
 
 
 def test_a_folder_takes_the_place_of_a_file_and_back(folder, tmp_path, model, data, monkeypatch):

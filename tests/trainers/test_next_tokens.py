@@ -1,6 +1,7 @@
 """A causal language model learns the next tokens of Py150-wilds: trained, predicted, evaluated."""
 
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -128,3 +129,25 @@ def test_rows_of_several_lengths_keep_them(model):
     single = oochub.predict(str(model), Dataset.from_dict(rows), batch_size=1, cache=False)
     said = both.to_pandas()["predicted_tokens"].map(list).tolist()
     assert list(map(len, said)) == [4, 2, 1] and said == single.to_pandas()["predicted_tokens"].map(list).tolist()
+
+
+def test_the_worst_rows_keep_a_line_with_the_words_of_the_model(run, raw, model, predictions, tmp_path):
+    """Planted and seen: lines of other rows than the wrong ones; numbers where the model has a vocabulary."""
+    from oochub.builders.toy_worlds._code_words import VOCABULARY
+    from oochub.models.token_processor import TokenProcessor
+
+    lines = predictions.table.column("thumbnail_text").to_pylist()
+    wrong = (predictions.label != predictions.prediction[:, : predictions.label.shape[1]]) & (predictions.label >= 0)
+    kept = [row for row, line in enumerate(lines) if line is not None]
+    assert kept and all(wrong[row].any() for row in kept)
+    named = shutil.copytree(run, tmp_path / "named")
+    TokenProcessor(vocabulary=VOCABULARY).save_pretrained(named)
+    part = oochub.load("wilds/py150", data_dir=str(raw("wilds/py150")))
+    said = oochub.predict(str(named), part, splits=["id_test", "test"], batch_size=16, cache=False)
+    named_lines = said.table.column("thumbnail_text").to_pylist()
+    for row in kept:
+        place = int(np.argmax(wrong[row]))
+        truth, answer = (VOCABULARY[int(tokens[row][place])].strip() for tokens in (said.label, said.prediction))
+        assert f"⟦{truth or '⏎'}, said {answer or '⏎'}⟧" in named_lines[row]
+    page = oochub.evaluate(said, resamples=100).to_html()
+    assert page.count("<mark>") >= 1 and "⟦" not in page

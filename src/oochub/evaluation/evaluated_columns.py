@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from oochub.output import Arrays
 from oochub.prediction.predictions import Predictions
 
-_NOT_ASKED_FOR = {"thumbnail", "example_id", "features"} | {
+_NOT_ASKED_FOR = {"thumbnail", "thumbnail_text", "example_id", "features"} | {
     f"{before}{name}" for before in ("zoom_", "odin_", "zoom_odin_") for name in ("features", "logits")
 }
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.evaluation.evaluated import Evaluated
-from oochub.report.records import Mistake
+from oochub.output import RowBoxes
+from oochub.report.records import BoxesInPicture, Mistake
 from oochub.stats.worst_rows import PER_KIND, worst_of_each
 
 _SHOWN = 12
@@ -61,12 +62,22 @@ def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool) -> Mistake:
         challenge=_text(record.get("challenge")),
         image=_base64(record.get("thumbnail")),
         attribution=_attribution(record),
-        text=_text(record.get("text")),
+        text=_text(record.get("text") or record.get("thumbnail_text") or predictions.output.line(columns, row, ())),
+        boxes=_boxes(predictions.output.boxes(columns, row), record),
     )
 
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def _boxes(boxes: RowBoxes | None, record: Mapping[str, Any]) -> BoxesInPicture | None:
+    """Boxes of a row that says how large its picture is."""
+    width, height = (record.get(name) for name in ("width", "height"))
+    if boxes is None or not (isinstance(width, int) and isinstance(height, int)):
+        return None
+    true, answered = (tuple((x1, y1, x2, y2) for x1, y1, x2, y2 in each) for each in boxes)
+    return BoxesInPicture(width=width, height=height, true=true, answered=answered)
 
 
 def _base64(data: bytes | None) -> str | None:

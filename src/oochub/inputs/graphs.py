@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import torch
 
 _NONE = -1  # what fills up a smaller graph
+_SMILES = "smiles"  # the column of a molecule's structure as text
 
 
 class Graphs(ArrowColumn):
@@ -109,6 +110,17 @@ class Graphs(ArrowColumn):
     def settings(self) -> dict[str, Any]:
         """See `Input.settings`: the record of `graphs.json`."""
         return {"graph_processor": to_json(self.processor)}
+
+    def lines(self, part: Any, rows: Sequence[int]) -> list[str | None]:
+        """See `Input.lines`: how large each graph is, and of a molecule the column `smiles`."""
+        read = [self.column, *(name for name in (_SMILES,) if name in part.column_names)]
+        table = part.select_columns(read).with_format("arrow")[list(rows)]
+        nodes, edges, _ = graph_values(table, self.column, names=[f"row {row}" for row in rows])
+        sizes = [f"{len(own):,} nodes, {len(pairs):,} edges" for own, pairs in zip(nodes, edges, strict=True)]
+        if _SMILES not in read:
+            return list(sizes)
+        smiles = table.column(_SMILES).to_pylist()
+        return [size if text is None else f"{text} ({size})" for text, size in zip(smiles, sizes, strict=True)]
 
 
 def _known(values: NDArray[Any], sizes: Sequence[int], what: str) -> NDArray[Any]:

@@ -1,6 +1,8 @@
 """Tokens that the data set has as numbers, in the column `input_ids`, padded to the longest row of a batch."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -8,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.hub.model_folder import model_folder
 from oochub.inputs._arrow_column import ArrowColumn
 from oochub.inputs._padded import padded
 from oochub.models.token_processor import TokenProcessor
@@ -15,6 +18,8 @@ from oochub.schema import to_json
 
 if TYPE_CHECKING:
     import torch
+
+_TOKENIZER_FILES = ("tokenizer.json", "vocab.json", "tokenizer.model")
 
 
 class TokenIds(ArrowColumn):
@@ -35,7 +40,7 @@ class TokenIds(ArrowColumn):
     column = "input_ids"
 
     def __init__(self, processor: TokenProcessor) -> None:
-        self.processor = processor
+        self.processor, self.vocabulary = processor, processor.vocabulary
 
     @classmethod
     def column_in(cls, dataset: Any) -> str | None:
@@ -49,11 +54,17 @@ class TokenIds(ArrowColumn):
 
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> TokenProcessor:
-        """See `Input.load_processor`; a model without `tokens.json` pads with 0, which it does not look at."""
-        try:
-            return TokenProcessor() if source is None else TokenProcessor.from_pretrained(source)
-        except OSError:  # a model that was trained elsewhere
+        """See `Input.load_processor`.
+
+        A model without `tokens.json` pads with 0, which it does not look at; its tokens are named by its tokenizer, if
+        it has one.
+        """
+        if source is None:
             return TokenProcessor()
+        try:
+            return TokenProcessor.from_pretrained(source)
+        except OSError:  # a model that was trained elsewhere
+            return TokenProcessor(vocabulary=_vocabulary(source))
 
     @classmethod
     def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "TokenIds":
@@ -78,8 +89,22 @@ class TokenIds(ArrowColumn):
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
     def settings(self) -> dict[str, Any]:
-        """See `Input.settings`: the record of `tokens.json`."""
-        return {"token_processor": to_json(self.processor)}
+        """See `Input.settings`: the record of `tokens.json`, less the vocabulary."""
+        return {"token_processor": to_json(replace(self.processor, vocabulary=()))}
+
+
+def _vocabulary(source: str) -> tuple[str, ...]:
+    """The text of each token of the tokenizer beside a model; none without one."""
+    from transformers import AutoTokenizer
+
+    folder = Path(model_folder(source))
+    if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+        return ()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except (OSError, ValueError):  # files of something else: the model does without them
+        return ()
+    return tuple(tokenizer.decode([number]) for number in range(len(tokenizer)))
 
 
 def _rows(table: pa.Table, names: Sequence[str]) -> list[NDArray[np.int64]]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from oochub.models.stored_processor import StoredProcessor
+from oochub.schema import optional
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,6 +11,8 @@ class TokenProcessor(StoredProcessor):
     """How rows of tokens become what a model is called with.
 
     Attributes:
+        vocabulary: The text of each token by its number, with the spaces around it; empty where nobody knows it. It
+            changes nothing that the model sees: reports show it.
         padding: The number that stands after the end of a row that is shorter than its batch's longest.
 
     >>> TokenProcessor(padding=1)
@@ -19,3 +22,4 @@ class TokenProcessor(StoredProcessor):
     file_name = "tokens.json"
 
     padding: int = 0
+    vocabulary: tuple[str, ...] = optional(())

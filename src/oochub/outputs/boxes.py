@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.given_columns import GivenColumns
-from oochub.output import Answer, Arrays, Output
+from oochub.output import Answer, Arrays, Output, RowBoxes
 from oochub.stats.detection_accuracies import detection_accuracies
 
 if TYPE_CHECKING:
@@ -135,6 +135,10 @@ class Boxes(Output):
             probability=math.nan,
             mistake="too_few" if found < true else "too_many" if found > true else "misplaced",
         )
+
+    def boxes(self, arrays: Mapping[str, NDArray[Any]], row: int) -> RowBoxes:
+        """See `Output.boxes`: of the answer those with a score above 0.5."""
+        return RowBoxes(true=arrays["label"][row], answered=arrays["prediction"][row])
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """The boxes of a model that gives 5 numbers for each: x1, y1, x2, y2, score; one below 0, or nan, is no box."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
 
 _MASKED, _NONE = -100, -1
+_BEFORE = 6  # tokens before the first wrong one
+_LONGEST_LINE = 320  # characters
 
 
 class Tokens(Output):
@@ -148,6 +150,20 @@ class Tokens(Output):
             label=f"{asked:,} tokens", predicted=f"{right:,} of them right", probability=float("nan"), mistake="tokens"
         )
 
+    def line(self, arrays: Mapping[str, NDArray[Any]], row: int, vocabulary: Sequence[str]) -> str:
+        """The true tokens around the first wrong ones, each wrong one as ⟦truth, said answer⟧; see `Output.line`."""
+        label, said = arrays["label"][row], arrays["prediction"][row]
+        asked = np.flatnonzero(label >= 0)
+        first = max(0, int(np.argmax(label[asked] != said[asked])) - _BEFORE)
+        line = "… " if first else ""
+        for place in asked[first:]:
+            true, answer = (_text(int(numbers[place]), vocabulary) for numbers in (label, said))
+            line += true if label[place] == said[place] else f" ⟦{true.strip()}, said {answer.strip()}⟧ "
+            if len(line) > _LONGEST_LINE:
+                line += " …"
+                break
+        return " ".join(line.split())
+
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """`predicted_tokens`: the numbers of a row (n, t), without those below 0 after its end."""
         numbers, said = outputs.astype(np.int32), outputs >= 0
@@ -169,6 +185,12 @@ class Tokens(Output):
     def chance(self, predictions: "Predictions") -> float:
         """There is no such number: it depends on how often each token occurs."""
         return float("nan")
+
+
+def _text(number: int, vocabulary: Sequence[str]) -> str:
+    """The text of a token, with the spaces around it; its number where that is not known."""
+    text = vocabulary[number] if 0 <= number < len(vocabulary) else f" {number}"
+    return text.replace("\n", " ⏎ ")
 
 
 def _is_whole(flat: pa.Array) -> bool:

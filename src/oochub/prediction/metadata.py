@@ -17,7 +17,7 @@ from oochub.schema import Count, check_version, from_json, optional
 SCHEMA_VERSION = 1
 VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
 """The columns that an extraction can give, in the order in which they are stored."""
-RESERVED = ("split", "thumbnail", *VECTORS)
+RESERVED = ("split", "thumbnail", "thumbnail_text", *VECTORS)
 """The columns that `predict` writes, whatever the data set holds."""
 
 

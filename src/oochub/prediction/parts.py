@@ -160,12 +160,12 @@ class Parts:
         summary = SoftmaxSummary(*map(np.concatenate, zip(*summaries, strict=True))) if summaries else None
         return self.made(), StoredRows.joined([each.rows for each in filled]), summary
 
-    def become(self, predictions: Predictions, pictures: pa.Array | None) -> None:
+    def become(self, predictions: Predictions, pictures: pa.Table | None) -> None:
         """Makes the folder itself the predictions, in the place of the target.
 
         Args:
             predictions: All rows.
-            pictures: Small pictures of some of them.
+            pictures: Small pictures and lines of some of them, a row each.
         """
         assert self.folder is not None and self._target is not None  # noqa: S101
         listed = []

@@ -211,7 +211,9 @@ def _finished(
             stored.save(head_file(target))
     else:
         if pictures is not None:
-            predictions = replace(predictions, rows=rows.with_column("thumbnail", pictures)).remember(summary=summary)
+            for name in pictures.column_names:
+                rows = rows.with_column(name, pictures.column(name))
+            predictions = replace(predictions, rows=rows).remember(summary=summary)
         if target is not None:
             predictions.save(target)
     if parts.folder is None or target is None:

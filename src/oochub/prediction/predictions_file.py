@@ -31,7 +31,8 @@ from oochub.stats.softmax_summary import SoftmaxSummary
 MANIFEST = "_manifest.json"
 """The file of a folder of parts that lists them."""
 THUMBNAILS = "_thumbnails.parquet"
-"""The file of a folder of parts with the small pictures, by row number."""
+"""The file of a folder of parts with the small pictures and lines, by row number."""
+_SHOWN = ("thumbnail", "thumbnail_text")
 _KEY, _SUMS, _PART = b"oochub", b"oochub_sums", b"oochub_part"
 _VERSION = 1
 _ONE_FILE = 1 << 28  # numbers, a gigabyte: more are a folder of parts
@@ -147,15 +148,15 @@ def is_one_file(rows: StoredRows) -> bool:
     return len(rows) * max(1, rows.width) <= _ONE_FILE
 
 
-def save_thumbnails(folder: Path, pictures: pa.Array) -> None:
-    """Writes the small pictures of a folder of parts.
+def save_thumbnails(folder: Path, pictures: pa.Table) -> None:
+    """Writes the small pictures and lines of a folder of parts.
 
     Args:
         folder: Of the parts.
-        pictures: One a row, null where there is none.
+        pictures: Columns with one a row, null where there is none.
     """
-    kept = np.flatnonzero(np.asarray(pictures.is_valid()))
-    write_parquet(pa.table({"row": kept, "thumbnail": pictures.take(pa.array(kept))}), folder / THUMBNAILS)
+    kept = np.flatnonzero(np.logical_or.reduce([np.asarray(column.is_valid()) for column in pictures.columns]))
+    write_parquet(pictures.take(pa.array(kept)).append_column("row", pa.array(kept)), folder / THUMBNAILS)
 
 
 def _in_parts(tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
@@ -217,11 +218,12 @@ def _summary(table: pa.Table) -> SoftmaxSummary | None:
     return SoftmaxSummary(*arrays)
 
 
-def _spread(some: pa.Table, rows: int) -> pa.ChunkedArray:
-    """The small pictures of some rows as a column of all, null elsewhere."""
+def _spread(some: pa.Table, rows: int) -> dict[str, pa.ChunkedArray]:
+    """The small pictures and lines of some rows as columns of all, null elsewhere."""
     place = np.full(rows, -1)
     place[some.column("row").to_numpy()] = np.arange(len(some))
-    return some.column("thumbnail").take(pa.array(place, mask=place < 0))
+    spread = pa.array(place, mask=place < 0)
+    return {name: some.column(name).take(spread) for name in _SHOWN if name in some.column_names}
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -263,7 +265,8 @@ def _open_folder(folder: Path) -> OpenedPredictions:
         opened.append(each)
     rows = StoredRows.joined([each.rows for each in opened])
     if (small := folder / THUMBNAILS).is_file():
-        rows = rows.with_column("thumbnail", _spread(read_parquet(small).table, len(rows)))
+        for name, column in _spread(read_parquet(small).table, len(rows)).items():
+            rows = rows.with_column(name, column)
     summaries = [each.summary for each in opened if each.summary is not None]
     whole = len(summaries) == len(opened)
     summary = SoftmaxSummary(*map(np.concatenate, zip(*summaries, strict=True))) if whole else None

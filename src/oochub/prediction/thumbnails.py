@@ -1,4 +1,4 @@
-"""Small pictures of the worst mistakes, for the report."""
+"""What a report shows of the worst mistakes: small pictures, or lines of text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,29 +14,37 @@ from oochub.stats.worst_rows import kept_rows
 
 def thumbnails(
     predictions: Predictions, parts: Mapping[str, Any], rows: Mapping[str, Sequence[Sequence[int]]], inputs: Input
-) -> pa.Array:
-    """A small JPEG for the worst mistakes of each split and group, null elsewhere.
+) -> pa.Table:
+    """The column `thumbnail`, a small JPEG for the worst mistakes of each split and group, null elsewhere.
+
+    Where rows are no pictures but have lines of text, a column `thumbnail_text` holds those of the same rows.
 
     Args:
         predictions: Of the splits, in their order.
         parts: The splits by name; those of a stream get none.
         rows: Of each split, the numbers of the rows that were predicted, part by part.
-        inputs: Makes the small pictures.
+        inputs: Makes pictures and lines.
     """
     kind, label, split = predictions.output, predictions.label, predictions.split
     is_wrong = kind.known(label) & kind.wrong({"label": label, "prediction": predictions.prediction})
     pictures: list[bytes | None] = [None] * len(label)
+    lines: list[str | None] = [None] * len(label)
     if is_wrong.any():
         wrong = predictions.select(is_wrong)
         arrays = kind.arrays(wrong)
         mistake = kind.mistake_keys(arrays)
         group = wrong.column("group") if "group" in wrong.column_names else mistake
-        worst = np.flatnonzero(is_wrong)[kept_rows(arrays["loss"], mistake, wrong.split, group)]
+        kept = kept_rows(arrays["loss"], mistake, wrong.split, group)
+        worst = np.flatnonzero(is_wrong)[kept]
         for name, part in parts.items():
             if isinstance(part, datasets.Dataset):
-                own, first = worst[split[worst] == name], int(np.argmax(split == name))
+                own, first = split[worst] == name, int(np.argmax(split == name))
                 numbers = np.concatenate([np.asarray(several, np.int64) for several in rows[name]])
-                shown = inputs.thumbnails(part, numbers[own - first].tolist())
-                for place, picture in zip(own, shown, strict=True):
+                read = numbers[worst[own] - first].tolist()
+                made = zip(worst[own], kept[own], inputs.thumbnails(part, read), inputs.lines(part, read), strict=True)
+                for place, row, picture, line in made:
                     pictures[place] = picture
-    return pa.array(pictures, pa.binary())
+                    lines[place] = line or kind.line(arrays, int(row), inputs.vocabulary)
+    shown = pa.table({"thumbnail": pa.array(pictures, pa.binary())})
+    has_lines = any(line is not None for line in lines)
+    return shown.append_column("thumbnail_text", pa.array(lines, pa.string())) if has_lines else shown

@@ -11,10 +11,12 @@ from markupsafe import Markup
 from oochub.errors import OochubError
 from oochub.report import numbers, wording
 from oochub.report.origin_records import EvaluatedBenchmark
-from oochub.report.records import Mistake
+from oochub.report.records import Box, BoxesInPicture, Mistake
 
 _PICTURE_BYTES = 12 * 20_000
+_BOX_BYTES = 60_000  # of the boxes of all pictures
 _LONGEST_TEXT = 400  # characters of a mistake that is a text
+_WRONG = re.compile("⟦([^⟦⟧]*)⟧")
 LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._~%/?#=&+,:@-]*)?")
 """An address that a page may link to."""
 
@@ -24,6 +26,8 @@ def mistake_cards(
 ) -> list[dict[str, Any]]:
     """What the template prints of each mistake; pictures beyond 240 kB in all are left out, the first ones kept.
 
+    Boxes are drawn over their picture, as long as there are few enough of them; then the captions say so.
+
     Args:
         mistakes: In the order in which they are shown.
         benchmark: Its words stand in the captions.
@@ -32,12 +36,19 @@ def mistake_cards(
     Raises:
         OochubError: A picture that is not a base64 JPEG.
     """
-    budget, cards = _PICTURE_BYTES, []
+    budget, boxes_budget, cards = _PICTURE_BYTES, _BOX_BYTES, []
     for mistake in mistakes:
         size = _picture_size(mistake) if images and mistake.image else 0
         fits, budget = size <= budget, budget - (size if size <= budget else 0)
         picture = Markup("data:image/jpeg;base64,{}").format(mistake.image) if size and fits else None
-        cards.append({"row": mistake, "picture": picture, "left_out": not fits} | _caption(benchmark, mistake))
+        boxes = _boxes(mistake.boxes) if picture and mistake.boxes else None
+        length = sum(len(path) for path in boxes["paths"].values()) if boxes else 0
+        drawn, boxes_budget = length <= boxes_budget, boxes_budget - (length if length <= boxes_budget else 0)
+        left_out = "" if fits and drawn else "boxes" if fits else "picture"
+        cards.append(
+            {"row": mistake, "picture": picture, "boxes": boxes if drawn else None, "left_out": left_out}
+            | _caption(benchmark, mistake)
+        )
     return cards
 
 
@@ -54,6 +65,22 @@ def _picture_size(mistake: Mistake) -> int:
     return len(data)
 
 
+def _boxes(boxes: BoxesInPicture) -> dict[str, Any]:
+    """The size of the picture and a path of SVG each for the true boxes and those of the model."""
+
+    def path(several: Sequence[Box]) -> str:
+        corners = ((x1, y1, x2 - x1, y2 - y1) for x1, y1, x2, y2 in several)
+        return "".join(f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z" for x, y, width, height in corners)
+
+    paths = {"true": path(boxes.true), "said": path(boxes.answered)}
+    return {"width": boxes.width, "height": boxes.height, "paths": paths}
+
+
+def _marked(text: str) -> list[tuple[str, bool]]:
+    """A text in pieces, and of each whether it stood in ⟦brackets⟧: the model got it wrong."""
+    return [(piece, place % 2 == 1) for place, piece in enumerate(_WRONG.split(text)) if piece]
+
+
 def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
     label, predicted = wording.words(mistake.label), wording.words(mistake.predicted)
     kinds = {"missed": f"missed: {label}", "false_alarm": f"seen, not there: {predicted}"}
@@ -65,7 +92,7 @@ def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
         "context": f"{place}{wording.words(mistake.context)}" if mistake.context else "",
         "answer": predicted,
         "sure": "" if numbers.is_undefined(mistake.probability) else f" at {numbers.fraction(mistake.probability)}%",
-        "text": wording.name(" ".join((mistake.text or "").split()), _LONGEST_TEXT),
+        "text": _marked(wording.name(" ".join((mistake.text or "").split()), _LONGEST_TEXT)),
         "side": mistake.role,
         "right": "",
         "url": link[0] if link else None,

@@ -232,6 +232,27 @@ class Calibration:
     overconfidence: Estimate
 
 
+Box = tuple[float, float, float, float]
+"""x1, y1, x2, y2 in pixels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxesInPicture:
+    """The boxes of one picture.
+
+    Attributes:
+        width: Of the picture whose pixels the boxes count; the one that is shown may be smaller.
+        height: Likewise.
+        true: Those that are there.
+        answered: Those that the model drew.
+    """
+
+    width: Count
+    height: Count
+    true: Annotated[tuple[Box, ...], SHOWN]
+    answered: Annotated[tuple[Box, ...], SHOWN]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mistake:
     """One of the worst rows, as a reader sees it.
@@ -251,6 +272,7 @@ class Mistake:
         image: A small JPEG in base64; None for rows without a picture.
         attribution: Source and license of the picture.
         text: What the row reads, where it is a text.
+        boxes: Those of the picture, where the answers are boxes and the picture's size is known.
     """
 
     example_id: str
@@ -267,3 +289,4 @@ class Mistake:
     image: str | None
     attribution: str | None
     text: str | None = optional()
+    boxes: BoxesInPicture | None = optional()
