@@ -12,6 +12,8 @@ NO_TORCH := tests/builders tests/outputs tests/stats tests/test_parquet_file.py 
   --ignore=tests/builders/test_plugin_benchmark.py --ignore=tests/builders/test_sentence_embeddings.py
 export OMP_NUM_THREADS ?= 2
 
+export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
+
 .PHONY: install demo wilds test slow campaign lowest newer lint bench speed scale figures cards effect results results-runs clean
 
 $(READY): pyproject.toml constraints.txt

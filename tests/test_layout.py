@@ -8,13 +8,12 @@ import sys
 from collections import defaultdict
 
 import pytest
-from import_graph import PLUGIN_FOLDERS, ROOT, Graph, circles, files, import_graph, imported_names, module_of
+from import_graph import PLUGIN_FOLDERS, ROOT, Graph, circles, files, import_graph, imported_names, trees
 
 import oochub
 from oochub import catalog
 
 FILES = files()
-GRAPH = import_graph()
 ORDER = (
     "errors",
     "file_kind",
@@ -99,9 +98,10 @@ def _unnamed(graph: Graph) -> list[str]:
 
 def test_no_circle_of_imports():
     """Lazy imports count. Fault planted: the records of reports that import the evaluation that makes them."""
-    assert len(GRAPH) > 200
-    assert not circles(GRAPH)
-    fault = GRAPH | {"oochub.report.records": GRAPH["oochub.report.records"] | {"oochub.evaluation.evaluate"}}
+    graph = import_graph()
+    assert len(graph) > 200
+    assert not circles(graph)
+    fault = {**graph, "oochub.report.records": graph["oochub.report.records"] | {"oochub.evaluation.evaluate"}}
     assert "oochub.report.records" in circles(fault)[0]
 
 
@@ -119,21 +119,23 @@ FAULTS = {
 
 def test_nothing_imports_upward():
     """Faults planted: those of FAULTS, each alone."""
-    upward = _upward(GRAPH)
+    graph = import_graph()
+    upward = _upward(graph)
     assert not upward, "\n".join(upward)
     for module, other in FAULTS.items():
-        assert other in GRAPH and _upward({module: GRAPH[module] | {other}}), (module, other)
+        assert other in graph and _upward({module: graph[module] | {other}}), (module, other)
 
 
 def test_plugins_are_found_by_name():
     """Faults planted: a trainer that imports a metric, an evaluation a detector, a detector a builder's file."""
-    assert not _unnamed(GRAPH), "\n".join(_unnamed(GRAPH))
+    graph = import_graph()
+    assert not _unnamed(graph), "\n".join(_unnamed(graph))
     for module, other in {
         "oochub.trainers.losses": "oochub.eval_modules.metrics.nll.nll",
         "oochub.evaluation.evaluate": "oochub.eval_modules.detectors.msp",
         "oochub.eval_modules.detectors.msp": "oochub.builders.sources.coco",
     }.items():
-        assert other in GRAPH and _unnamed({module: {other}}), (module, other)
+        assert other in graph and _unnamed({module: {other}}), (module, other)
 
 
 def _serves(module: str) -> bool:
@@ -154,7 +156,7 @@ def _shared_module_names(modules: list[str]) -> list[str]:
 
 def test_no_two_modules_share_a_name():
     """Fault planted: a second `predictions`, in another room."""
-    modules = [module for module in GRAPH if "." in module]
+    modules = [module for module in import_graph() if "." in module]
     assert not _shared_module_names(modules)
     assert _shared_module_names([*modules, "oochub.evaluation.predictions"])
 
@@ -170,9 +172,8 @@ def _shared_class_names(trees: dict[str, ast.Module]) -> list[str]:
 
 def test_no_two_public_classes_share_a_name():
     """Fault planted: a second `Report`."""
-    trees = {module_of(file): ast.parse(file.read_text("utf-8")) for file in FILES}
-    assert not _shared_class_names(trees)
-    assert _shared_class_names(trees | {"oochub.evaluation.other": ast.parse("class Report:\n    pass")})
+    assert not _shared_class_names(trees())
+    assert _shared_class_names({**trees(), "oochub.evaluation.other": ast.parse("class Report:\n    pass")})
 
 
 @pytest.mark.slow
@@ -287,9 +288,9 @@ def test_unknown_names_say_what_is_near():
 
 def test_files_are_short_and_say_what_they_are():
     for file in FILES:
-        text = file.read_text("utf-8")
-        assert len(text.splitlines()) <= 300, file
-        assert ast.get_docstring(ast.parse(text)), file
+        assert len(file.read_text("utf-8").splitlines()) <= 300, file
+    for module, tree in trees().items():
+        assert ast.get_docstring(tree), module
 
 
 def test_links_to_the_folders():

@@ -4,16 +4,27 @@ A benchmark names its toy world and the configs to try in its declaration (`toy_
 edited here. Each failure says which rule is broken and what to do.
 """
 
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
-from datasets import ClassLabel, Image, List, Value, get_dataset_config_names, load_dataset, load_dataset_builder
+from datasets import (
+    ClassLabel,
+    Dataset,
+    Image,
+    List,
+    Value,
+    concatenate_datasets,
+    get_dataset_config_names,
+    load_dataset,
+    load_dataset_builder,
+)
+from row_digest import row_digest
 
 import oochub
 from oochub import catalog
@@ -66,14 +77,6 @@ def _without_decoding(split):
     for name in pictures:
         split = split.cast_column(name, Image(decode=False))
     return split
-
-
-def _digest(split) -> str:
-    """A hash of every value of every row, the pictures' bytes included."""
-    digest = hashlib.sha256()
-    for row in _without_decoding(split):
-        digest.update(repr(sorted(row.items())).encode())
-    return digest.hexdigest()
 
 
 def _source(data, folder):
@@ -188,6 +191,26 @@ def test_no_example_in_two_splits(tried, data):
     assert not doubled, f"{'/'.join(tried)}: {len(doubled)} examples are in two splits, first {doubled[0]}"
 
 
+def test_the_digest_sees_every_change():
+    """Of a value deep in a row, where a list ends, what is not known, the order; not of how the rows are stored."""
+    rows = [{"a": [[1.0], [2.0, 3.0]], "b": {"c": "x", "d": None}}, {"a": [[4.0], []], "b": {"c": "y", "d": 1}}]
+    expected, (first, second) = row_digest(Dataset.from_list(rows)), rows
+    others = [
+        [first, {**second, "a": [[4.5], []]}],
+        [first, {**second, "a": [[], [4.0]]}],
+        [{**first, "a": [[1.0, 2.0], [3.0]]}, second],
+        [{**first, "b": {"c": "x", "d": 0}}, second],
+        [first, {**second, "b": {"c": "z", "d": 1}}],
+        [second, first],
+        rows[:1],
+    ]
+    assert expected not in {row_digest(Dataset.from_list(other)) for other in others}
+    stored_apart = concatenate_datasets(
+        [Dataset.from_list([row]).cast(Dataset.from_list(rows).features) for row in rows]
+    )
+    assert row_digest(stored_apart) == row_digest(stored_apart.to_iterable_dataset()) == expected
+
+
 @pytest.mark.slow
 def test_same_rows_again_with_two_processes_and_streamed(tried, folder, tmp_path):
     """Rows and picture bytes equal in a second build, with num_proc=2 and streamed; planted: a row drawn at random."""
@@ -198,9 +221,9 @@ def test_same_rows_again_with_two_processes_and_streamed(tried, folder, tmp_path
         "streaming=True": load_dataset(*tried, data_dir=folder, streaming=True),
     }
     for split, part in first.items():
-        expected = _digest(part)
+        expected = row_digest(part)
         for way, other in others.items():
-            same = _digest(other[split]) == expected
+            same = row_digest(other[split]) == expected
             assert same, f"{'/'.join(tried)}, split {split}: {way} gives other rows; sort files, and seed what is drawn"
 
 
@@ -225,7 +248,7 @@ def test_no_link_leads_out_of_the_folder(tried, data, folder, tmp_path):
         load_dataset(*tried, data_dir=raw)
     assert place.name in str(error.value), f"{'/'.join(tried)}: the message must name the picture"
     followed = load_dataset(*tried, data_dir=raw, follow_links=True)
-    same = all(_digest(followed[split]) == _digest(part) for split, part in data.items())
+    same = all(row_digest(followed[split]) == row_digest(part) for split, part in data.items())
     assert same, f"{'/'.join(tried)}: follow_links=True must give the rows of the files that the links lead to"
 
 
@@ -294,32 +317,58 @@ def test_wrong_names_and_folders(tried, folder, tmp_path):
         load_dataset_builder(benchmark, config, data_files={"train": str(next(folder.rglob("*.*")))})
 
 
-def test_parquet_repository_loads_without_oochub(tried, data, folder, tmp_path):
+@pytest.fixture(scope="module")
+def repository(raw, tmp_path_factory):
+    """Gives the Parquet repository of a config, which is built once; tests only read it."""
     from oochub.loading_scripts.parquet_repository import parquet_repository
 
-    built = parquet_repository("/".join(tried), tmp_path / tried[0], data_dir=str(folder))
-    last = list(data)[-1]
+    @cache
+    def built(benchmark, config):
+        name = f"{benchmark}/{config}"
+        return parquet_repository(name, tmp_path_factory.mktemp("built") / benchmark, data_dir=str(raw(name)))
+
+    return built
+
+
+@pytest.fixture(scope="module")
+def without_oochub(tmp_path_factory):
+    """Asks a process that does not import oochub what is in a config of a folder: sizes, columns, whether it did."""
     code = (
-        "import sys; from datasets import load_dataset; "
-        f"d = load_dataset({str(built)!r}, {tried[1]!r}); "
-        f"print({{s: len(p) for s, p in d.items()}}, list(d[{last!r}].features), 'oochub' in sys.modules)"
+        "import json, sys; from datasets import load_dataset\n"
+        "for line in sys.stdin:\n"
+        "    data = load_dataset(*json.loads(line))\n"
+        "    columns = list(data[list(data)[-1]].features)\n"
+        "    said = [{s: len(p) for s, p in data.items()}, columns, 'oochub' in sys.modules]\n"
+        "    print(json.dumps(said), flush=True)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path_factory.mktemp("elsewhere"), **pipes) as process:
+
+        def asked(folder, config):
+            process.stdin.write(json.dumps([str(folder), config]) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        yield asked
+        process.stdin.close()
+
+
+def test_parquet_repository_loads_without_oochub(tried, data, repository, without_oochub):
+    """Planted faults seen: a script of ours in the folder, which imports oochub; another order of rows."""
+    built = repository(*tried)
     sizes = {split: len(part) for split, part in data.items()}
-    assert done.stdout.split("\n")[0] == f"{sizes} {[*data[last].features, 'build']} False"
+    assert without_oochub(built, tried[1]) == [sizes, [*data[list(data)[-1]].features, "build"], False]
     again = load_dataset(str(built), tried[1]).remove_columns("build")
     for split, part in data.items():
-        assert again[split].features == part.features and _digest(again[split]) == _digest(part)
+        assert again[split].features == part.features and row_digest(again[split]) == row_digest(part)
 
 
-def test_a_built_repository_says_what_it_is(tried, data, folder, tmp_path):
+def test_a_built_repository_says_what_it_is(tried, data, repository, tmp_path):
     """Wherever it lies and whatever reads it: each row, the features, build.json, the metadata of the Parquet files.
 
     Planted faults seen: the feature without its id; a column that stays after `without_build_column`.
     """
-    from oochub.loading_scripts.parquet_repository import parquet_repository
-
-    built = parquet_repository("/".join(tried), tmp_path / "built", data_dir=str(folder)).rename(tmp_path / "renamed")
+    built = shutil.copytree(repository(*tried), tmp_path / "renamed", copy_function=os.link)
     record = BuildRecord.of(next(iter(data.values())).info)
     plain = load_dataset(str(built), tried[1])
     streamed = load_dataset(str(built), tried[1], streaming=True)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -35,10 +36,17 @@ def imported_names(tree: ast.AST) -> set[str]:
     return names
 
 
-def import_graph() -> dict[str, set[str]]:
-    """Each module of the project with those of the project that it imports."""
-    trees = {module_of(file): ast.parse(file.read_text("utf-8")) for file in files()}
-    return {module: _modules(imported_names(tree), trees) - {module} for module, tree in trees.items()}
+@cache
+def trees() -> Mapping[str, ast.Module]:
+    """The syntax of each module of the project, read once; tests that plant faults do so in a copy."""
+    return {module_of(file): ast.parse(file.read_text("utf-8")) for file in files()}
+
+
+@cache
+def import_graph() -> Graph:
+    """Each module of the project with those of the project that it imports, read once."""
+    known = trees()
+    return {module: _modules(imported_names(tree), known) - {module} for module, tree in known.items()}
 
 
 def circles(graph: Graph) -> list[list[str]]:
@@ -70,11 +78,14 @@ def circles(graph: Graph) -> list[list[str]]:
 
 
 def _run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
-        yield node
-        yield from _run_nodes(node)
+    """All statements that run."""
+    waiting = [tree]
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(node, ast.expr) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+                continue
+            yield node
+            waiting.append(node)
 
 
 def _modules(names: Iterable[str], known: Mapping[str, object]) -> set[str]:

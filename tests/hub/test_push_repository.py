@@ -3,6 +3,7 @@
 import datasets
 import pytest
 import yaml
+from row_digest import row_digest
 
 import oochub
 from oochub.build_record import BuildRecord
@@ -42,9 +43,10 @@ def test_every_benchmark_comes_back(hub, raw, name):
         for split, part in built.items():
             features = {key: feature for key, feature in back[split].features.items() if key != "build"}
             assert features == dict(part.features)
-            assert rows_of(back[split]) == rows_of(part)
+            expected = row_digest(part)
+            assert row_digest(back[split], without="build") == expected
             streamed = datasets.load_dataset("user/data", config, split=split, streaming=True)
-            assert rows_of(streamed) == rows_of(part)
+            assert row_digest(streamed, without="build") == expected
         assert BuildRecord.of(back[next(iter(back))].info) == BuildRecord.of(built[next(iter(built))].info)
         of_hub = oochub.load("user/data", config=config)
         assert BuildRecord.of(of_hub[next(iter(of_hub))].info) == BuildRecord.of(built[next(iter(built))].info)
