@@ -25,6 +25,7 @@ from datasets import (
     load_dataset_builder,
 )
 from row_digest import row_digest
+from tried_configs import TRIED
 
 import oochub
 from oochub import catalog
@@ -44,19 +45,7 @@ _LABELS = {
 _FIRST = ("example_id", "image", "label", "labels", "boxes", "tokens", "environment", "group", "groups")
 
 
-def _tried() -> list[tuple[str, str]]:
-    """Every benchmark with each config that it asks to be tried."""
-    tried = []
-    for name in _BENCHMARKS:
-        configs = oochub.get("benchmark", name).tried_configs or get_dataset_config_names(name)[:1]
-        tried += [(name, config) for config in configs]
-    return tried
-
-
-_TRIED = _tried()
-
-
-@pytest.fixture(params=_TRIED, ids="/".join)
+@pytest.fixture(params=TRIED, ids="/".join)
 def tried(request):
     return request.param
 
@@ -96,8 +85,8 @@ def _declarations(name) -> Iterator:
 
 
 def test_every_benchmark_is_covered():
-    covered = {name for name, _ in _TRIED}
-    print(f"contract tests of builders: {len(_TRIED)} configs of {len(covered)} benchmarks")  # noqa: T201
+    covered = {name for name, _ in TRIED}
+    print(f"contract tests of builders: {len(TRIED)} configs of {len(covered)} benchmarks")  # noqa: T201
     assert covered == set(_BENCHMARKS) and covered
 
 

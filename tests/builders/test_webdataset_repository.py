@@ -4,17 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from datasets import Dataset, DatasetDict, Image, get_dataset_config_names, load_dataset
+from datasets import Dataset, DatasetDict, Image, load_dataset
+from tried_configs import TRIED, tried_by_day
 
 import oochub
 from oochub.loading_scripts.parquet_repository import parquet_repository
 from oochub.loading_scripts.webdataset_repository import webdataset_repository
-
-_TRIED = [
-    (name, config)
-    for name in oochub.names("benchmark")
-    for config in oochub.get("benchmark", name).tried_configs or get_dataset_config_names(name)[:1]
-]
 
 
 def _built(raw, tmp_path, benchmark, config):
@@ -44,10 +39,10 @@ def _flat(data: DatasetDict) -> DatasetDict:
 
 
 def test_every_benchmark_is_covered():
-    assert {name for name, _ in _TRIED} == set(oochub.names("benchmark"))
+    assert {name for name, _ in TRIED} == set(oochub.names("benchmark"))
 
 
-@pytest.mark.parametrize("tried", _TRIED, ids="/".join)
+@pytest.mark.parametrize("tried", tried_by_day())
 def test_three_readers_give_the_rows_of_parquet(raw, tmp_path, tried):
     """To the last bit; planted: floats of seven digits, class names for numbers, a shard without its last sample."""
     wds = pytest.importorskip("webdataset", reason="pip install 'oochub[webdataset]'")

@@ -37,6 +37,7 @@ def test_states_of_batches_are_one():
     assert first.compute() == accuracy_percentile(label, prediction, group, 30)
 
 
+@pytest.mark.slow
 def test_the_interval_is_of_groups_and_covers():
     """300 worlds of 100 groups of 40 rows, each with an accuracy of its own; the truth is that of 20,000 groups."""
     rng = np.random.default_rng(0)

@@ -29,6 +29,7 @@ def test_states_of_batches_are_one():
     assert first.compute() == f1_macro(label=label, prediction=prediction)
 
 
+@pytest.mark.slow
 def test_the_interval_covers():
     """300 worlds of 600 rows and 5 classes; 0.95 of 300 is within 0.038 at three standard errors."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """Every kind of input with every kind of output, from training to the page, beside a bare pass of transformers."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +85,18 @@ def bert(folder: Path) -> str:
     return str(folder)
 
 
-@pytest.fixture(scope="module", params=["pictures", "texts", "arrays"])
-def inputs(request: Any) -> str:
-    return str(request.param)
+_EVERYDAY = (("pictures", "classes"), ("texts", "labels"), ("arrays", "number"))
+"""Each kind of input and of output once; every pair is tried with the slow tests."""
+_PAIRS = [
+    pytest.param(pair, marks=() if pair in _EVERYDAY else pytest.mark.slow, id="-".join(pair))
+    for pair in product(("pictures", "texts", "arrays"), ("classes", "labels", "number"))
+]
 
 
-@pytest.fixture(scope="module", params=["classes", "labels", "number"])
-def trained(request: Any, inputs: str, tmp_path_factory: Any) -> tuple[str, str, Path, DatasetDict]:
-    output, folder = str(request.param), tmp_path_factory.mktemp(f"{inputs}-{request.param}")
+@pytest.fixture(scope="module", params=_PAIRS)
+def trained(request: Any, tmp_path_factory: Any) -> tuple[str, str, Path, DatasetDict]:
+    inputs, output = request.param
+    folder = tmp_path_factory.mktemp(f"{inputs}-{output}")
     data = DatasetDict({part: split(inputs, output, n, s) for part, n, s in (("train", 64, 1), ("test", 24, 2))})
     task = task_of(data["train"])
     name = bert(folder / "bert") if inputs == "texts" else "resnet-tiny"
