@@ -49,6 +49,7 @@ def check_usual(texts: list[str] | None) -> list[str] | None:
     return texts
 
 
+Model = Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, or a Hub id.")]
 Source = Annotated[
     str,
     typer.Argument(
@@ -96,6 +97,7 @@ SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out and c
 NumWorkers = Annotated[
     int | None, typer.Option(help="Threads that decode pictures; default one a core, 0 decodes between passes.", min=0)
 ]
+Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")]
 Compile = Annotated[
     bool,
     typer.Option("--compile", help="Compile the network first, for many rows: needs a C++ compiler; logits alone."),
@@ -120,6 +122,20 @@ def columns_of(
 ) -> Columns:
     """The columns that were named by the five options above."""
     return Columns(image=image, label=label, context=context, group=group, usual=parse_usual(usual) if usual else None)
+
+
+def check_models(*models: str | None, image_processor: str | None) -> None:
+    """Checks that there are such models, and the one whose processor is taken: before the command does anything slow.
+
+    Raises:
+        OochubError: One that is neither a folder of a model nor on the Hub.
+    """
+    from oochub.hub.check_source import check_source
+
+    for model in filter(None, models):
+        check_source(model, kind="model", hint="`oochub train` makes one.")
+    if image_processor is not None:
+        check_source(image_processor, kind="model", hint="--image-processor names a folder with a processor.")
 
 
 def mode_settings(label_map: str | None, restrict: bool, pairs: list[str] | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import typer
 from oochub.artifacts import AUDIT
 from oochub.commands._options import (
     AsJson,
+    Cache,
     Compile,
     ConfigName,
     ContextColumn,
@@ -20,6 +21,7 @@ from oochub.commands._options import (
     LabelColumn,
     LabelMapFile,
     Limit,
+    Model,
     ModeName,
     ModeOptions,
     NumWorkers,
@@ -29,6 +31,7 @@ from oochub.commands._options import (
     SkipBroken,
     Source,
     Usual,
+    check_models,
     done,
     mode_settings,
     out_console,
@@ -38,7 +41,7 @@ from oochub.commands._options import (
 
 
 def audit(
-    model: Annotated[str, typer.Argument(help="A model folder, a run of `oochub train`, or a Hub id.")],
+    model: Model,
     source: Source,
     out: Annotated[
         Path, typer.Option(callback=writes(AUDIT), help="The folder for predictions, report and page.")
@@ -65,20 +68,14 @@ def audit(
     skip_broken: SkipBroken = False,
     num_workers: NumWorkers = None,
     compile: Compile = False,
-    cache: Annotated[
-        bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
-    ] = True,
+    cache: Cache = True,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.", min=0, max=2**32 - 1)] = 0,
     data_dir: DataDir = None,
     option: Options = None,
     as_json: AsJson = False,
 ) -> None:
     """Says whether a model relies on context: predicts, evaluates and makes the page; run again, it keeps each step."""
-    from oochub.hub.check_source import check_source
-
-    check_source(model, kind="model", hint="`oochub train` makes one.")
-    if image_processor is not None:
-        check_source(image_processor, kind="model", hint="--image-processor names a folder with a processor.")
+    check_models(model, image_processor=image_processor)
     from oochub.auditing import audit as run
     from oochub.data.columns import parse_usual
     from oochub.parameters import parse_options

@@ -8,6 +8,7 @@ import typer
 from oochub.artifacts import PREDICTIONS
 from oochub.commands._options import (
     AsJson,
+    Cache,
     Compile,
     ConfigName,
     ContextColumn,
@@ -20,6 +21,7 @@ from oochub.commands._options import (
     LabelColumn,
     LabelMapFile,
     Limit,
+    Model,
     ModeName,
     ModeOptions,
     NumWorkers,
@@ -29,6 +31,7 @@ from oochub.commands._options import (
     SkipBroken,
     Source,
     Usual,
+    check_models,
     columns_of,
     done,
     mode_settings,
@@ -38,7 +41,7 @@ from oochub.commands._options import (
 
 
 def predict(
-    model: Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, or a Hub id.")],
+    model: Model,
     source: Source,
     out: Annotated[Path, typer.Option(callback=writes(PREDICTIONS), help="The Parquet file of the predictions.")],
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default validation and test.")] = None,
@@ -68,9 +71,7 @@ def predict(
     skip_broken: SkipBroken = False,
     num_workers: NumWorkers = None,
     compile: Compile = False,
-    cache: Annotated[
-        bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
-    ] = True,
+    cache: Cache = True,
     engine: Annotated[
         Literal["local", "ray"], typer.Option(help="local: this process, or those of torchrun; ray: a cluster of Ray.")
     ] = "local",
@@ -91,11 +92,7 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predicts every example of the splits; the file opens in pandas."""
-    from oochub.hub.check_source import check_source
-
-    check_source(model, kind="model", hint="`oochub train` makes one.")
-    if image_processor is not None:
-        check_source(image_processor, kind="model", hint="--image-processor names a folder with a processor.")
+    check_models(model, image_processor=image_processor)
     from oochub.data.load import load_columns
     from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run

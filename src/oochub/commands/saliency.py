@@ -8,6 +8,7 @@ import typer
 from oochub.artifacts import CSV, FIGURE
 from oochub.commands._options import (
     AsJson,
+    Cache,
     ConfigName,
     ContextColumn,
     DataDir,
@@ -18,12 +19,14 @@ from oochub.commands._options import (
     LabelColumn,
     LabelMapFile,
     Limit,
+    Model,
     ModeName,
     ModeOptions,
     Options,
     Restrict,
     Source,
     Usual,
+    check_models,
     columns_of,
     done,
     mode_settings,
@@ -34,7 +37,7 @@ from oochub.commands._options import (
 
 
 def saliency(
-    model: Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, or a Hub id.")],
+    model: Model,
     source: Source,
     out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="The figure: .png, .pdf or .svg.")],
     beside: Annotated[
@@ -69,9 +72,7 @@ def saliency(
     image_processor: ImageProcessor = None,
     device: Device = "auto",
     limit: Limit = None,
-    cache: Annotated[
-        bool, typer.Option("--cache/--no-cache", help="Take predictions of before where nothing changed.")
-    ] = True,
+    cache: Cache = True,
     config: ConfigName = None,
     image_column: ImageColumn = None,
     label_column: LabelColumn = None,
@@ -88,13 +89,8 @@ def saliency(
     pictures that it gets right. With --masks the mean share of the attention on the object is printed too.
     """
     from oochub.attention.object_masks import ObjectMasks
-    from oochub.hub.check_source import check_source
 
-    for each in (model, beside):
-        if each is not None:
-            check_source(each, kind="model", hint="`oochub train` makes one.")
-    if image_processor is not None:
-        check_source(image_processor, kind="model", hint="--image-processor names a folder with a processor.")
+    check_models(model, beside, image_processor=image_processor)
     if masks is not None:
         ObjectMasks(masks)
     from oochub.attention.attention import attention
