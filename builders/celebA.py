@@ -1,6 +1,5 @@
 """CelebA hair color: blond or not, which goes with a face's sex, so that blond men are few and often missed."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.errors import OochubError
 from oochub.reading import read_lines
@@ -98,22 +97,16 @@ class CelebA(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = celebA
     BUILDER_CONFIG_CLASS = CelebAConfig
 
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description=celebA.summary,
-            homepage=celebA.homepage,
-            citation=celebA.citation,
-            license=celebA.images_license,
-            features=datasets.Features(
-                {
-                    "example_id": datasets.Value("string"),
-                    "image": datasets.Image(),
-                    "label": datasets.ClassLabel(names=list(_HAIR.values())),
-                    "environment": datasets.ClassLabel(names=list(_GROUPS)),
-                    "group": datasets.ClassLabel(names=list(_GROUPS)),
-                    "sex": datasets.ClassLabel(names=list(_SEX.values())),
-                }
-            ),
+    def _features(self) -> datasets.Features:
+        return datasets.Features(
+            {
+                "example_id": datasets.Value("string"),
+                "image": datasets.Image(),
+                "label": datasets.ClassLabel(names=list(_HAIR.values())),
+                "environment": datasets.ClassLabel(names=list(_GROUPS)),
+                "group": datasets.ClassLabel(names=list(_GROUPS)),
+                "sex": datasets.ClassLabel(names=list(_SEX.values())),
+            }
         )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
@@ -141,22 +134,10 @@ class CelebA(BenchmarkBuilder):
             }
         )
         parts = {split: rows.filter(pc.equal(split_of, split)) for split in _ROWS}
-        counts = {split: len(part) for split, part in parts.items()}
-        gaps = [f"{counts[split]:,} of {of:,} rows in {split}" for split, of in _ROWS.items() if counts[split] != of]
-        notes = [f"partial: {', '.join(gaps)}"] if gaps else []
-        if notes and self.config.strict:
-            raise OochubError(f"strict=True, but {folder} is not the release: {notes[0]}.")
-        trained = Counter(parts["train"]["group"].to_pylist())
-        facts = BuildFacts(
-            rows=counts,
-            trained_groups=tuple(sorted(trained)),
-            group_counts={group: trained[group] for group in _GROUPS},
-        )
-        self._record(notes, facts)
-        return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"root": pictures, "shards": shards(part)})
-            for split, part in parts.items()
-        ]
+        notes = self._partial(parts, _ROWS)
+        self._check_whole(f"{folder} is not the release", notes)
+        facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)
+        return self._splits(pictures, parts, facts, notes)
 
 
 def _table(raw: RawFile, folder: Path) -> MetadataTable:

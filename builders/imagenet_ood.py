@@ -10,7 +10,7 @@ import datasets
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.imagenet import is_wnid
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
@@ -19,6 +19,7 @@ from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
 from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.builders.sources.stored import Stored, containers
 from oochub.errors import OochubError
+from oochub.shards import shards
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
@@ -196,34 +197,28 @@ class ImagenetOod(BenchmarkBuilder):
             hash = hashlib.sha256((hash or "").encode() + Path(listed).read_bytes()).hexdigest()
         super().__init__(*args, config_name=config_name, hash=hash, **options)
 
-    def _info(self) -> datasets.DatasetInfo:
+    def _features(self) -> datasets.Features:
         text, size = datasets.Value("string"), datasets.Value("int32")
         groups = [f"{name}/{context}" for name, each in SETS.items() for context in each.contexts]
         contexts = dict.fromkeys(context for each in SETS.values() for context in each.contexts)
-        return datasets.DatasetInfo(
-            description=imagenet_ood.summary,
-            homepage=imagenet_ood.homepage,
-            citation=imagenet_ood.citation,
-            license=imagenet_ood.images_license,
-            features=datasets.Features(
-                {
-                    "example_id": text,
-                    "image": datasets.Image(),
-                    "label": datasets.ClassLabel(names=list(IMAGENET_1K_NAMES)),
-                    "environment": datasets.ClassLabel(names=list(SETS)),
-                    "group": datasets.ClassLabel(names=groups),
-                    "shift": datasets.ClassLabel(names=list(SHIFTS)),
-                    "is_ood": datasets.Value("bool"),
-                    "context": datasets.ClassLabel(names=list(contexts)),
-                    "severity": datasets.Value("int8"),
-                    "wnid": text,
-                    "class_name": text,
-                    "file_name": text,
-                    "codec": text,
-                    "width": size,
-                    "height": size,
-                }
-            ),
+        return datasets.Features(
+            {
+                "example_id": text,
+                "image": datasets.Image(),
+                "label": datasets.ClassLabel(names=list(IMAGENET_1K_NAMES)),
+                "environment": datasets.ClassLabel(names=list(SETS)),
+                "group": datasets.ClassLabel(names=groups),
+                "shift": datasets.ClassLabel(names=list(SHIFTS)),
+                "is_ood": datasets.Value("bool"),
+                "context": datasets.ClassLabel(names=list(contexts)),
+                "severity": datasets.Value("int8"),
+                "wnid": text,
+                "class_name": text,
+                "file_name": text,
+                "codec": text,
+                "width": size,
+                "height": size,
+            }
         )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
@@ -255,8 +250,7 @@ class ImagenetOod(BenchmarkBuilder):
             gaps = [*gaps, *(gap for gap in listed.gaps if gap not in gaps)]
         elif config.held_out:
             raise OochubError(f"held_out takes from the training images, and {self._folder()} lacks {_TRAIN}.")
-        if gaps and config.strict:
-            raise OochubError(f"strict=True, but {environment} is not complete in {self._folder()}: {'; '.join(gaps)}.")
+        self._check_whole(f"{environment} is not complete in {self._folder()}", gaps)
         parts = {split: part for split, part in parts.items() if part[1]}
         self._record([*gaps, *listing.remarks], _facts(environment, parts, listing))
         return [

@@ -9,7 +9,7 @@ import datasets
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.nooch.images import NoochImages
 from oochub.builders.sources.nooch.split import FULL
@@ -194,6 +194,11 @@ class Nooch(BenchmarkBuilder):
     ]
 
     def _info(self) -> datasets.DatasetInfo:
+        info = super()._info()
+        info.license = f"images: {nooch.images_license}; annotations: {nooch.annotations_license}"
+        return info
+
+    def _features(self) -> datasets.Features:
         text = datasets.Value("string")
         picture = {"example_id": text, "image": datasets.Image()}
         origin = {"license": text, "source_url": text}
@@ -210,13 +215,7 @@ class Nooch(BenchmarkBuilder):
             task = self._task([])
             own = dict(task.features(gist=task.criterion == "gist"))
             own |= {"captions": datasets.List(text)} if task.criterion == "gist" else {}
-        return datasets.DatasetInfo(
-            description=nooch.summary,
-            homepage=nooch.homepage,
-            citation=nooch.citation,
-            license=f"images: {nooch.images_license}; annotations: {nooch.annotations_license}",
-            features=datasets.Features({**picture, **own, **origin}),
-        )
+        return datasets.Features({**picture, **own, **origin})
 
     def _task(self, contexts: Sequence[str]) -> NoochTask:
         criterion, name = NoochTask.parse(self.config.name)
@@ -229,8 +228,7 @@ class Nooch(BenchmarkBuilder):
         notes = list(images.notes)
         if len(images) != FULL:
             notes.append(f"partial: {len(images):,} of {FULL:,} images")
-        if notes and config.strict:
-            raise OochubError(f"strict=True, but {folder} is not the complete benchmark: {'; '.join(notes)}.")
+        self._check_whole(f"{folder} is not the complete benchmark", notes)
         gist = config.name.startswith("gist_") and not config.official_ids
         encoder = config.encoder or (PAPER_ENCODER if gist else None)
         if encoder:
@@ -243,11 +241,7 @@ class Nooch(BenchmarkBuilder):
             source = self._asked if isinstance(self._asked, str) else "given"
             rows, facts, task_notes = images.rows_of_task(task, official_ids=config.official_ids, contexts_from=source)
             notes += task_notes
-        self._record(notes, replace(facts, rows={split: len(part) for split, part in rows.items()}))
-        return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"root": folder / "images", "shards": shards(part)})
-            for split, part in rows.items()
-        ]
+        return self._splits(folder / "images", rows, facts, notes)
 
     @property
     def _asked(self) -> str | Sequence[str]:

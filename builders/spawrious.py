@@ -1,7 +1,6 @@
 """Spawrious: dog breeds whose background in training misleads at test time; six challenges."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.spawrious_compositions import (
     BACKGROUNDS,
     BREEDS,
@@ -171,26 +170,20 @@ class Spawrious(BenchmarkBuilder):
             return read_composition(config.composition)
         return (TABLE_2 if config.variant == "paper" else RELEASED).get(config.name)
 
-    def _info(self) -> datasets.DatasetInfo:
+    def _features(self) -> datasets.Features:
         composition = self._composition
         environments = ["repeat_0", "repeat_1"] if composition is None else list(composition.environments)
         own = {"repeat": datasets.Value("int32"), "index": datasets.Value("int32")} if composition is None else {}
-        return datasets.DatasetInfo(
-            description=spawrious.summary,
-            homepage=spawrious.homepage,
-            citation=spawrious.citation,
-            license=spawrious.images_license,
-            features=datasets.Features(
-                {
-                    "example_id": datasets.Value("string"),
-                    "image": datasets.Image(),
-                    "label": datasets.ClassLabel(names=list(BREEDS)),
-                    "environment": datasets.ClassLabel(names=environments),
-                    "group": datasets.ClassLabel(names=[f"{y}/{b}" for y in BREEDS for b in BACKGROUNDS]),
-                    "background": datasets.ClassLabel(names=list(BACKGROUNDS)),
-                    **own,
-                }
-            ),
+        return datasets.Features(
+            {
+                "example_id": datasets.Value("string"),
+                "image": datasets.Image(),
+                "label": datasets.ClassLabel(names=list(BREEDS)),
+                "environment": datasets.ClassLabel(names=environments),
+                "group": datasets.ClassLabel(names=[f"{y}/{b}" for y in BREEDS for b in BACKGROUNDS]),
+                "background": datasets.ClassLabel(names=list(BACKGROUNDS)),
+                **own,
+            }
         )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
@@ -200,8 +193,7 @@ class Spawrious(BenchmarkBuilder):
         folder, config, composition = self._folder(), self.config, self._composition
         files = SpawriousFiles.find(folder, within=self._within)
         notes = [] if files.n == RELEASED_N else [f"partial: {files.n:,} of {RELEASED_N:,} images in each folder"]
-        if notes and config.strict:
-            raise OochubError(f"strict=True, but {files.place} is not the release: {notes[0]}.")
+        self._check_whole(f"{files.place} is not the release", notes)
         other: dict[str, Any] = {"n": files.n} | ({"variant": config.variant} if config.name in TABLE_2 else {})
         if config.variant == "released":
             notes.append("challenge named as in the released code, not as in Table 2")
@@ -211,20 +203,11 @@ class Spawrious(BenchmarkBuilder):
             )
             other["composition"] = composition.toml
         rows_of = {"full": list(_every_row(files))} if composition is None else _composed(composition, files)
-        trained = Counter(row["group"] for row in rows_of.get("train", ()))
-        facts = BuildFacts(
-            rows={split: len(rows) for split, rows in rows_of.items()},
-            trained_groups=tuple(sorted(trained)) if composition else None,
-            group_counts=trained if composition else None,
-            other=other,
-        )
-        self._record([*notes, *files.notes], facts)
-        return [
-            datasets.SplitGenerator(
-                name=split, gen_kwargs={"root": files.place, "shards": shards(pa.Table.from_pylist(rows))}
-            )
-            for split, rows in rows_of.items()
-        ]
+        facts = BuildFacts(other=other)
+        if composition is not None:
+            facts = facts.with_groups(row["group"] for row in rows_of["train"])
+        tables = {split: pa.Table.from_pylist(rows) for split, rows in rows_of.items()}
+        return self._splits(files.place, tables, facts, [*notes, *files.notes])
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
         if "file" in row:  # a file of its own, not of an archive

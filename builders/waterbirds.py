@@ -1,7 +1,6 @@
 """Waterbirds: land and water birds cut out and put before land or water, which goes with the bird in training."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,10 +11,9 @@ import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.criteria.mismatch import mismatch
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.errors import OochubError
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
@@ -106,25 +104,19 @@ class Waterbirds(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = waterbirds
     BUILDER_CONFIG_CLASS = WaterbirdsConfig
 
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description=waterbirds.summary,
-            homepage=waterbirds.homepage,
-            citation=waterbirds.citation,
-            license=waterbirds.images_license,
-            features=datasets.Features(
-                {
-                    "example_id": datasets.Value("string"),
-                    "image": datasets.Image(),
-                    "label": datasets.ClassLabel(names=list(_BIRDS.values())),
-                    "environment": datasets.ClassLabel(names=list(_GROUPS)),
-                    "group": datasets.ClassLabel(names=list(_GROUPS)),
-                    "challenge": datasets.ClassLabel(names=["easy", "hard_positive", "hard_negative"]),
-                    "place": datasets.ClassLabel(names=list(_PLACES.values())),
-                    "species": datasets.Value("string"),
-                    "place_filename": datasets.Value("string"),
-                }
-            ),
+    def _features(self) -> datasets.Features:
+        return datasets.Features(
+            {
+                "example_id": datasets.Value("string"),
+                "image": datasets.Image(),
+                "label": datasets.ClassLabel(names=list(_BIRDS.values())),
+                "environment": datasets.ClassLabel(names=list(_GROUPS)),
+                "group": datasets.ClassLabel(names=list(_GROUPS)),
+                "challenge": datasets.ClassLabel(names=["easy", "hard_positive", "hard_negative"]),
+                "place": datasets.ClassLabel(names=list(_PLACES.values())),
+                "species": datasets.Value("string"),
+                "place_filename": datasets.Value("string"),
+            }
         )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
@@ -140,23 +132,12 @@ class Waterbirds(BenchmarkBuilder):
         rows = _rows(table)
         split_of = pa.array(table.coded("split", _SPLITS))
         parts = {split: rows.filter(pc.equal(split_of, split)) for split in _ROWS}
-        counts = {split: len(part) for split, part in parts.items()}
-        trained = Counter(parts["train"]["group"].to_pylist())
-        notes = _gaps(counts, trained)
-        if notes and self.config.strict:
-            raise OochubError(f"strict=True, but {metadata} is not the release: {'; '.join(notes)}.")
+        facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)
+        notes = [*self._partial(parts, _ROWS), *_other_groups(facts.group_counts or {})]
+        self._check_whole(f"{metadata} is not the release", notes)
         if (metadata.parent / _CONSTRUCTED).is_file():
             notes.append("constructed from CUB and Places by oochub: not the released pictures")
-        facts = BuildFacts(
-            rows=counts,
-            trained_groups=tuple(sorted(trained)),
-            group_counts={group: trained[group] for group in _GROUPS},
-        )
-        self._record(notes, facts)
-        return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"root": metadata.parent, "shards": shards(part)})
-            for split, part in parts.items()
-        ]
+        return self._splits(metadata.parent, parts, facts, notes)
 
     def _metadata(self, folder: Path) -> Path:
         return waterbirds.raw_files[0].find(folder) or folder / "metadata.csv"
@@ -187,11 +168,7 @@ def _species(file: str) -> str:
     return file.rpartition("/")[0].rpartition("/")[2].partition(".")[2].replace("_", " ")
 
 
-def _gaps(counts: dict[str, int], trained: Counter[str]) -> list[str]:
-    """How the rows differ from those of the release, in words."""
-    splits = [f"{counts[split]:,} of {of:,} rows in {split}" for split, of in _ROWS.items() if counts[split] != of]
-    groups = [f"{group} {trained[group]:,} of {of:,}" for group, of in _TRAINED.items() if trained[group] != of]
-    return [
-        *([f"partial: {', '.join(splits)}"] if splits else []),
-        *([f"training groups differ from the release: {', '.join(groups)}"] if groups else []),
-    ]
+def _other_groups(counts: Mapping[str, int]) -> list[str]:
+    """How the groups of training differ from those of the release, in words."""
+    groups = [f"{group} {counts[group]:,} of {of:,}" for group, of in _TRAINED.items() if counts[group] != of]
+    return [f"training groups differ from the release: {', '.join(groups)}"] if groups else []

@@ -18,7 +18,7 @@ ORDER = (
     "errors",
     "file_kind",
     "files reading vocabulary metric provenance stop_signals memory_map ranks",
-    "picture_file tar_member joined_pictures hub program notebook_table",
+    "picture_file tar_member joined_pictures shards swept_sockets hub program notebook_table",
     "stats parquet_file tensor_file output_columns given_columns",
     "schema parameters artifacts",
     "sides build_record",

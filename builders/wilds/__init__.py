@@ -1,7 +1,6 @@
 """WILDS: ten data sets with the shifts of use: other hospitals, camera traps, users, repositories, years, countries."""
 
 import pkgutil
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -12,10 +11,12 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig, shards
+from oochub.build_record import BuildFacts
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.wilds import _data_set
 from oochub.builders.wilds._data_set import WildsDataSet, WildsRows
 from oochub.errors import OochubError
+from oochub.shards import shards
 
 
 def _data_sets() -> list[WildsDataSet]:
@@ -77,32 +78,18 @@ class Wilds(BenchmarkBuilder):
         below = data_set.folder(folder).glob(data_set.picture_folders) if data_set.picture_folders else ()
         return [*super()._watched(folder), *below]
 
-    def _info(self) -> datasets.DatasetInfo:
-        declared = self.declaration
-        return datasets.DatasetInfo(
-            description=declared.summary,
-            homepage=declared.homepage,
-            citation=declared.citation,
-            license=declared.images_license,
-        )
-
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         data_set = _OF_CONFIG[self.config.name]
         folder = data_set.folder(self._folder())
         data_set.check_release(folder)
         self._rows = data_set.read(folder, self.config.name)
-        published, counts = data_set.rows.get(self.config.name, {}), _counts(self._rows.splits)
-        empty = [split for split, count in counts.items() if not count]
+        empty = [split for split, table in self._rows.splits.items() if not len(table)]
         if empty:
             raise OochubError(f"{folder} has no row of the split {', '.join(empty)}. Fetch it again.")
-        gaps = [
-            f"{counts[split]:,} of {of:,} rows in {split}" for split, of in published.items() if counts[split] != of
-        ]
-        notes = [f"partial: {', '.join(gaps)}"] if gaps else []
-        if notes and self.config.strict:
-            raise OochubError(f"strict=True, but {folder} is not what was published: {notes[0]}.")
+        notes = self._partial(self._rows.splits, data_set.rows.get(self.config.name, {}))
+        self._check_whole(f"{folder} is not what was published", notes)
         self.info.features = datasets.Features({**self._rows.features, "from_source_domain": datasets.Value("bool")})
-        self._record([*notes, *self._rows.notes], self._facts(counts))
+        self._record([*notes, *self._rows.notes], self._facts())
         splits = dict(self._rows.splits)
         self._rows = replace(self._rows, splits={})  # each table is let go once its shards hold its rows
         return [
@@ -113,19 +100,14 @@ class Wilds(BenchmarkBuilder):
             for split in list(splits)
         ]
 
-    def _facts(self, counts: dict[str, int]) -> Any:
-        train, column = self._rows.splits["train"], self.declaration.group_column
-        if column not in train.column_names:
-            return replace(self._rows.facts, rows=counts)
-        values = train.column(column).combine_chunks()
+    def _facts(self) -> BuildFacts:
+        splits, column = self._rows.splits, self.declaration.group_column
+        facts = replace(self._rows.facts, rows={split: len(table) for split, table in splits.items()})
+        if column not in splits["train"].column_names:
+            return facts
+        values = splits["train"].column(column).combine_chunks()
         listed = values.flatten() if pa.types.is_list(values.type) else values
-        trained = Counter(map(str, listed.to_pylist()))
-        return replace(
-            self._rows.facts,
-            rows=counts,
-            trained_groups=tuple(sorted(trained)),
-            group_counts=dict(sorted(trained.items())),
-        )
+        return facts.with_groups(map(str, listed.to_pylist()))
 
     @property
     def _file_columns(self) -> dict[str, Callable[[Path], Any]]:
@@ -135,7 +117,3 @@ class Wilds(BenchmarkBuilder):
     def _with_source(split: str, table: pa.Table, data_set: WildsDataSet) -> pa.Table:
         is_source = pa.array([split in data_set.source_splits] * len(table))
         return table.append_column("from_source_domain", is_source)
-
-
-def _counts(splits: Any) -> dict[str, int]:
-    return {split: len(table) for split, table in splits.items()}

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oochub.errors import OochubError
@@ -62,6 +63,21 @@ class BuildFacts:
     published_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     other: Mapping[str, Any] = remainder()
+
+    def with_groups(self, trained: Iterable[str], names: Iterable[str] = ()) -> "BuildFacts":
+        """These facts with the groups of the training rows, and how many rows each has.
+
+        Args:
+            trained: The group of each row; of several groups a row, each of them.
+            names: Groups that are counted where no row has them, too.
+
+        >>> facts = BuildFacts().with_groups(["bird/sea", "bird/sea"], names=["bird/land", "bird/sea"])
+        >>> facts.trained_groups, facts.group_counts
+        (('bird/sea',), {'bird/land': 0, 'bird/sea': 2})
+        """
+        counts = Counter(trained)
+        counted = dict.fromkeys(names, 0) | {group: counts[group] for group in sorted(counts)}
+        return replace(self, trained_groups=tuple(sorted(counts)), group_counts=counted)
 
     def options_of(self, metric: Callable[..., Any]) -> dict[str, Any]:
         """The arguments that a metric takes from these facts (`MetricFacts.from_record`), by name.

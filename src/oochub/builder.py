@@ -2,15 +2,13 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
-import multiprocess
 import pyarrow as pa
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
@@ -19,14 +17,14 @@ from datasets.features.features import to_pyarrow_listarray
 from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import COLUMN, BuildFacts, BuildRecord
 from oochub.errors import OochubError, causes, either, unknown_name
-from oochub.files import scratch_folder
 from oochub.joined_pictures import joined_pictures
 from oochub.picture_file import check_inside, read_picture
+from oochub.shards import shards
+from oochub.swept_sockets import swept_sockets
 
 _ARRAYS = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
 _ROWS_WITHOUT_FILES = 4_096
-_LONGEST_FOLDER = 88  # bytes: a socket's whole path may have 107
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
 _TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
 
@@ -45,10 +43,10 @@ class BenchmarkConfig(datasets.BuilderConfig):  # type: ignore[misc]
 class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """An ArrowBasedBuilder that takes its raw data from `data_dir` or `$OOCHUB_DATA/<benchmark>`.
 
-    A subclass sets `BENCHMARK` and `BUILDER_CONFIGS` and implements `_info` and `_split_generators` as for
-    `datasets`; its splits' `gen_kwargs` are a folder `root` and `shards` of rows: of a table, or of a list of rows'
-    columns by name, with the place of a picture below `root` as `file`. `_watched` is overridden where the raw data
-    are more than single files.
+    A subclass sets `BENCHMARK` and `BUILDER_CONFIGS` and implements `_features`, the columns, and `_split_generators`,
+    as for `datasets`; `_splits` makes what that gives back: its `gen_kwargs` are a folder `root` and `shards` of rows,
+    of a table or of a list of rows' columns by name, with the place of a picture below `root` as `file`. `_watched` is
+    overridden where the raw data are more than single files.
 
     Attributes:
         declaration: What the benchmark declares for this config.
@@ -134,6 +132,20 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             digest.update(name + f" {state.st_size} {state.st_mtime_ns}\n".encode())
         return digest.hexdigest()
 
+    def _info(self) -> datasets.DatasetInfo:
+        declared = self.declaration
+        return datasets.DatasetInfo(
+            description=declared.summary,
+            homepage=declared.homepage,
+            citation=declared.citation,
+            license=declared.images_license,
+            features=self._features(),
+        )
+
+    def _features(self) -> datasets.Features | None:
+        """The columns of the rows; None where the raw data say them, and `_split_generators` sets them."""
+        return None
+
     def _watched(self, folder: Path) -> Iterable[Path]:
         """Files and folders whose size or time changes when the raw data change."""
         return [path for raw in self.declaration.raw_files if (path := raw.find(folder)) is not None]
@@ -194,6 +206,29 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         content = read_picture(file, root=self._within or file.parent, follow_links=self._within is None)
         return {"bytes": content, "path": file.name}
 
+    def _splits(
+        self, root: Path, rows: Mapping[str, Any], facts: BuildFacts, notes: Iterable[str] = ()
+    ) -> list[datasets.SplitGenerator]:
+        """What `_split_generators` gives back of the rows of each split, after `_record`."""
+        self._record(notes, replace(facts, rows={split: len(part) for split, part in rows.items()}))
+        return [
+            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(part)})
+            for split, part in rows.items()
+        ]
+
+    @staticmethod
+    def _partial(rows: Mapping[str, Sized], published: Mapping[str, int]) -> list[str]:
+        """A note on the splits that have not as many rows as were published; none where all have."""
+        counts = {split: len(rows[split]) for split in published}
+        others = [split for split, of in published.items() if counts[split] != of]
+        gaps = [f"{counts[split]:,} of {published[split]:,} rows in {split}" for split in others]
+        return [f"partial: {', '.join(gaps)}"] if gaps else []
+
+    def _check_whole(self, fault: str, gaps: Sequence[str]) -> None:
+        """Refuses raw data with gaps where the option `strict` says so."""
+        if gaps and self.config.strict:
+            raise OochubError(f"strict=True, but {fault}: {'; '.join(gaps)}.")
+
     def _record(self, notes: Iterable[str], facts: BuildFacts) -> BuildRecord:
         """Writes what the build found into the dataset's description and returns it."""
         drawn = (self._folder() / _TOY_RECORD).is_file()
@@ -214,7 +249,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
         """Builds the data set; see `datasets.DatasetBuilder.download_and_prepare`."""
         try:
-            with _swept_sockets():
+            with swept_sockets():
                 super().download_and_prepare(*args, **kwargs)
         except (DatasetGenerationError, OSError) as error:
             for cause in causes(error):
@@ -240,20 +275,6 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             )
 
 
-@contextmanager
-def _swept_sockets() -> Iterator[None]:
-    """Puts the socket of `num_proc=` not into TMPDIR/pymp-* but into a folder that a later build sweeps."""
-    settings = multiprocess.current_process()._config
-    earlier = settings.get("tempdir")
-    with scratch_folder() as folder:
-        if len(os.fsencode(folder)) <= _LONGEST_FOLDER:
-            settings["tempdir"] = str(folder)
-        try:
-            yield
-        finally:
-            settings["tempdir"] = earlier
-
-
 def _as_column(feature: Any, values: Any) -> Any:
     """The values of a column, class numbers in place of names, pictures as one array."""
     if isinstance(feature, datasets.Image):
@@ -265,34 +286,3 @@ def _as_column(feature: Any, values: Any) -> Any:
         return values
     listed = values.to_pylist() if isinstance(values, pa.ChunkedArray) else values
     return feature.str2int(listed) if isinstance(listed[0], str) else values
-
-
-def shards(rows: Any, *, at_most: int = 64) -> list[Any]:
-    """Cuts rows into the parts, near equal, that `num_proc=` and streaming workers share out; at least one.
-
-    Args:
-        rows: A list, or a `pyarrow.Table`, whose parts are bytes of its own format: they reach the processes 20 times
-            as fast.
-        at_most: Parts.
-
-    >>> shards([{"i": 0}, {"i": 1}, {"i": 2}], at_most=2)
-    [[{'i': 0}, {'i': 1}], [{'i': 2}]]
-    >>> [pa.ipc.open_stream(part).read_all().num_rows for part in shards(pa.table({"i": [0, 1, 2]}), at_most=2)]
-    [2, 1]
-    """
-    size = max(1, -(-len(rows) // at_most))
-    starts = range(0, len(rows), size) or [0]
-    if isinstance(rows, pa.Table):
-        return [_sent(rows.slice(start, size)) for start in starts]
-    return [rows[start : start + size] for start in starts]
-
-
-def _sent(rows: pa.Table) -> pa.Buffer:
-    """The rows as bytes: a table would be sent as thousands of objects, a slice with all of its table."""
-    size = pa.MockOutputStream()
-    with pa.ipc.new_stream(size, rows.schema) as stream:
-        stream.write_table(rows)
-    buffer = pa.allocate_buffer(size.size())  # a growing one would hold up to twice as much
-    with pa.ipc.new_stream(pa.FixedSizeBufferWriter(buffer), rows.schema) as stream:
-        stream.write_table(rows)
-    return buffer

@@ -9,7 +9,7 @@ import numpy as np
 
 from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
-from oochub.builder import BenchmarkBuilder, shards
+from oochub.builder import BenchmarkBuilder
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
@@ -45,25 +45,22 @@ class Signs(BenchmarkBuilder):
 
     BENCHMARK: ClassVar[Benchmark] = signs
 
-    def _info(self) -> datasets.DatasetInfo:
-        features = {
-            "example_id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=list(_SHAPES)),
-            "environment": datasets.Value("string"),
-            "group": datasets.Value("string"),
-            "groups": datasets.List(datasets.Value("string")),
-        }
-        return datasets.DatasetInfo(description=signs.summary, features=datasets.Features(features))
+    def _features(self) -> datasets.Features:
+        return datasets.Features(
+            {
+                "example_id": datasets.Value("string"),
+                "image": datasets.Image(),
+                "label": datasets.ClassLabel(names=list(_SHAPES)),
+                "environment": datasets.Value("string"),
+                "group": datasets.Value("string"),
+                "groups": datasets.List(datasets.Value("string")),
+            }
+        )
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         folder = self._folder()
         rows = json.loads((folder / "signs.json").read_text("utf-8"))
-        self._record([], BuildFacts(rows={split: len(part) for split, part in rows.items()}))
-        return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"root": folder / "images", "shards": shards(part)})
-            for split, part in rows.items()
-        ]
+        return self._splits(folder / "images", rows, BuildFacts())
 
 
 def _drawn(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
