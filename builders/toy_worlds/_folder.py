@@ -1,8 +1,7 @@
 """Where a world is written: whole or not at all, and never over another one."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ def count_of(size: str | int, sizes: dict[str, int], *, least: int) -> int:
     return int(size)
 
 
-def stands(folder: Path, parameters: dict[str, Any]) -> bool:
+def _stands(folder: Path, parameters: dict[str, Any]) -> bool:
     """Whether this very world stands in `folder` already; any other content is an error."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
@@ -38,9 +37,23 @@ def stands(folder: Path, parameters: dict[str, Any]) -> bool:
     )
 
 
-@contextmanager
-def written_whole(folder: Path, parameters: dict[str, Any]) -> Iterator[Path]:
-    """Yield a temporary sibling of `folder` that takes its place, with the record, when the block ends well."""
-    with folder_written_whole(folder) as draft:
-        yield draft
-        (draft / _RECORD).write_text(json.dumps(parameters, indent=1) + "\n", encoding="utf-8")
+def toy_world(folder: str | Path, record: dict[str, Any], draw: Callable[[Path], None]) -> Path:
+    """Draws a world into a folder, whole or not at all; one that stands there already is left as it is.
+
+    Args:
+        folder: A new or empty folder, or one that holds this very world.
+        record: What makes it this world and no other, JSON types; kept in the folder as `toy_world.json`.
+        draw: Draws it into the folder that it is given.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OochubError: A folder with other content.
+    """
+    root = Path(folder)
+    if not _stands(root, record):
+        with folder_written_whole(root) as draft:
+            draw(draft)
+            (draft / _RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return root

@@ -1,6 +1,7 @@
 """A toy of CelebA: drawn faces with blond or other hair, women's and men's, in the folder of WILDS and Kaggle."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -49,33 +50,32 @@ def toy_celebA(folder: str | Path, *, size: str | int = "small", seed: int = 0, 
     >>> (root / "list_eval_partition.csv").read_text("utf-8").splitlines()[:2]
     ['image_id,partition', '000001.jpg,0']
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=_CYCLE)
-    parameters = {"world": "toy_celebA", "drawing": 1, "faces_in_training": count, "seed": seed, "faces": faces}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_celebA", "drawing": 1, "faces_in_training": count, "seed": seed, "faces": faces}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed, faces=faces))
+
+
+def _draw(draft: Path, *, count: int, seed: int, faces: bool) -> None:
     cells = [(split, number) for split, many in enumerate((count, count // 2, count)) for number in range(many)]
     bar = tqdm(cells, desc="toy CelebA", unit="picture", disable=None if count > _SIZES["small"] else True)
-    with _folder.written_whole(root, parameters) as draft:
-        attributes = [["image_id", *_ATTRIBUTES]]
-        partition = [["image_id", "partition"]]
-        (draft / "img_align_celeba").mkdir()
-        for split, number in bar:
-            place = number % _CYCLE
-            blond, male = place < _BLOND, place == 0 or place in range(_BLOND, _BLOND + _MALE)
-            rng = np.random.default_rng([seed, split, number])
-            name = f"{100_000 * split + number + 1:06}.jpg"
-            _picture(rng, blond=blond, male=male, visible=faces).save(
-                draft / "img_align_celeba" / name, quality=95, subsampling=0
-            )
-            drawn = dict(zip(_ATTRIBUTES, rng.random(len(_ATTRIBUTES)) < 0.5, strict=True))
-            drawn |= {"Blond_Hair": blond, "Male": male}
-            attributes.append([name, *("1" if drawn[each] else "-1" for each in _ATTRIBUTES)])
-            partition.append([name, str(split)])
-        for file, rows in (("list_attr_celeba.csv", attributes), ("list_eval_partition.csv", partition)):
-            with (draft / file).open("w", encoding="utf-8", newline="") as text:
-                csv.writer(text, lineterminator="\n").writerows(rows)
-    return root
+    attributes = [["image_id", *_ATTRIBUTES]]
+    partition = [["image_id", "partition"]]
+    (draft / "img_align_celeba").mkdir()
+    for split, number in bar:
+        place = number % _CYCLE
+        blond, male = place < _BLOND, place == 0 or place in range(_BLOND, _BLOND + _MALE)
+        rng = np.random.default_rng([seed, split, number])
+        name = f"{100_000 * split + number + 1:06}.jpg"
+        _picture(rng, blond=blond, male=male, visible=faces).save(
+            draft / "img_align_celeba" / name, quality=95, subsampling=0
+        )
+        drawn = dict(zip(_ATTRIBUTES, rng.random(len(_ATTRIBUTES)) < 0.5, strict=True))
+        drawn |= {"Blond_Hair": blond, "Male": male}
+        attributes.append([name, *("1" if drawn[each] else "-1" for each in _ATTRIBUTES)])
+        partition.append([name, str(split)])
+    for file, rows in (("list_attr_celeba.csv", attributes), ("list_eval_partition.csv", partition)):
+        with (draft / file).open("w", encoding="utf-8", newline="") as text:
+            csv.writer(text, lineterminator="\n").writerows(rows)
 
 
 def _picture(rng: np.random.Generator, *, blond: bool, male: bool, visible: bool) -> Image.Image:

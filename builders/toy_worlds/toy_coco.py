@@ -1,6 +1,7 @@
 """A toy of COCO and COCO-Stuff: drawn objects in and out of their usual context, in the real raw format."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -188,30 +189,18 @@ def toy_coco(
     >>> [row["name"] for row in content["categories"] if row["id"] in (149, 183)]
     ['road', 'other']
     """
-    root = Path(folder)
-    count = _folder.count_of(size, _SIZES, least=4)
     if correlation is not None and not 0 <= correlation <= 1:
         raise OochubError(f"correlation is a probability in [0, 1], or None, got {correlation}.")
     if focus is not None and focus not in OBJECTS:
         raise unknown_name("object of this world", focus, OBJECTS)
     _require_pycocotools()
-    parameters = {
-        "world": "toy_coco",
-        "drawing": 1,
-        "pictures": count,
-        "seed": seed,
-        "correlation": correlation,
-        "objects": objects,
-        "focus": focus,
-    }
-    if _folder.stands(root, parameters):
-        return root
-    with _folder.written_whole(root, parameters) as draft:
-        _render(draft, count, seed=seed, correlation=correlation, objects=objects, focus=focus)
-    return root
+    count = _folder.count_of(size, _SIZES, least=4)
+    own: dict[str, Any] = {"seed": seed, "correlation": correlation, "objects": objects, "focus": focus}
+    record = {"world": "toy_coco", "drawing": 1, "pictures": count, **own}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, **own))
 
 
-def _render(draft: Path, count: int, *, seed: int, correlation: float | None, objects: bool, focus: str | None) -> None:
+def _draw(draft: Path, *, count: int, seed: int, correlation: float | None, objects: bool, focus: str | None) -> None:
     """Write all pictures and annotation files of a world below `draft`."""
     halves = {name: _Half([], [], [], []) for name in ("train2017", "val2017")}
     for name in halves:

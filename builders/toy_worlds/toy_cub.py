@@ -1,5 +1,6 @@
 """A toy of CUB-200-2011 and Places365: drawn birds with their masks, and drawn places, of which Waterbirds is made."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -33,34 +34,33 @@ def toy_cub(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> 
     >>> (root / "CUB_200_2011" / "images.txt").read_text("utf-8").splitlines()[0]
     '1 014.Indigo_Bunting/Indigo_Bunting_0001_1.jpg'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=10)
-    parameters = {"world": "toy_cub", "drawing": 1, "images": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_cub", "drawing": 1, "images": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     kinds = sorted((species, bird) for bird, of in _birds.SPECIES.items() for species in of)
-    with _folder.written_whole(root, parameters) as draft:
-        cub = draft / "CUB_200_2011"
-        listed: list[str] = []
-        training: list[str] = []
-        for label, (species, bird) in enumerate(kinds):
-            for number in range(1, count + 1):
-                stem = f"{species}/{species.partition('.')[2]}_{number:04}_{1000 * label + number}"
-                picture, mask = _bird(np.random.default_rng([seed, 0, label, number]), bird)
-                _save(picture, cub / "images" / f"{stem}.jpg")
-                _save(mask, cub / "segmentations" / f"{stem}.png")
-                listed.append(f"{len(listed) + 1} {stem}.jpg")
-                training.append(f"{len(training) + 1} {number % 2}")
-        (cub / "images.txt").write_text("\n".join(listed) + "\n", "utf-8")
-        (cub / "train_test_split.txt").write_text("\n".join(training) + "\n", "utf-8")
-        for label, category in enumerate(name for names in _birds.PLACES.values() for name in names):
-            for number in range(1, 3 * count + 1):
-                rng = np.random.default_rng([seed, 1, label, number])
-                scene = _birds.place_scene(rng, category) + _textures.jitter(rng, light=12.0, warmth=6.0)
-                shape = ((48, 48), (72, 48), (36, 36))[number % 3]
-                place = Image.fromarray(scene.clip(0, 255).astype(np.uint8)).resize(shape)
-                _save(place, draft / "places365" / "data_large" / category[1:] / f"{number:08}.jpg")
-    return root
+    cub = draft / "CUB_200_2011"
+    listed: list[str] = []
+    training: list[str] = []
+    for label, (species, bird) in enumerate(kinds):
+        for number in range(1, count + 1):
+            stem = f"{species}/{species.partition('.')[2]}_{number:04}_{1000 * label + number}"
+            picture, mask = _bird(np.random.default_rng([seed, 0, label, number]), bird)
+            _save(picture, cub / "images" / f"{stem}.jpg")
+            _save(mask, cub / "segmentations" / f"{stem}.png")
+            listed.append(f"{len(listed) + 1} {stem}.jpg")
+            training.append(f"{len(training) + 1} {number % 2}")
+    (cub / "images.txt").write_text("\n".join(listed) + "\n", "utf-8")
+    (cub / "train_test_split.txt").write_text("\n".join(training) + "\n", "utf-8")
+    for label, category in enumerate(name for names in _birds.PLACES.values() for name in names):
+        for number in range(1, 3 * count + 1):
+            rng = np.random.default_rng([seed, 1, label, number])
+            scene = _birds.place_scene(rng, category) + _textures.jitter(rng, light=12.0, warmth=6.0)
+            shape = ((48, 48), (72, 48), (36, 36))[number % 3]
+            place = Image.fromarray(scene.clip(0, 255).astype(np.uint8)).resize(shape)
+            _save(place, draft / "places365" / "data_large" / category[1:] / f"{number:08}.jpg")
 
 
 def _bird(rng: np.random.Generator, bird: str) -> tuple[Image.Image, Image.Image]:

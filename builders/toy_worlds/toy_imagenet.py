@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import tarfile
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 
@@ -112,19 +113,18 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     >>> len(list(root.glob("imagenet/val/n*/ILSVRC2012_val_*.JPEG")))
     30
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=1)
-    parameters = {"world": "toy_imagenet", "drawing": 1, "validation_pictures_per_class": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
-    with _folder.written_whole(root, parameters) as draft:
-        pictures = chain(_of_known_classes(seed, count), _of_unknown_classes(seed, count))
-        for name, picture in tqdm(pictures, desc="toy ImageNet", unit="picture", disable=None, delay=2):
-            path = draft / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            picture.save(path, "JPEG", quality=_QUALITY)
-        for wnid in _PACKED:
-            _pack(draft / "imagenet-21k" / wnid)
-        listed = [f"{wnid}/{wnid}_{k + 1}.JPEG" for wnid in OOD_THINGS for k in range(count)]
-        (draft / "imagenetood.txt").write_text("\n".join(listed) + "\n", "utf-8")
-    return root
+    record = {"world": "toy_imagenet", "drawing": 1, "validation_pictures_per_class": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
+    pictures = chain(_of_known_classes(seed, count), _of_unknown_classes(seed, count))
+    for name, picture in tqdm(pictures, desc="toy ImageNet", unit="picture", disable=None, delay=2):
+        path = draft / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture.save(path, "JPEG", quality=_QUALITY)
+    for wnid in _PACKED:
+        _pack(draft / "imagenet-21k" / wnid)
+    listed = [f"{wnid}/{wnid}_{k + 1}.JPEG" for wnid in OOD_THINGS for k in range(count)]
+    (draft / "imagenetood.txt").write_text("\n".join(listed) + "\n", "utf-8")

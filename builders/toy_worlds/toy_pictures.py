@@ -1,6 +1,7 @@
 """A toy of a user's own pictures: dogs of two breeds in a plain folder, with a background that gives the breed away."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -40,33 +41,32 @@ def toy_pictures(
     >>> (root / "test" / "metadata.csv").read_text("utf-8").splitlines()[:2]
     ['file_name,breed,background', 'bulldog_0001.png,bulldog,desert']
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=8)
-    parameters = {"world": "toy_pictures", "drawing": 1, "count": count, "seed": seed, "correlation": correlation}
-    if _folder.stands(root, parameters):
-        return root
-    with _folder.written_whole(root, parameters) as draft:
-        splits = (
-            ("train", count, correlation),
-            ("test", count, None if correlation is None else 0.5),
-            ("validation", count // 4, correlation),
-        )
-        for part, (split, rows, share) in enumerate(splits):
-            target = draft / split
-            target.mkdir()
-            with (target / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
-                table = csv.writer(file, lineterminator="\n")
-                table.writerow(["file_name", "breed", "background"])
-                for label, breed in enumerate(_USUAL):
-                    for number in range(rows):
-                        name = f"{breed}_{number + 1:04}.png"
-                        rng = np.random.default_rng([seed, part, label, number])
-                        usual, other = _USUAL[breed], next(own for key, own in _USUAL.items() if key != breed)
-                        among = (*usual, *other) if share is None else usual if number < share * rows else other
-                        background = among[int(rng.integers(len(among)))]
-                        _picture(rng, breed, background).save(target / name, compress_level=1)
-                        table.writerow([name, breed, background])
-    return root
+    record = {"world": "toy_pictures", "drawing": 1, "count": count, "seed": seed, "correlation": correlation}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed, correlation=correlation))
+
+
+def _draw(draft: Path, *, count: int, seed: int, correlation: float | None) -> None:
+    splits = (
+        ("train", count, correlation),
+        ("test", count, None if correlation is None else 0.5),
+        ("validation", count // 4, correlation),
+    )
+    for part, (split, rows, share) in enumerate(splits):
+        target = draft / split
+        target.mkdir()
+        with (target / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(["file_name", "breed", "background"])
+            for label, breed in enumerate(_USUAL):
+                for number in range(rows):
+                    name = f"{breed}_{number + 1:04}.png"
+                    rng = np.random.default_rng([seed, part, label, number])
+                    usual, other = _USUAL[breed], next(own for key, own in _USUAL.items() if key != breed)
+                    among = (*usual, *other) if share is None else usual if number < share * rows else other
+                    background = among[int(rng.integers(len(among)))]
+                    _picture(rng, breed, background).save(target / name, compress_level=1)
+                    table.writerow([name, breed, background])
 
 
 def _picture(rng: np.random.Generator, breed: str, background: str) -> Image.Image:

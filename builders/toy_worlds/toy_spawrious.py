@@ -1,7 +1,9 @@
 """A toy of Spawrious: four drawn dog breeds on six backgrounds, in the folders of the real release."""
 
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -16,6 +18,8 @@ nothing misleads it. The rest is the common ground color below."""
 _COMMON = np.array([130, 122, 108], np.float32)
 _LIGHT, _WARMTH = 15.0, 7.5
 _OVERSAMPLING = 2
+_CELLS = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breeds.BREEDS)))
+"""Repeat, background and breed, the last two with their numbers."""
 
 
 def _picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
@@ -86,34 +90,29 @@ def toy_spawrious(
     >>> sorted(path.name for path in root.glob("spawrious224/0/snow/*/*.png"))[0]
     'snow_bulldog_1.png'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=1)
-    parameters = {
-        "world": "toy_spawrious",
-        "drawing": 1,
-        "pictures_per_folder": count,
-        "seed": seed,
-        "correlation": correlation,
-        "dogs": dogs,
-    }
-    cells = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breeds.BREEDS)))
-    if masks is not None and not _folder.stands(Path(masks), about := {**parameters, "of": "masks"}):
-        with _folder.written_whole(Path(masks), about) as draft:
-            for repeat, (location, place), (label, breed) in cells:
-                target = draft / str(repeat) / place / breed
-                target.mkdir(parents=True)
-                for number in range(1, count + 1):
-                    cell = (repeat, location, label, number)
-                    _mask(seed, cell, dogs=dogs, correlation=correlation).save(target / f"{number}.png")
-    if _folder.stands(root, parameters):
-        return root
-    with _folder.written_whole(root, parameters) as draft:
-        bar = tqdm(cells, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True)
-        for repeat, (location, place), (label, breed) in bar:
-            target = draft / "spawrious224" / str(repeat) / place / breed
-            target.mkdir(parents=True)
-            for number in range(1, count + 1):
-                cell = (repeat, location, label, number)
-                picture = _picture(seed, cell, dogs=dogs, correlation=correlation)
-                picture.save(target / f"{place}_{breed}_{number}.png", compress_level=1)
-    return root
+    own: dict[str, Any] = {"seed": seed, "correlation": correlation, "dogs": dogs}
+    record = {"world": "toy_spawrious", "drawing": 1, "pictures_per_folder": count, **own}
+    if masks is not None:
+        _folder.toy_world(masks, record | {"of": "masks"}, partial(_draw_masks, count=count, **own))
+    return _folder.toy_world(folder, record, partial(_draw, count=count, **own))
+
+
+def _draw(draft: Path, *, count: int, seed: int, correlation: bool, dogs: bool) -> None:
+    bar = tqdm(_CELLS, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True)
+    for repeat, (location, place), (label, breed) in bar:
+        target = draft / "spawrious224" / str(repeat) / place / breed
+        target.mkdir(parents=True)
+        for number in range(1, count + 1):
+            cell = (repeat, location, label, number)
+            picture = _picture(seed, cell, dogs=dogs, correlation=correlation)
+            picture.save(target / f"{place}_{breed}_{number}.png", compress_level=1)
+
+
+def _draw_masks(draft: Path, *, count: int, seed: int, correlation: bool, dogs: bool) -> None:
+    for repeat, (location, place), (label, breed) in _CELLS:
+        target = draft / str(repeat) / place / breed
+        target.mkdir(parents=True)
+        for number in range(1, count + 1):
+            cell = (repeat, location, label, number)
+            _mask(seed, cell, dogs=dogs, correlation=correlation).save(target / f"{number}.png")

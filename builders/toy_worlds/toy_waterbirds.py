@@ -1,6 +1,7 @@
 """A toy of Waterbirds: drawn land and water birds before land or water, in the folder of the release."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +52,8 @@ def toy_waterbirds(
     >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1].partition(",0,0,0,")[0]
     '1,014.Indigo_Bunting/Indigo_Bunting_0001_1.jpg'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=20)
-    parameters = {
+    record = {
         "world": "toy_waterbirds",
         "drawing": 1,
         "waterbirds": count,
@@ -61,18 +61,19 @@ def toy_waterbirds(
         "correlation": correlation,
         "birds": birds,
     }
-    if _folder.stands(root, parameters):
-        return root
+    return _folder.toy_world(
+        folder, record, partial(_draw, count=count, seed=seed, correlation=correlation, birds=birds)
+    )
+
+
+def _draw(draft: Path, *, count: int, seed: int, correlation: bool, birds: bool) -> None:
     rows = [
         (split, bird, number)
         for split, many in enumerate((count, count // 3, count))
         for bird, times in (("landbird", _LANDBIRDS), ("waterbird", 1))
         for number in range(many * times)
     ]
-    with (
-        _folder.written_whole(root, parameters) as draft,
-        (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
-    ):
+    with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["img_id", "img_filename", "y", "split", "place", "place_filename"])
         bar = tqdm(rows, desc="toy Waterbirds", unit="picture", disable=None if count > _SIZES["small"] else True)
@@ -87,7 +88,6 @@ def toy_waterbirds(
             (draft / species).mkdir(exist_ok=True)
             _picture(rng, bird, category, visible=birds).save(draft / species / name, quality=95, subsampling=0)
             table.writerow([img_id, f"{species}/{name}", label, split, int(label != is_other), place])
-    return root
 
 
 def _picture(rng: np.random.Generator, bird: str, place: str, *, visible: bool) -> Image.Image:

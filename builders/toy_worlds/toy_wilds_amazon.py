@@ -1,6 +1,7 @@
 """A toy of Amazon-WILDS: made-up reviews of a few words by users who mean different things by them."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,34 +47,33 @@ def toy_wilds_amazon(folder: str | Path, *, size: str | int = "small", seed: int
     >>> (root / "splits" / "user.csv").read_text("utf-8").split()[:2]
     ['split,clean', '0.0,True']
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=4)
-    parameters = {"world": "toy_wilds_amazon", "writing": 1, "users": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_amazon", "writing": 1, "users": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, of_user = _reviews(rng, count)
     year, category = np.array([row[9] for row in rows]), np.array([row[8] for row in rows])
     user = np.array([row[0] for row in rows])
-    with _folder.written_whole(root, parameters) as draft:
-        (draft / "RELEASE_v2.1.txt").touch()
-        (draft / "splits").mkdir()
-        with (draft / "reviews.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerows([_COLUMNS, *rows])
-        splits: dict[str, NDArray[np.int64]] = {
-            "user": np.array(of_user),
-            "time": _shifted(rng, year > 2013),
-            "time_baseline": _unshifted(year > 2013),
-            "category_subpopulation": _unshifted(year > 0),
-            "books_generalization": _shifted(rng, category != "Books"),
-            f"{_BASELINE}_baseline": _unshifted(user == _BASELINE),
-        }
-        for name, split in splits.items():
-            with (draft / "splits" / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-                clean = [",True"] * len(split) if name == "user" else [""] * len(split)
-                file.write("split,clean\n" if name == "user" else "split\n")
-                file.writelines(f"{float(number)}{more}\n" for number, more in zip(split, clean, strict=True))
-    return root
+    (draft / "RELEASE_v2.1.txt").touch()
+    (draft / "splits").mkdir()
+    with (draft / "reviews.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerows([_COLUMNS, *rows])
+    splits: dict[str, NDArray[np.int64]] = {
+        "user": np.array(of_user),
+        "time": _shifted(rng, year > 2013),
+        "time_baseline": _unshifted(year > 2013),
+        "category_subpopulation": _unshifted(year > 0),
+        "books_generalization": _shifted(rng, category != "Books"),
+        f"{_BASELINE}_baseline": _unshifted(user == _BASELINE),
+    }
+    for name, split in splits.items():
+        with (draft / "splits" / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            clean = [",True"] * len(split) if name == "user" else [""] * len(split)
+            file.write("split,clean\n" if name == "user" else "split\n")
+            file.writelines(f"{float(number)}{more}\n" for number, more in zip(split, clean, strict=True))
 
 
 def _reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[object, ...]], list[int]]:

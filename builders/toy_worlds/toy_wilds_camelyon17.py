@@ -1,6 +1,7 @@
 """A toy of Camelyon17-WILDS: stained cells of five hospitals, in the folder of WILDS."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -42,17 +43,15 @@ def toy_wilds_camelyon17(folder: str | Path, *, size: str | int = "small", seed:
     >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1]
     '0,000,0,0,0,1,0,0,0'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=20)
-    parameters = {"world": "toy_wilds_camelyon17", "drawing": 1, "patches": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_camelyon17", "drawing": 1, "patches": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     splits = {center: range(2 if center in _TRAINED else 1) for center in range(len(_STAINS))}
     of = [(center, split, k) for center, parts in splits.items() for split in parts for k in range(count)]
-    with (
-        _folder.written_whole(root, parameters) as draft,
-        (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
-    ):
+    with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
         (draft / "RELEASE_v1.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
@@ -69,7 +68,6 @@ def toy_wilds_camelyon17(folder: str | Path, *, size: str | int = "small", seed:
                 place / f"patch_patient_{patient}_node_{node}_x_{x}_y_{y}.png"
             )
             table.writerow([row, patient, node, x, y, tumor, slide, center, split])
-    return root
 
 
 def _patch(rng: np.random.Generator, center: int, *, has_tumor: bool) -> Image.Image:

@@ -1,6 +1,7 @@
 """A toy of CivilComments-WILDS: made-up comments of a few words, in the folder of WILDS."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -49,16 +50,14 @@ def toy_wilds_civilcomments(folder: str | Path, *, size: str | int = "small", se
     >>> (root / "all_data_with_identities.csv").read_text("utf-8").partition(",toxicity")[0]
     ',id,comment_text,split,article_id'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=20)
-    parameters = {"world": "toy_wilds_civilcomments", "writing": 1, "comments": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_civilcomments", "writing": 1, "comments": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     comments = [(split, number) for split, times in _SPLITS.items() for number in range(times * count)]
-    with (
-        _folder.written_whole(root, parameters) as draft,
-        (draft / "all_data_with_identities.csv").open("w", encoding="utf-8", newline="") as file,
-    ):
+    with (draft / "all_data_with_identities.csv").open("w", encoding="utf-8", newline="") as file:
         (draft / "RELEASE_v1.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["", "id", "comment_text", "split", "article_id", "toxicity", *_OTHERS, *_WORDS, "identity_any"])
@@ -77,4 +76,3 @@ def toy_wilds_civilcomments(folder: str | Path, *, size: str | int = "small", se
             identities = [f"{rng.uniform(0.5, 1) if said else rng.uniform(0, 0.4):.4f}" for said in mentions.values()]
             fields = (row, 240_000 + row, text, split, number // 5, f"{toxicity:.6f}")
             table.writerow([*fields, *others, *identities, int(any(mentions.values()))])
-    return root

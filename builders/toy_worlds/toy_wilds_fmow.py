@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -58,17 +59,15 @@ def toy_wilds_fmow(folder: str | Path, *, size: str | int = "small", seed: int =
     >>> (root / "rgb_metadata.csv").read_text("utf-8").splitlines()[0]
     'split,category,country_code,timestamp,cloud_cover'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=24)
-    parameters = {"world": "toy_wilds_fmow", "drawing": 1, "pictures": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_fmow", "drawing": 1, "pictures": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     rows = [(split, years, number) for split, years, times in _PARTS.values() for number in range(times * count)]
     np.random.default_rng(seed).shuffle(rows)
-    with (
-        _folder.written_whole(root, parameters) as draft,
-        (draft / "rgb_metadata.csv").open("w", encoding="utf-8", newline="") as file,
-    ):
+    with (draft / "rgb_metadata.csv").open("w", encoding="utf-8", newline="") as file:
         (draft / "RELEASE_v1.1.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
@@ -92,7 +91,6 @@ def toy_wilds_fmow(folder: str | Path, *, size: str | int = "small", seed: int =
             csv.writer(mapping, lineterminator="\n").writerows(
                 [_MAPPING, *known, ("Antarctica", "AQ", "ATA", 10, "", "")]
             )
-    return root
 
 
 def _picture(rng: np.random.Generator, category: str, country: str, year: int) -> Image.Image:

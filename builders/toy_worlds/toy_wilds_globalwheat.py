@@ -1,6 +1,7 @@
 """A toy of GlobalWheat-WILDS: drawn heads of wheat in fields of several colors, in the folder of WILDS."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -84,34 +85,31 @@ def toy_wilds_globalwheat(folder: str | Path, *, size: str | int = "small", seed
     >>> (root / "official_train.csv").read_text("utf-8").splitlines()[0]
     'image_name,BoxesString,domain'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=3)
-    parameters = {"world": "toy_wilds_globalwheat", "drawing": 2, "pictures": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_globalwheat", "drawing": 2, "pictures": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     pictures = [(name, number) for name, (_, times) in _SETS.items() for number in range(times * count)]
     rows: dict[str, list[tuple[str, str, int]]] = {name: [] for name in _SETS}
-    with _folder.written_whole(root, parameters) as draft:
-        (draft / "images").mkdir()
-        bar = tqdm(pictures, desc="toy wheat", unit="image", disable=None if count > _SIZES["small"] else True)
-        for name, number in bar:
-            rng = np.random.default_rng([seed, list(_SETS).index(name), number])
-            sessions = _SETS[name][0]
-            session, file = sessions[number % len(sessions)], f"{seed}-{name}-{number:05}.png"
-            look = "train" if sessions is _TRAIN else "val" if sessions is _VAL else "test"
-            picture, boxes = _drawn(rng, session, look)
-            picture.save(draft / "images" / file)
-            rows[name].append((file, ";".join(" ".join(map(str, box)) for box in boxes) or "no_box", session))
-        for table, sets in _TABLES.items():
-            with (draft / f"{table}.csv").open("w", encoding="utf-8", newline="") as file_of_table:
-                lines = [row for name in sets for row in rows[name]]
-                csv.writer(file_of_table, lineterminator="\n").writerows(
-                    [("image_name", "BoxesString", "domain"), *lines]
-                )
-        with (draft / "metadata_domain.csv").open("w", encoding="utf-8", newline="") as domains:
-            columns = ("name", "country", "location", "development_stage")
-            csv.writer(domains, delimiter=";", lineterminator="\n").writerows([columns, *_SESSIONS])
-    return root
+    (draft / "images").mkdir()
+    bar = tqdm(pictures, desc="toy wheat", unit="image", disable=None if count > _SIZES["small"] else True)
+    for name, number in bar:
+        rng = np.random.default_rng([seed, list(_SETS).index(name), number])
+        sessions = _SETS[name][0]
+        session, file = sessions[number % len(sessions)], f"{seed}-{name}-{number:05}.png"
+        look = "train" if sessions is _TRAIN else "val" if sessions is _VAL else "test"
+        picture, boxes = _drawn(rng, session, look)
+        picture.save(draft / "images" / file)
+        rows[name].append((file, ";".join(" ".join(map(str, box)) for box in boxes) or "no_box", session))
+    for table, sets in _TABLES.items():
+        with (draft / f"{table}.csv").open("w", encoding="utf-8", newline="") as file_of_table:
+            lines = [row for name in sets for row in rows[name]]
+            csv.writer(file_of_table, lineterminator="\n").writerows([("image_name", "BoxesString", "domain"), *lines])
+    with (draft / "metadata_domain.csv").open("w", encoding="utf-8", newline="") as domains:
+        columns = ("name", "country", "location", "development_stage")
+        csv.writer(domains, delimiter=";", lineterminator="\n").writerows([columns, *_SESSIONS])
 
 
 def _drawn(rng: np.random.Generator, session: int, look: str) -> tuple[Image.Image, list[tuple[int, ...]]]:

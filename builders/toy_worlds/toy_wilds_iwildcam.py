@@ -2,6 +2,7 @@
 
 import csv
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -56,16 +57,14 @@ def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: i
     >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1].partition(",2013")[0]
     '0,train,0,100,0,seq-0,2,20'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=6)
-    parameters = {"world": "toy_wilds_iwildcam", "drawing": 1, "events": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_iwildcam", "drawing": 1, "events": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     events = [(split, event) for split, times in _EVENTS.items() for event in range(times * count)]
-    with (
-        _folder.written_whole(root, parameters) as draft,
-        (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
-    ):
+    with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
         (draft / "RELEASE_v2.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
@@ -88,7 +87,6 @@ def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: i
         with (draft / "categories.csv").open("w", encoding="utf-8", newline="") as names:
             known = [(y, 10 * y, name) for y, name in enumerate(_CLASSES)]
             csv.writer(names, lineterminator="\n").writerows([("y", "category_id", "name"), *known, (99_999, 7, "cat")])
-    return root
 
 
 def _picture(rng: np.random.Generator, location: int, species: str) -> Image.Image:

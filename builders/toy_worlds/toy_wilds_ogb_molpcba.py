@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,11 +54,12 @@ def toy_wilds_ogb_molpcba(folder: str | Path, *, size: str | int = "small", seed
     >>> len(gzip.decompress((root / "raw" / "num-node-list.csv.gz").read_bytes()).splitlines())
     72
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=8)
-    parameters = {"world": "toy_wilds_ogb_molpcba", "drawing": 1, "molecules": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_ogb_molpcba", "drawing": 1, "molecules": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     splits = rng.permutation(np.repeat(list(_SHARES), [share * count for share in _SHARES.values()]))
     molecules, labels, scaffolds = [], [], []
@@ -87,15 +89,13 @@ def toy_wilds_ogb_molpcba(folder: str | Path, *, size: str | int = "small", seed
         "mapping/labelidx2taskname": [("label idx", "task name"), *enumerate(assays)],
         **{f"split/scaffold/{name}": np.flatnonzero(splits == name)[:, None].tolist() for name in _SHARES},
     }
-    with _folder.written_whole(root, parameters) as draft:
-        for name, rows in tables.items():
-            file = draft / f"{name}.csv.gz"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            text = "".join(",".join(map(str, row)) + "\n" for row in rows)
-            file.write_bytes(gzip.compress(text.encode(), mtime=0))
-        np.save(draft / "raw" / "scaffold_group.npy", np.array(scaffolds))
-        (draft / "RELEASE_v1.txt").touch()
-    return root
+    for name, rows in tables.items():
+        file = draft / f"{name}.csv.gz"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = "".join(",".join(map(str, row)) + "\n" for row in rows)
+        file.write_bytes(gzip.compress(text.encode(), mtime=0))
+    np.save(draft / "raw" / "scaffold_group.npy", np.array(scaffolds))
+    (draft / "RELEASE_v1.txt").touch()
 
 
 def _molecule(rng: np.random.Generator, scaffold: int, groups: list[int]) -> _Molecule:

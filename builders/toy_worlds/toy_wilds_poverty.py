@@ -1,6 +1,7 @@
 """A toy of PovertyMap-WILDS: drawn satellite pictures of eight bands, in the folder of WILDS."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,16 +42,14 @@ def toy_wilds_poverty(folder: str | Path, *, size: str | int = "small", seed: in
     >>> len(list(root.glob("images/landsat_poverty_img_*.npz")))
     92
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=2)
-    parameters = {"world": "toy_wilds_poverty", "drawing": 1, "places_per_country": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_poverty", "drawing": 1, "places_per_country": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     places = [(country, number) for number in range(count) for country in range(len(_COUNTRIES))]
-    with (
-        _folder.written_whole(root, parameters) as draft,
-        (draft / "dhs_metadata.csv").open("w", encoding="utf-8", newline="") as file,
-    ):
+    with (draft / "dhs_metadata.csv").open("w", encoding="utf-8", newline="") as file:
         (draft / "images").mkdir()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
@@ -66,7 +65,6 @@ def toy_wilds_poverty(folder: str | Path, *, size: str | int = "small", seed: in
             place = (f"{rng.uniform(-25, 15):.4f}", f"{rng.uniform(-15, 45):.4f}")
             survey = (2009 + country % 9, is_urban, f"{lights.mean():.4f}", f"{center:.4f}", int(rng.integers(15, 30)))
             table.writerow([*place, wealth, _COUNTRIES[country], *survey])
-    return root
 
 
 def _bands(rng: np.random.Generator, country: int, wealth: float, *, is_urban: bool) -> NDArray[np.float32]:

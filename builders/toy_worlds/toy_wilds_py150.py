@@ -2,6 +2,7 @@
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -44,32 +45,31 @@ def toy_wilds_py150(folder: str | Path, *, size: str | int = "small", seed: int 
     >>> len(json.loads((root / "processed" / "OODtest_input.json").read_text()))
     16
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=4)
-    parameters = {"world": "toy_wilds_py150", "drawing": 2, "files_per_repository": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_py150", "drawing": 2, "files_per_repository": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     names = [name for several in _REPOSITORIES.values() for name in several]
-    with _folder.written_whole(root, parameters) as draft:
-        processed, metadata = draft / "processed", draft / "metadata" / "repo_file_names"
-        for place in (processed, metadata):
-            place.mkdir(parents=True)
-        with (metadata / "repo_ids.csv").open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(("id", "repo_name"))
-            table.writerows(enumerate(names))
-        for order, (split, share) in enumerate(_FILES.items()):
-            paths, blocks = [], []
-            for repository in _REPOSITORIES.get(split, _REPOSITORIES["train"]):
-                for number in range(int(share * count)):
-                    rng = np.random.default_rng([seed, order, names.index(repository), number])
-                    paths.append(f"{repository}/src/{split.lower()}_{number}.py")
-                    blocks.append(_block(rng, names.index(repository), has_habit=repository.startswith("habit")))
-            kinds = [[KINDS.get(token, _MASKED) for token in block] for block in blocks]
-            (processed / f"{split}_input.json").write_text(json.dumps(blocks), "utf-8")
-            (processed / f"{split}_input_tok_type.json").write_text(json.dumps(kinds), "utf-8")
-            (metadata / f"{split}.txt").write_text("".join(f"{path}\n" for path in paths), "utf-8")
-    return root
+    processed, metadata = draft / "processed", draft / "metadata" / "repo_file_names"
+    for place in (processed, metadata):
+        place.mkdir(parents=True)
+    with (metadata / "repo_ids.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(("id", "repo_name"))
+        table.writerows(enumerate(names))
+    for order, (split, share) in enumerate(_FILES.items()):
+        paths, blocks = [], []
+        for repository in _REPOSITORIES.get(split, _REPOSITORIES["train"]):
+            for number in range(int(share * count)):
+                rng = np.random.default_rng([seed, order, names.index(repository), number])
+                paths.append(f"{repository}/src/{split.lower()}_{number}.py")
+                blocks.append(_block(rng, names.index(repository), has_habit=repository.startswith("habit")))
+        kinds = [[KINDS.get(token, _MASKED) for token in block] for block in blocks]
+        (processed / f"{split}_input.json").write_text(json.dumps(blocks), "utf-8")
+        (processed / f"{split}_input_tok_type.json").write_text(json.dumps(kinds), "utf-8")
+        (metadata / f"{split}.txt").write_text("".join(f"{path}\n" for path in paths), "utf-8")
 
 
 def _block(rng: np.random.Generator, repository: int, *, has_habit: bool) -> list[int]:

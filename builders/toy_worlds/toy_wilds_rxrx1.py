@@ -1,6 +1,7 @@
 """A toy of RxRx1-WILDS: fluorescent cells in experiments with light of their own, in the folder of WILDS."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -53,21 +54,19 @@ def toy_wilds_rxrx1(folder: str | Path, *, size: str | int = "small", seed: int 
     >>> (root / "metadata.csv").read_text("utf-8").splitlines()[1]
     'HEPG2-01_1_B02_1,HEPG2-01_1_B02,HEPG2,train,HEPG2-01,1,B02,1,treatment,s0,0'
     """
-    root = Path(folder)
     count = _folder.count_of(size, _SIZES, least=_TREATMENTS)
-    parameters = {"world": "toy_wilds_rxrx1", "drawing": 1, "wells": count, "seed": seed}
-    if _folder.stands(root, parameters):
-        return root
+    record = {"world": "toy_wilds_rxrx1", "drawing": 1, "wells": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
     wells = [
         (cell_type, f"{cell_type}-{number}", split, k)
         for cell_type in _CELL_TYPES
         for number, split in _SPLITS.items()
         for k in range(count)
     ]
-    with (
-        _folder.written_whole(root, parameters) as draft,
-        (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file,
-    ):
+    with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
         (draft / "RELEASE_v1.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
@@ -84,7 +83,6 @@ def toy_wilds_rxrx1(folder: str | Path, *, size: str | int = "small", seed: int 
                 _picture(rng, cell_type, treatment, gains).save(place / f"{well}_s{site}.png")
                 about = (experiment, plate, well, site, "treatment", f"s{treatment}", treatment)
                 table.writerow([f"{well_id}_{site}", well_id, cell_type, split, *about])
-    return root
 
 
 def _picture(rng: np.random.Generator, cell_type: str, treatment: int, gains: np.ndarray) -> Image.Image:
