@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.metric_features import metric_features
 
 Unit = Literal["fraction", "correlation", "nats", "label", "label squared"]
 
@@ -72,20 +73,6 @@ def paragraph(docstring: str | None, label: str) -> str:
 
 
 _UNSET = object()
-_TYPES = {
-    "label": "int64",
-    "prediction": "int64",
-    "score": "float64",
-    "probability": "float64",
-    "challenge": "string",
-    "kind": "int64",
-    "group": "string",
-    "is_ood": "bool",
-    "correct": "bool",
-}
-_TYPES_OF_NUMBERS = {"label": "float64", "prediction": "float64"}
-_DEPTHS = {"boxes": 2, "true_boxes": 2, "scores": 1}  # of the lists of numbers that a row of these is
-_PER_LABEL = ("label", "prediction", "score", "probability", "kind")  # lists where a row has several labels or tokens
 
 
 class _JoinsEvaluate(type):
@@ -148,7 +135,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
 
         file = sys.modules[type(self).__module__]
         facts = vars(file).get("FACTS", MetricFacts(title=file.__name__, direction="none"))
-        features = _features(self.state, facts.outputs)
+        features = metric_features(tuple(_parameters(self.state.update)), facts.outputs, state=self.state.__name__)
         self.citation = self.citation or paragraph(file.__doc__, "Source")
         return evaluate.MetricInfo(
             description=file.__doc__,
@@ -226,31 +213,6 @@ def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, 
 def _missing(state: Any, arrays: tuple[str, ...]) -> tuple[str, ...]:
     """The arrays that a metric needs as well."""
     return tuple(name for name, is_needed in _parameters(state.update).items() if is_needed and name not in arrays)
-
-
-def _features(state: type[Any], outputs: tuple[str, ...]) -> Any:
-    """The types of the arrays: one alternative for each kind of output, and two for a probability of classes."""
-    from datasets import Features, List, Value
-
-    arrays = _parameters(state.update)
-    unknown = [name for name in arrays if name not in (*_TYPES, *_DEPTHS)]
-    if unknown:
-        raise OochubError(
-            f"Arrays of a metric are {', '.join((*_TYPES, *_DEPTHS))}; {state.__name__} takes {', '.join(unknown)}. "
-            "Name it as one of these, or write `_info` in the metric's class."
-        )
-    alternatives = []
-    for kind in outputs:
-        named = {**_TYPES, **_TYPES_OF_NUMBERS} if kind in ("labels", "number") else _TYPES
-        types = {name: Value(named.get(name, "float64")) for name in arrays}
-        for name in (each for each in arrays for _ in range(_DEPTHS.get(each, 0))):
-            types[name] = List(types[name])
-        lists = {name: List(types[name]) for name in _PER_LABEL if name in types}
-        features = Features({**types, **lists} if kind in ("labels", "tokens") else types)
-        alternatives += [features] if features not in alternatives else []
-        if kind == "classes" and "probability" in types:
-            alternatives.append(Features({**types, "probability": lists["probability"]}))
-    return alternatives if len(alternatives) > 1 else alternatives[0]
 
 
 def _compared_array(state: type[Any]) -> str:
