@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from oochub.builders.sources._check_header import check_header
+from oochub.builders.sources.check_named_files import check_named_files
 from oochub.errors import OochubError
 from oochub.reading import read_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_NAMED = 5
 _SHOWN = 12
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")  # io.StringIO would hold 4 bytes a character
 _WHOLE = re.compile("[0-9]{1,18}")
@@ -65,13 +66,7 @@ class MetadataTable:
         Raises:
             OochubError: As for `of_csv`.
         """
-        wrong = [name for name in columns if header.count(name) != 1]
-        if wrong:
-            what = "has twice" if wrong[0] in header else "lacks"
-            raise OochubError(
-                f"{file} {what} the column {wrong[0]}. It needs {', '.join(columns)}; its first line names "
-                f"{', '.join(header)[:200] or 'none'}. Fetch it again."
-            )
+        check_header(file, header, columns)
         places = [header.index(name) for name in columns]
         lines: list[int] = []
         kept: list[list[str]] = [[] for _ in columns]
@@ -259,27 +254,8 @@ class MetadataTable:
         Raises:
             OochubError: A path that leaves the folder, or a file that is not there; its line is named.
         """
-        folders: dict[str, set[str]] = {}
-        missing = []
-        for line, value in zip(self.lines, self.columns[name] if files is None else files, strict=True):
-            parts = value.split("/")  # no Path: there may be 200,000
-            if ".." in parts:
-                raise OochubError(
-                    f"{self.file}, line {line}: {name} leads out of {root}, got {value[:80]!r}: it is not read."
-                )
-            if "" in parts or "." in parts or "\\" in value or "\0" in value:
-                raise OochubError(f"{self.file}, line {line}: {name} is a path below {root}, got {value[:80]!r}.")
-            folder, _, file = value.rpartition("/")
-            if folder not in folders:
-                folders[folder] = _names(root / folder)
-            if file not in folders[folder]:
-                missing.append(f"line {line}, {value[:120]}")
-        if missing:
-            more = f" and {len(missing) - _NAMED:,} more" if len(missing) > _NAMED else ""
-            raise OochubError(
-                f"{len(missing):,} of the {len(self.lines):,} files that {self.file} names are not in {root}: "
-                f"{'; '.join(missing[:_NAMED])}{more}. Unpack the archive again."
-            )
+        named = zip(self.lines, self.columns[name] if files is None else files, strict=True)
+        check_named_files(named, name, root, by=self.file)
 
 
 def _allowed(codes: Mapping[str, str]) -> str:
@@ -287,13 +263,3 @@ def _allowed(codes: Mapping[str, str]) -> str:
     shown = [code if code == meaning else f"{code} ({meaning})" for code, meaning in codes.items()]
     more = f", ... ({len(shown)} in all)" if len(shown) > _SHOWN else ""
     return (", " if more else " or ").join(shown[:_SHOWN]) + more
-
-
-def _names(folder: Path) -> set[str]:
-    """What lies in a folder; nothing where it is none."""
-    try:
-        return {path.name for path in folder.iterdir()}
-    except (FileNotFoundError, NotADirectoryError):
-        return set()
-    except OSError as error:  # no permission, a loop of links, a name that is too long
-        raise OochubError(f"Cannot read the folder {folder}: {error.strerror}. Check its permissions.") from error

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
+from oochub.builders.sources._check_header import check_header
 from oochub.errors import OochubError
 
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
@@ -135,13 +136,7 @@ def _opened(file: Path, columns: Sequence[str]) -> pa_csv.CSVStreamingReader:
     layout = pa_csv.ParseOptions(newlines_in_values=True)
     with pa_csv.open_csv(file, pa_csv.ReadOptions(use_threads=False, block_size=_PART), layout, _as_text(())) as whole:
         header = whole.schema.names
-    wrong = [name for name in columns if header.count(name) != 1]
-    if wrong:
-        what = "has twice" if wrong[0] in header else "lacks"
-        raise OochubError(
-            f"{file} {what} the column {wrong[0]}. It needs {', '.join(columns)}; its first line names "
-            f"{', '.join(header)[:200] or 'none'}. Fetch it again."
-        )
+    check_header(file, header, columns)
     return pa_csv.open_csv(file, pa_csv.ReadOptions(use_threads=False, block_size=_PART), layout, _as_text(columns))
 
 
