@@ -16,8 +16,8 @@ from oochub import catalog
 FILES = files()
 ORDER = (
     "errors",
-    "file_kind",
-    "files reading vocabulary metric metric_features provenance stop_signals memory_map ranks",
+    "file_kind metric_features",
+    "files reading vocabulary metric provenance stop_signals memory_map ranks",
     "picture_file tar_member joined_pictures shards swept_sockets hub program notebook_table",
     "stats parquet_file tensor_file output_columns given_columns",
     "schema parameters artifacts",
