@@ -85,8 +85,12 @@ class MetadataTable:
             raise OochubError(f"{file} has no row below the names of its columns. Fetch it again.")
         return cls(file=file, columns=dict(zip(columns, kept, strict=True)), lines=lines)
 
-    def coded(self, name: str, codes: Mapping[str, str]) -> list[str]:
+    def coded(self, name: str, codes: Mapping[str, str] | Sequence[str]) -> list[str]:
         """A column of codes as the names that these stand for (n,).
+
+        Args:
+            name: The column.
+            codes: Each with its name; a sequence where they are names already.
 
         Raises:
             OochubError: A value that is no code; its line is named.
@@ -96,12 +100,13 @@ class MetadataTable:
         Traceback (most recent call last):
         oochub.errors.OochubError: metadata.csv, line 3: y is 0 (landbird) or 1 (waterbird), got '2'. Fetch it again.
         """
+        names = codes if isinstance(codes, Mapping) else dict(zip(codes, codes, strict=True))
         for line, value in zip(self.lines, self.columns[name], strict=True):
-            if value not in codes:
+            if value not in names:
                 raise OochubError(
-                    f"{self.file}, line {line}: {name} is {_allowed(codes)}, got {value[:80]!r}. Fetch it again."
+                    f"{self.file}, line {line}: {name} is {_allowed(names)}, got {value[:80]!r}. Fetch it again."
                 )
-        return [codes[value] for value in self.columns[name]]
+        return [names[value] for value in self.columns[name]]
 
     def whole(self, name: str) -> list[int]:
         """A column of whole numbers, 0 or more (n,).

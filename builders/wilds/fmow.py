@@ -41,7 +41,7 @@ _CATEGORIES = (
 
 def _read(folder: Path, config: str) -> WildsRows:
     table = MetadataTable.of_csv(folder / "rgb_metadata.csv", ("split", "category", "country_code", "timestamp"))
-    listed = np.array(table.coded("split", {split: split for split in _LISTED}))
+    listed = np.array(table.coded("split", _LISTED))
     year = _years(table)
     split = _split(listed, year, _TIMES.get(config, _TEST_YEAR))
     split = _mixed(split, listed, year) if config == _MIXED else split
@@ -55,7 +55,7 @@ def _read(folder: Path, config: str) -> WildsRows:
         {
             "example_id": [str(row) for row in range(len(year))],
             "file": table.columns["image"],
-            "label": table.coded("category", {category: category for category in _CATEGORIES}),
+            "label": table.coded("category", _CATEGORIES),
             "environment": year.astype(str),
             "group": region,
             "region": region,

@@ -8,16 +8,15 @@ from pathlib import Path
 import datasets
 import pyarrow as pa
 
-from oochub.benchmark import Benchmark, RawFile
+from oochub.benchmark import Benchmark
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
 from oochub.errors import OochubError
 from oochub.picture_file import open_picture
 from oochub.reading import read_bytes
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
-_FOLDER = "globalwheat_v1.1"
 _SPLITS = {
     "globalwheat": {
         "train": "official_train",
@@ -53,17 +52,6 @@ _NAMES = {
 _FIELDS = {"country": "country", "location": "location", "development_stage": "stage"}
 _BOX = re.compile("([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6})")
 _BOXES = pa.list_(pa.list_(pa.float32(), 4))
-
-
-def _raw(path: str, note: str) -> RawFile:
-    return RawFile(
-        path=f"{_FOLDER}/{path}",
-        also=path,
-        url="https://wilds.stanford.edu/get_started/",
-        size="10.3 GB",
-        license="MIT",
-        note=note,
-    )
 
 
 def _read(folder: Path, config: str) -> WildsRows:
@@ -116,10 +104,7 @@ def _session_fields(file: Path) -> dict[str, dict[str, str]]:
     """Country, location and stage of each session, by the names of the columns."""
     table = MetadataTable.of_csv(file, ("name", *_FIELDS), separator=";")
     table.check_unique("name")
-    values = {
-        field: table.coded(column, {name: name for name in _NAMES[column].split("|")})
-        for column, field in _FIELDS.items()
-    }
+    values = {field: table.coded(column, _NAMES[column].split("|")) for column, field in _FIELDS.items()}
     rows = {name: row for row, name in enumerate(table.columns["name"])}
     missing = [session for session in _SESSIONS if session not in rows]
     if missing:
@@ -150,14 +135,19 @@ def _boxes(table: MetadataTable) -> Iterator[list[list[float]]]:
 
 
 def _declared(config: str) -> Benchmark:
-    tables = tuple(_raw(f"{name}.csv", f"a row a picture: {split}") for split, name in _SPLITS[config].items())
+    tables = {f"{name}.csv": f"a row a picture: {split}" for split, name in _SPLITS[config].items()}
     official = replace(
         BASE,
         title="GlobalWheat-WILDS",
         summary="Heads of wheat in pictures of fields, in countries that training did not have.",
         version="1.1.0",
         homepage="https://www.global-wheat.com",
-        raw_files=(*tables, _raw("metadata_domain.csv", "a row a session"), _raw("images/", "6,515 PNGs")),
+        raw_files=raw_files(
+            "globalwheat_v1.1",
+            {**tables, "metadata_domain.csv": "a row a session", "images/": "6,515 PNGs"},
+            size="10.3 GB",
+            license="MIT",
+        ),
         in_context=Rows(name="sessions of training", split="id_test"),
         out_of_context=Rows(name="other countries", split="test"),
         output="boxes",

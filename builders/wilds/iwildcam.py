@@ -51,7 +51,7 @@ def _read(folder: Path, config: str) -> WildsRows:
             **{field: datasets.Value("int32") for field in ("location", "sequence", *_TIMES)},
         }
     )
-    return WildsRows(features=features, splits=of_splits(rows, table.coded("split", {s: s for s in _SPLITS}), _SPLITS))
+    return WildsRows(features=features, splits=of_splits(rows, table.coded("split", _SPLITS), _SPLITS))
 
 
 def _names(file: Path) -> list[str]:

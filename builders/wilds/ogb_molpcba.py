@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from oochub.benchmark import RawFile
 from oochub.build_record import BuildFacts
 from oochub.builders.sources.number_table import number_table
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
 from oochub.errors import OochubError
 from oochub.reading import NUMPY_FAULTS
 from oochub.sides import Rows
@@ -25,18 +24,6 @@ _TASKS = 128
 _ATOM = (119, 5, 12, 12, 10, 6, 6, 2, 2)  # how many values each of the nine numbers of an atom has
 _BOND = (5, 6, 2)
 _ROWS = {"train": 350_343, "val": 43_793, "test": 43_793}
-
-
-def _raw(path: str, note: str, *, required: bool = True) -> RawFile:
-    return RawFile(
-        path=f"{_FOLDER}/{path}",
-        also=path,
-        url="https://ogb.stanford.edu/docs/graphprop/#ogbg-mol",
-        size="0.04 GB",
-        license="MIT",
-        note=note,
-        required=required,
-    )
 
 
 def _read(folder: Path, config: str) -> WildsRows:
@@ -207,18 +194,25 @@ _official = replace(
     summary="Molecules and the assays that they are active in, with scaffolds that training did not have.",
     version="1.0.0",
     homepage="https://ogb.stanford.edu/docs/graphprop/#ogbg-mol",
-    raw_files=(
-        _raw("raw/edge.csv.gz", "a line a bond: its two atoms"),
-        _raw("raw/node-feat.csv.gz", "a line an atom: 9 numbers"),
-        _raw("raw/edge-feat.csv.gz", "a line a bond: 3 numbers"),
-        _raw("raw/num-node-list.csv.gz", "a line a molecule: its atoms"),
-        _raw("raw/num-edge-list.csv.gz", "a line a molecule: its bonds"),
-        _raw("raw/graph-label.csv.gz", "a line a molecule: 128 labels"),
-        _raw("raw/scaffold_group.npy", "from snap.stanford.edu/ogb/data/misc/ogbg_molpcba/"),
-        _raw("split/scaffold/train.csv.gz", "molecules of training"),
-        _raw("split/scaffold/valid.csv.gz", "of validation"),
-        _raw("split/scaffold/test.csv.gz", "of the test"),
-        _raw("mapping/mol.csv.gz", "molecules as SMILES, names of the assays", required=False),
+    raw_files=raw_files(
+        _FOLDER,
+        {
+            "raw/edge.csv.gz": "a line a bond: its two atoms",
+            "raw/node-feat.csv.gz": "a line an atom: 9 numbers",
+            "raw/edge-feat.csv.gz": "a line a bond: 3 numbers",
+            "raw/num-node-list.csv.gz": "a line a molecule: its atoms",
+            "raw/num-edge-list.csv.gz": "a line a molecule: its bonds",
+            "raw/graph-label.csv.gz": "a line a molecule: 128 labels",
+            "raw/scaffold_group.npy": "from snap.stanford.edu/ogb/data/misc/ogbg_molpcba/",
+            "split/scaffold/train.csv.gz": "molecules of training",
+            "split/scaffold/valid.csv.gz": "of validation",
+            "split/scaffold/test.csv.gz": "of the test",
+            "mapping/mol.csv.gz": "molecules as SMILES, names of the assays",
+        },
+        size="0.04 GB",
+        license="MIT",
+        optional=["mapping/mol.csv.gz"],
+        url="https://ogb.stanford.edu/docs/graphprop/#ogbg-mol",
     ),
     in_context=Rows(name="scaffolds of validation", split="val"),
     out_of_context=Rows(name="rarer scaffolds", split="test"),

@@ -8,15 +8,13 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from oochub.benchmark import RawFile
 from oochub.build_record import BuildFacts
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
 from oochub.errors import OochubError
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
-_FOLDER = "poverty_v1.1"
 _SHAPE = (8, 224, 224)
 _PUBLISHED = 19_669
 _EVALUATED = 2_000  # rows of the countries of training that are kept for id_val and id_test, half each
@@ -36,21 +34,10 @@ _NEXT = dict(zip(_FOLDS, [*_FOLDS[1:], _FOLDS[0]], strict=True))
 _COUNTRIES = tuple(sorted(" ".join(names for _, names in _TESTED.values()).split()))
 
 
-def _raw(path: str, note: str) -> RawFile:
-    return RawFile(
-        path=f"{_FOLDER}/{path}",
-        also=path,
-        url="https://wilds.stanford.edu/get_started/",
-        size="13.1 GB",
-        license="LandSat and DMSP: U.S. public domain",
-        note=note,
-    )
-
-
 def _read(folder: Path, config: str) -> WildsRows:
     table = MetadataTable.of_csv(folder / "dhs_metadata.csv", ("country", "urban", "wealthpooled"))
     areas, wealth = table.coded("urban", _AREAS), table.numbers("wealthpooled")
-    countries = table.coded("country", {country: country for country in _COUNTRIES})
+    countries = table.coded("country", _COUNTRIES)
     files = [f"images/landsat_poverty_img_{row}.npz" for row in range(len(wealth))]
     table.check_files("its picture", folder, files=files)
     rows = pa.table(
@@ -132,9 +119,11 @@ _poverty = replace(
     summary="The wealth of African villages and towns in satellite pictures, in countries that training did not have.",
     version="1.1.0",
     homepage="https://github.com/sustainlab-group/africa_poverty",
-    raw_files=(
-        _raw("dhs_metadata.csv", "a row a place"),
-        _raw("images/", "19,669 files landsat_poverty_img_<row>.npz"),
+    raw_files=raw_files(
+        "poverty_v1.1",
+        {"dhs_metadata.csv": "a row a place", "images/": "19,669 files landsat_poverty_img_<row>.npz"},
+        size="13.1 GB",
+        license="LandSat and DMSP: U.S. public domain",
     ),
     in_context=Rows(name="countries of training", split="id_test"),
     out_of_context=Rows(name="other countries", split="test"),

@@ -22,11 +22,11 @@ _PLACE = ("experiment", "plate", "well", "site")
 
 def _read(folder: Path, config: str) -> WildsRows:
     table = MetadataTable.of_csv(folder / "metadata.csv", (*_PLACE, "cell_type", "dataset", "sirna_id"))
-    table.coded("site", {site: site for site in "12"})
+    table.coded("site", ("1", "2"))
     table = table.with_column("image", "images/{}/Plate{}/{}_s{}.png".format, of=_PLACE)
     table.check_unique("image")
     table.check_files("image", folder)
-    listed = table.coded("dataset", {split: split for split in _SPLITS[:3]})
+    listed = table.coded("dataset", _SPLITS[:3])
     split = _mixed(table, listed) if config == _MIXED else _official(table, listed)
     label, labels = table.counted("sirna_id", "sirna")
     rows = pa.table(
