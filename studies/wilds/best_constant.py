@@ -45,7 +45,9 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
         answers = (np.full_like(label, token) for token in np.unique(label[label >= 0]))
         return max(float(metric(label=label, prediction=answer, kind=given["kind"])) for answer in answers)
     if kind != "classes":
-        raise OochubError(f"There is no constant predictor of {kind}. One is known of classes, labels, number, boxes.")
+        raise OochubError(
+            f"There is no constant predictor of {kind}. One is known of classes, labels, number, boxes and tokens."
+        )
     if isinstance(side, GroupsOfRows):
         groups, every = side.rows_of_groups(columns), predictions.label
         return max(

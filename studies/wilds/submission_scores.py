@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +25,7 @@ from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
 from oochub.report.text_table import TextTable
 from oochub.sides import GroupsOfRows
+from oochub.studies.wilds.result_tables import Replicates
 from oochub.studies.wilds.submission_file import SubmissionFile
 
 if TYPE_CHECKING:
@@ -173,20 +173,22 @@ def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> TextTable:
         headlines |= {(file.data_set, number.metric) for number in each[:1]}
         for number in each:
             gathered[file.data_set, file.split, number.metric].append(number)
-    records = [
-        {
-            "data_set": data_set,
-            "split": split,
-            "metric": metric,
-            "mean": statistics.fmean(each.value for each in of),
-            "sd": _spread([each.value for each in of]),
-            "wilds_mean": statistics.fmean(each.wilds for each in of),
-            "wilds_sd": _spread([each.wilds for each in of]),
-            "replicates": len(of),
-            "official_replicates": official[data_set],
-        }
-        for (data_set, split, metric), of in gathered.items()
-    ]
+    records: list[dict[str, Any]] = []
+    for (data_set, split, metric), of in gathered.items():
+        ours, theirs = Replicates.of([each.value for each in of]), Replicates.of([each.wilds for each in of])
+        records.append(
+            {
+                "data_set": data_set,
+                "split": split,
+                "metric": metric,
+                "mean": ours.mean,
+                "sd": ours.sd,
+                "wilds_mean": theirs.mean,
+                "wilds_sd": theirs.sd,
+                "replicates": ours.n,
+                "official_replicates": official[data_set],
+            }
+        )
     shown = [each for each in records if (each["data_set"], each["metric"]) in headlines]
     few = sorted({str(each["data_set"]) for each in shown if each["replicates"] != each["official_replicates"]})
     return TextTable(
@@ -204,10 +206,6 @@ def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> TextTable:
         left=frozenset({0, 1, 2}),
         records=tuple(records),
     )
-
-
-def _spread(values: Sequence[float]) -> float:
-    return statistics.stdev(values) if len(values) > 1 else math.nan
 
 
 def _text(value: Any) -> str:

@@ -1,5 +1,6 @@
 """WILDS' prediction files: scored against scikit-learn, written and read back, each wrong line named."""
 
+import math
 import statistics
 import sys
 from pathlib import Path
@@ -14,8 +15,10 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.studies.wilds.submission_file import SubmissionFile
+from oochub.studies.wilds.submission_scores import _Number, _table
 
 KNOWN = ("iwildcam", "ogb_molpcba", "poverty_fold_a")
+FOLDS = ("poverty_fold_a", "poverty_fold_b")
 IDS = ("3", "7", "8")
 CLASSES = ("cat", "dog")
 
@@ -72,6 +75,18 @@ def test_scores_are_those_of_scikit_learn(raw, run, tmp_path):
     assert numbers[numbers["metric"] == "f1_macro"]["value"].to_list() == pytest.approx(values, abs=1e-12)
     assert f"{statistics.fmean(values):.4f}" in output and "3 of 3" in output
     assert len(list((tmp_path / "scored" / "reports").glob("*.json"))) == 3
+
+
+def test_an_undefined_number_leaves_mean_and_deviation_undefined():
+    """As a constant has no correlation, in one of two folds. Planted fault seen: `statistics.stdev` of nan."""
+    numbers = {}
+    for fold, value in (("A", math.nan), ("B", 0.5)):
+        file = SubmissionFile.of(Path(f"poverty_split:test_fold:{fold}_epoch:best_pred.csv"), FOLDS)
+        numbers[file] = [_Number(metric="pearson", value=value, wilds=0.5)]
+    (record,) = _table(numbers).records
+    assert math.isnan(record["mean"]) and math.isnan(record["sd"]) and record["replicates"] == 2
+    assert (record["wilds_mean"], record["wilds_sd"]) == (0.5, 0.0)
+    assert _table(numbers).rows[0][3:6] == ("n/a", "n/a", "0.5000")
 
 
 @pytest.mark.parametrize(

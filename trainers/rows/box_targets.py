@@ -43,7 +43,8 @@ def box_targets(dataset: Any, *, split: str) -> torch.Tensor:
     truth = kind.label(table, [])
     known = kind.known(truth)
     if not known.all():
-        raise OochubError(f"{(~known).sum()} rows of the {split} set have no known boxes. Drop them.")
+        first = f"{(~known).sum()} rows of the {split} set, first row {int(np.argmin(known))}"
+        raise OochubError(f"{first}, have no known boxes. Drop them.")
     classes = table.column("categories").to_pylist() if present else [[0] * len(boxes) for boxes in truth]
     targets = np.full((len(truth), max(map(len, truth), default=0) or 1, 5), np.nan, np.float32)
     sizes = np.stack([table.column(name).to_numpy() for name in _NEEDED], axis=1).astype(np.float64)

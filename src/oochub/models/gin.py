@@ -18,6 +18,9 @@ class GinConfig(PreTrainedConfig):  # type: ignore[misc]
         dropout: After each.
         node_sizes: How many values each number of a node has; those of an atom by default.
         edge_sizes: The same of an edge; those of a bond by default.
+
+    >>> GinConfig(num_layers=3).edge_sizes
+    (5, 6, 2)
     """
 
     model_type = "oochub_gin"
