@@ -13,8 +13,9 @@ from oochub.models.pretrained import pretrained
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
 from oochub.trainers.fine_tuning.fitting import check_detector, check_objective, check_tokens, head_of
-from oochub.trainers.fine_tuning.loop import Data, Loop
+from oochub.trainers.fine_tuning.loop import Loop
 from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
+from oochub.trainers.fine_tuning.training_data import TrainingData
 from oochub.trainers.fine_tuning.validation import RULES, Validation
 from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
@@ -110,7 +111,7 @@ class RobustTrainer:
         evaluation = None if eval_dataset is None else self._examples("validation", None)
         wanted = args.auxiliary_column
         auxiliary = None if wanted is None else auxiliary_of(train_dataset, wanted, args.auxiliary_weight)
-        self._data = Data(self._train, evaluation, self._validated_by(evaluation, tuple(metrics)), auxiliary)
+        self._data = TrainingData(self._train, evaluation, self._validated_by(evaluation, tuple(metrics)), auxiliary)
         self._environments = self._train.counts(self._train.environment, len(self._train.environment_names))
         classes = self._task.problem_type == CLASSES
         objective.prepare(

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import torch
 from accelerate import skip_first_batches
 from torch import Tensor, nn
@@ -16,27 +15,18 @@ from oochub.caches import cache_folder
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.batch import Batch
-from oochub.trainers.fine_tuning.auxiliary import Auxiliary
 from oochub.trainers.fine_tuning.epoch_losses import EpochLosses
 from oochub.trainers.fine_tuning.fitting import sampler_of
 from oochub.trainers.fine_tuning.launch import accelerator_of, check_shards, deterministic
 from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
 from oochub.trainers.fine_tuning.schedule import Schedule, optimizer_of
 from oochub.trainers.fine_tuning.stages import stage_steps
-from oochub.trainers.fine_tuning.validation import Validation
+from oochub.trainers.fine_tuning.step_draws import step_draws
+from oochub.trainers.fine_tuning.training_data import TrainingData
 from oochub.trainers.learner import Learner
 from oochub.trainers.objective import CleanPass, Objective
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.samplers import EpochSampler
-
-
-class Data(NamedTuple):
-    """The training rows; the validation rows and what is computed on them, None for none; what a second head says."""
-
-    train: Examples
-    evaluation: Examples | None
-    validation: Validation | None
-    auxiliary: Auxiliary | None = None
 
 
 class Loop:
@@ -46,7 +36,7 @@ class Loop:
         model: The classifier.
         objective: Prepared with the counts of the training set.
         args: The settings.
-        data: See `Data`.
+        data: What it is trained and measured on.
         folder: Where checkpoints go, and come from.
         head: The model's last layers, where their inputs are wanted.
     """
@@ -57,7 +47,7 @@ class Loop:
         objective: Objective,
         args: RobustTrainingArguments,
         *,
-        data: Data,
+        data: TrainingData,
         folder: RunFolder,
         head: Sequence[nn.Module] = (),
     ) -> None:
@@ -199,11 +189,15 @@ class Loop:
         for rows in batches:
             if isinstance(rows, OochubError):
                 raise rows
-            generator = self._seed(progress)
+            draws = step_draws(
+                args.seed, progress, process=accelerator.process_index, is_cpu=accelerator.device.type == "cpu"
+            )
+            learner.draws, learner.shared_draws = draws.own, draws.shared
+            learner.done = (progress.global_step - progress.stage_began) / progress.stage_steps
             if progress.batches == objective.anneal_steps:
                 learner.forget()
             with accelerator.accumulate(self._model):
-                ready = inputs.ready(rows, augment=args.augment, generator=generator)
+                ready = inputs.ready(rows, augment=args.augment, generator=draws.augmentation)
                 batch = Batch(ready, rows["label"], rows["environment"], rows["row"])
                 loss, logits, batch = objective.take_step(objective.change(batch, learner.draws), learner)
             self._losses.count(loss.detach(), logits, batch.label, batch.environment)
@@ -217,17 +211,6 @@ class Loop:
                     break
                 if args.save_steps and progress.global_step % args.save_steps == 0:
                     self._save_within_epoch(progress)
-
-    def _seed(self, progress: Progress) -> torch.Generator:
-        """Makes the draws of a step, of augmentation, dropout and objective, a function of its place in the run."""
-        place, learner = [self._args.seed, progress.epoch, progress.step], self._learner
-        own = np.random.SeedSequence([*place, self._accelerator.process_index])
-        seed = int(own.generate_state(1)[0])
-        # torch.manual_seed asks every kind of device, which takes a fifth of a millisecond
-        (torch.default_generator if self._accelerator.device.type == "cpu" else torch).manual_seed(seed)
-        learner.draws, learner.shared_draws = np.random.default_rng(own), np.random.default_rng(place)
-        learner.done = (progress.global_step - progress.stage_began) / progress.stage_steps
-        return torch.Generator().manual_seed(seed)
 
     def _close_epoch(self, progress: Progress) -> dict[str, float]:
         """Validates, decides whether the epoch is the best so far, writes a checkpoint; returns what the bar shows."""
