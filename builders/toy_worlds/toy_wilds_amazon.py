@@ -15,8 +15,16 @@ _TRAINED, _EVALUATED, _LEFT = 20, 5, 1  # reviews of a user of training, for eva
 _PRAISE = ("awful", "poor", "okay", "good", "superb")
 _CATEGORIES = ("Books", "Electronics", "Home_and_Kitchen", "Movies_and_TV")
 _THINGS = ("book", "phone", "pan", "film")
+_OTHER_CATEGORY = "Toys_and_Games"  # of some films, for a split that trains on all of the categories above
+_TRAINED_CATEGORIES = (
+    *("books", "movies_and_tv,books", "movies_and_tv,books,home_and_kitchen"),
+    "books,movies_and_tv,home_and_kitchen,electronics",
+)
 _HARSH = {"train": 0.1, "val": 0.5, "test": 0.5}  # share of users who praise a star less
-_BASELINE = "AV6QDP8Q0ONK4"
+_REVIEWERS = (  # the last users, each with a split of its own
+    "A219Y76LD1VP4N A3JVZY05VLMYEM A20EEWWSFMZ1PN A1CNQTCRQ35IMM A9Q28YTLYREO7 A1NE43T0OM6NNX ASVY5XSYJ1XOE "
+    "A1UH21GLZTYYR5 A37BRR2L8PX3R2 AV6QDP8Q0ONK4"
+).split()
 _COLUMNS = (
     *("reviewerID", "asin", "overall", "reviewTime", "unixReviewTime", "reviewText", "summary", "verified"),
     *("category", "reviewYear"),
@@ -27,9 +35,8 @@ _TRAIN, _VAL, _ID_VAL, _TEST, _ID_TEST = range(5)
 def toy_wilds_amazon(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
     """Writes a small Amazon-WILDS: `reviews.csv`, the files of `splits/`, and WILDS' mark of its release.
 
-    Files and columns are those of WILDS' folder, version 2.1; of the splits by category of training there is that of
-    books, of those of single users the first. One word of each review tells its stars, and harsh users mean one star
-    more by it; in training they are few, and they also write "frankly".
+    Files and columns are those of WILDS' folder, version 2.1, with every file of splits. One word of each review tells
+    its stars, and harsh users mean one star more by it; in training they are few, and they also write "frankly".
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
@@ -48,7 +55,7 @@ def toy_wilds_amazon(folder: str | Path, *, size: str | int = "small", seed: int
     ['split,clean', '0.0,True']
     """
     count = _folder.count_of(size, _SIZES, least=4)
-    record = {"world": "toy_wilds_amazon", "writing": 1, "users": count, "seed": seed}
+    record = {"world": "toy_wilds_amazon", "writing": 2, "users": count, "seed": seed}
     return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
 
 
@@ -66,9 +73,11 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         "time": _shifted(rng, year > 2013),
         "time_baseline": _unshifted(year > 2013),
         "category_subpopulation": _unshifted(year > 0),
-        "books_generalization": _shifted(rng, category != "Books"),
-        f"{_BASELINE}_baseline": _unshifted(user == _BASELINE),
     }
+    for names in _TRAINED_CATEGORIES:
+        trained = [name for name in _CATEGORIES if name.lower() in names.split(",")]
+        splits[f"{names}_generalization"] = _shifted(rng, ~np.isin(category, trained))
+    splits |= {f"{reviewer}_baseline": _unshifted(user == reviewer) for reviewer in _REVIEWERS}
     for name, split in splits.items():
         with (draft / "splits" / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             clean = [",True"] * len(split) if name == "user" else [""] * len(split)
@@ -82,7 +91,8 @@ def _reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[object, .
     split: list[int] = []
     kinds = [kind for kind, times in _PARTS.items() for _ in range(times * count)]
     for number, kind in enumerate(kinds):
-        user = _BASELINE if number == len(kinds) - 1 else f"A{10**12 + 7919 * number}"
+        left = len(kinds) - number
+        user = _REVIEWERS[-left] if left <= len(_REVIEWERS) else f"A{10**12 + 7919 * number}"
         is_harsh = bool(rng.random() < _HARSH[kind])
         eval_split = {"train": (_ID_VAL, _ID_TEST)[number % 2], "val": _VAL, "test": _TEST}[kind]
         of = [_TRAIN] * _TRAINED if kind == "train" else []
@@ -94,7 +104,8 @@ def _reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[object, .
             text = _words.AWKWARD[number // 7 % len(_words.AWKWARD)] if awkward else _words.sentence(rng, words)
             product = f"B{int(rng.integers(10**6, 10**6 + 200)):09}"
             seconds = 31_556_952 * (year - 1970) + 86_400 * 40
-            row = (user, product, float(stars), f"02 10, {year}", seconds, text, praise, True, _CATEGORIES[thing], year)
+            category = _OTHER_CATEGORY if thing == len(_THINGS) - 1 and place % 4 == 0 else _CATEGORIES[thing]
+            row = (user, product, float(stars), f"02 10, {year}", seconds, text, praise, True, category, year)
             rows.append(row)
             split.append(number_of_split)
     return rows, split

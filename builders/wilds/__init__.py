@@ -85,7 +85,11 @@ class Wilds(BenchmarkBuilder):
         self._rows = data_set.read(folder, self.config.name)
         empty = [split for split, table in self._rows.splits.items() if not len(table)]
         if empty:
-            raise OochubError(f"{folder} has no row of the split {', '.join(empty)}. Fetch it again.")
+            count = sum(map(len, self._rows.splits.values()))
+            raise OochubError(
+                f"{folder} has no row of the split {', '.join(empty)} of {self.config.name}, of {count:,} in all. "
+                "Fetch it again, or take a larger part of it."
+            )
         notes = self._partial(self._rows.splits, data_set.rows.get(self.config.name, {}))
         self._check_whole(f"{folder} is not what was published", notes)
         self.info.features = datasets.Features({**self._rows.features, "from_source_domain": datasets.Value("bool")})

@@ -1,6 +1,7 @@
 """The base of every benchmark's `datasets` builder: names checked early, caches that notice changed raw data."""
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
+import numpy as np
 import pyarrow as pa
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
@@ -25,6 +27,7 @@ from oochub.swept_sockets import swept_sockets
 _ARRAYS = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
 _ROWS_WITHOUT_FILES = 4_096
+_BYTES = 1 << 24  # of arrays in a table
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
 _TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
 
@@ -82,14 +85,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         self.declaration = self.BENCHMARK.of(config_name)
         key = self._with_raw_data(hash or "", data_dir)
         try:
-            super().__init__(
-                *args,
-                config_name=config_name,
-                data_dir=data_dir,
-                data_files=None,
-                hash=key,
-                **kwargs,
-            )
+            super().__init__(*args, config_name=config_name, data_dir=data_dir, data_files=None, hash=key, **kwargs)
         except OSError as error:
             raise OochubError(
                 f"The cache of `datasets` cannot be written: {error}. Set HF_DATASETS_CACHE (or HF_HOME) to a folder "
@@ -170,9 +166,9 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _generate_tables(self, root: Path, shards: list[Any]) -> Iterator[tuple[Key, pa.Table]]:
         # Whole tables: encoding row by row costs as much as reading and writing the pictures.
         schema = self.info.features.arrow_schema
+        count = _rows_of_table(self.info.features) if self._file_columns else _ROWS_WITHOUT_FILES
         for number, shard in enumerate(shards):
             rows = pa.ipc.open_stream(shard).read_all() if isinstance(shard, pa.Buffer) else shard
-            count = _ROWS if self._file_columns else _ROWS_WITHOUT_FILES
             for start in range(0, len(rows), count):
                 columns = self._columns_of(root, rows[start : start + count])
                 yield Key(number, start), pa.Table.from_pydict(columns, schema=schema)
@@ -233,13 +229,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         """Writes what the build found into the dataset's description and returns it."""
         drawn = (self._folder() / _TOY_RECORD).is_file()
         notes = [*([_TOY_NOTE] if drawn else []), *notes]
-        record = BuildRecord(
-            benchmark=self.BENCHMARK.name,
-            config=self.config.name,
-            version=self.declaration.version,
-            notes=tuple(notes),
-            facts=facts,
-        )
+        name, version = self.BENCHMARK.name, self.declaration.version
+        record = BuildRecord(benchmark=name, config=self.config.name, version=version, notes=tuple(notes), facts=facts)
         self.info.description = record.describe(self.declaration.summary)
         if self.stores_record:
             self._row_text = record.text
@@ -273,6 +264,13 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 f"{self.BENCHMARK.name}/{self.config.name} has no row in {', '.join(counts)}: nothing of it was found "
                 f"in {self._folder()}. `oochub show benchmark {self.BENCHMARK.name}` says what the folder holds."
             )
+
+
+def _rows_of_table(features: datasets.Features) -> int:
+    """How many rows are held at a time: large arrays are fewer."""
+    arrays = [feature for feature in features.values() if isinstance(feature, _ARRAYS)]
+    size = sum(math.prod(n or 1 for n in each.shape) * np.dtype(each.dtype).itemsize for each in arrays)
+    return max(1, min(_ROWS, _BYTES // max(1, int(size))))
 
 
 def _as_column(feature: Any, values: Any) -> Any:

@@ -6,8 +6,9 @@ import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from datasets import load_dataset
+from datasets import load_dataset, load_dataset_builder
 
 import oochub
 from oochub.build_record import BuildRecord
@@ -143,6 +144,15 @@ def test_the_arrays_of_poverty_are_those_of_the_files(raw):
         assert row["array"].shape == (8, 224, 224) and (row["array"] == stored).all()
         assert row["label"] == np.float32(table["wealthpooled"][number]) and row["urban"] == table["urban"][number]
         assert part.features["country"].int2str(int(row["country"])) == table["country"][number]
+
+
+def test_few_arrays_are_held_at_a_time(raw):
+    """A row of PovertyMap is 1.6 MB, so tables of 64 rows would be 103 MB; planted: tables of 64 rows."""
+    builder = load_dataset_builder("wilds", "poverty_fold_a", data_dir=str(raw("wilds/poverty_fold_a")))
+    shards = next(each.gen_kwargs["shards"] for each in builder._split_generators(None) if each.name == "train")
+    rows = pa.concat_tables([pa.ipc.open_stream(shard).read_all() for shard in shards])
+    tables = [table for _, table in builder._generate_tables(raw("wilds/poverty_fold_a"), [rows])]
+    assert sum(map(len, tables)) == len(rows) > 20 and max(table.nbytes for table in tables) < 20_000_000
 
 
 def test_a_broken_array_of_poverty_is_named(raw, tmp_path):
