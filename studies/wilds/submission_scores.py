@@ -24,7 +24,7 @@ from oochub.metric import facts_of
 from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
 from oochub.report.text_table import TextTable
-from oochub.sides import GroupsOfRows
+from oochub.sides import GroupsOfRows, WorstOfGroups
 from oochub.studies.wilds.result_tables import Replicates
 from oochub.studies.wilds.submission_file import SubmissionFile
 
@@ -125,9 +125,11 @@ def _numbers(predictions: Predictions) -> list[_Number]:
         has_form = "form" in inspect.signature(metric).parameters
         as_wilds = _named(name, metric(**arrays, **options, form="wilds")) if has_form else ours
         numbers += [_Number(metric=each, value=value, wilds=as_wilds[each]) for each, value in ours.items()]
-    side = declared.out_of_context
+    split, side = str(columns["split"][0]), declared.out_of_context
+    if predictions.metadata.config == "fmow":  # which WILDS' code gives beside the worst region
+        numbers.append(_of_groups(WorstOfGroups(name="worst year", split=split, column="year"), evaluated))
     if isinstance(side, GroupsOfRows):
-        return [_of_groups(replace(side, split=str(columns["split"][0])), evaluated), *numbers]
+        return [_of_groups(replace(side, split=split), evaluated), *numbers]
     return numbers
 
 

@@ -56,6 +56,33 @@ def test_the_interval_is_of_groups_and_covers():
     assert few.reason == "only 20 groups: the interval may be too narrow"
 
 
+@pytest.mark.parametrize("groups_of_a_cluster", [1, 3])
+def test_the_interval_is_that_of_rows_drawn_with_fresh_names(groups_of_a_cluster):
+    """The bootstrap by the book: the rows of each drawn cluster, copied, each copy's groups under names of their own.
+
+    Planted faults seen: rows drawn by cluster, so that a user drawn twice counts once; groups drawn by themselves.
+    """
+    rng = np.random.default_rng(1)
+    group = np.repeat(np.arange(60), rng.integers(1, 30, 60))
+    cluster = group // groups_of_a_cluster
+    label = np.ones_like(group)
+    chance = rng.beta(4, 2, 60) if groups_of_a_cluster == 1 else np.repeat(rng.beta(2, 1, 20), 3)
+    prediction = (rng.random(len(group)) < chance[group]).astype(int)
+    drawn = []
+    for _ in range(400):
+        rows, names = [], []
+        for copy, chosen in enumerate(rng.integers(cluster.max() + 1, size=cluster.max() + 1)):
+            of = np.flatnonzero(cluster == chosen)
+            rows.append(of)
+            names += [f"{name} of copy {copy}" for name in group[of]]
+        taken = np.concatenate(rows)
+        drawn.append(accuracy_percentile(label[taken], prediction[taken], names, 25))
+    columns = {"label": label, "prediction": prediction, "group": group}
+    number = estimate(accuracy_percentile, columns, cluster=cluster, resamples=2_000, options={"percentile": 25})
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    assert number.low == pytest.approx(low, abs=0.02) and number.high == pytest.approx(high, abs=0.02)
+
+
 @pytest.mark.parametrize("percentile", [-1, 101, float("nan"), True, "10"])
 def test_another_percentile_is_refused(percentile):
     with pytest.raises(OochubError, match=r"percentile must be a number in \[0, 100\]"):

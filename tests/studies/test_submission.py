@@ -13,9 +13,10 @@ from sklearn.metrics import f1_score
 from oochub.builders.toy_worlds.toy_wilds_iwildcam import toy_wilds_iwildcam
 from oochub.cli import main
 from oochub.errors import OochubError
+from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predictions import Predictions
 from oochub.studies.wilds.submission_file import SubmissionFile
-from oochub.studies.wilds.submission_scores import _Number, _table
+from oochub.studies.wilds.submission_scores import _Number, _numbers, _table
 
 KNOWN = ("iwildcam", "ogb_molpcba", "poverty_fold_a")
 FOLDS = ("poverty_fold_a", "poverty_fold_b")
@@ -188,3 +189,33 @@ def test_predictions_are_written_in_the_order_of_the_raw_table(raw, run, tmp_pat
     assert [int(line) for line in file.read_text().splitlines()] == answers[::-1].tolist()
     assert f"lack 1 of them, first row {rows[-1]}" in run("short.parquet", "--data-dir", raw, "--out", "other")[2]
     assert "is seed:0, seed:1" in run("whole.parquet", "--replicate", "2", "--data-dir", raw, "--out", "other")[2]
+
+
+def test_fmow_has_the_worst_region_and_the_worst_year():
+    """Worked by hand: the region Other is not among the worst, its rows are among those of their year.
+
+    Planted faults seen: worst_group over Other too; the worst year without Other.
+    """
+    region = ["Asia"] * 4 + ["Africa"] * 2 + ["Other"] * 2
+    right = np.array([True, True, False, True, True, False, False, False])
+    predictions = Predictions.from_arrays(
+        logits=np.eye(62)[np.where(right, 5, 6)],
+        label=[5] * 8,
+        group=region,
+        region=region,
+        year=[2016, 2016, 2017, 2017, 2016, 2017, 2017, 2017],
+        benchmark="wilds",
+        config="fmow",
+    )
+    numbers = {number.metric: number.value for number in _numbers(predictions)}
+    assert numbers["accuracy"] == 4 / 8
+    assert numbers["accuracy, worst region"] == numbers["worst_group.accuracy"] == 1 / 2  # Africa; Other is 0 / 2
+    assert numbers["accuracy, worst year"] == 1 / 5  # 2017; 2016 is 3 / 3
+    report = evaluate(predictions, resamples=100)
+    assert report.worst_group["accuracy"].group == "Africa" and float(report.worst_group["accuracy"].estimate) == 1 / 2
+    every = report.slice_of("all")
+    assert float(every.metrics["worst_group.accuracy"]) == 1 / 2
+    assert (every.worst_groups["worst_group.accuracy"].name, every.worst_groups["worst_group.accuracy"].among) == (
+        "Africa",
+        2,
+    )

@@ -4,7 +4,8 @@
 
 Groups without rows do not count.
 
-Interval: a percentile bootstrap of whole groups; of clusters that hold several groups, of these.
+Interval: a percentile bootstrap of whole groups, or of clusters where each group lies in one; a group that is drawn
+twice counts as two.
 
 Limitations: A group of few rows is low, or high, by chance, so the percentile of many small groups is too low. Fewer
 than some 50 groups make the interval too narrow.
@@ -23,6 +24,7 @@ from oochub.eval_modules.metrics._group_counts import GroupCounts
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
 from oochub.stats.estimation import Estimate, Sampling, bootstrap
+from oochub.stats.group_codes import check_group
 
 _FEW_BEYOND = 5  # groups below the percentile; with fewer the interval is said to be too narrow
 
@@ -63,25 +65,22 @@ class _AccuracyPercentileState(GroupCounts):
 
 
 def _interval(columns: dict[str, Array], sampling: Sampling, percentile: float = 10) -> Estimate:
-    if sampling.cluster is not None:
-        return bootstrap(
-            lambda label, prediction, group: accuracy_percentile(label, prediction, group, percentile),
-            columns,
-            sampling,
-        )
     state = _AccuracyPercentileState(percentile)
     state.update(**columns)
     accuracies = np.array(list(state.accuracies().values()))
-    drawn = bootstrap(lambda value: float(np.percentile(value, percentile)), {"value": accuracies}, sampling)
+    group = np.unique(check_group(columns["group"]).codes, return_inverse=True)[1]
+    chosen = sampling.of_groups(group)
+    drawn = bootstrap(lambda value: float(np.percentile(value, percentile)), {"value": accuracies}, chosen)
     few = min(percentile, 100 - percentile) / 100 * len(accuracies) < _FEW_BEYOND
     reasons = [drawn.reason] if drawn.reason else []
     reasons += [f"only {len(accuracies)} groups: the interval may be too narrow"] if few else []
+    of_groups = f"percentile bootstrap of {len(accuracies)} groups, {sampling.resamples} resamples"
     return Estimate(
         drawn.value,
         low=drawn.low,
         high=drawn.high if len(accuracies) > 1 else math.nan,
         n=len(columns["label"]),
-        method=f"percentile bootstrap of {len(accuracies)} groups, {sampling.resamples} resamples",
+        method=of_groups if chosen.cluster is None else drawn.method,
         reason="; ".join(reasons) or None,
     )
 

@@ -120,7 +120,7 @@ def _interval(
     if count == 1:
         return bootstrap(lambda value: float(value.mean()), {"value": values}, sampling)
     means = np.bincount(codes, values) / np.bincount(codes)
-    drawn = bootstrap(lambda value: float(value.mean()), {"value": means}, _of_groups(sampling, codes))
+    drawn = bootstrap(lambda value: float(value.mean()), {"value": means}, sampling.of_groups(codes))
     few = f"only {count} groups: the interval may be too narrow" if count < _FEW else None
     return Estimate(
         state.compute(),
@@ -130,16 +130,6 @@ def _interval(
         method=f"percentile bootstrap of {count} groups, {sampling.resamples} resamples",
         reason="; ".join(filter(None, (drawn.reason, few))) or None,
     )
-
-
-def _of_groups(sampling: Sampling, codes: Array) -> Sampling:
-    """The groups are drawn; by cluster where each lies in one and some share one."""
-    cluster = None
-    if sampling.cluster is not None:
-        clusters = check_group(sampling.cluster, name="cluster").codes
-        pairs = np.unique(np.stack([codes, clusters]), axis=1)
-        cluster = pairs[1] if pairs.shape[1] == codes.max() + 1 else None
-    return Sampling(cluster=cluster, resamples=sampling.resamples, seed=sampling.seed, confidence=sampling.confidence)
 
 
 FACTS = MetricFacts(title="Detection accuracy", direction="higher", outputs=("boxes",), interval=_interval)

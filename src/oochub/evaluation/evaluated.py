@@ -16,7 +16,7 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.example_digest import ExampleDigest
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
-from oochub.sides import WorstOfGroups
+from oochub.sides import GroupsOfRows, WorstOfGroups
 from oochub.stats.class_probability import ClassProbability
 from oochub.stats.estimation import estimate
 
@@ -45,6 +45,7 @@ class Evaluated:
         facts = facts_of(metric)
         if np.asarray(rows).dtype == np.bool_ and np.all(rows):
             rows = slice(None)  # nothing is copied
+        rows = self.rows_for(metric, rows)
         asked = [name for name in arguments(metric) if name in self.columns and name not in self.options(metric)]
         columns = {name: self.columns[name][rows] for name in asked}
         if facts is not None and facts.compact:
@@ -62,8 +63,31 @@ class Evaluated:
 
     def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
         """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
+        rows = self.rows_for(metric, rows)
         shared = {"cluster": self.cluster(rows), **self.sampling, **sampling}
         return estimate(metric, self.arrays(metric, rows), options=self.options(metric), **shared)
+
+    def rows_for(self, metric: Callable[..., Any], rows: Any) -> Any:
+        """Those of some rows (a mask or row numbers) that a metric is of: all; of a metric of groups those that count.
+
+        A benchmark whose headline is of some groups alone, as FMoW's is of the five regions, leaves the others out.
+        Rows that are all of others stay.
+        """
+        counting = self._counting if "group" in arguments(metric) else None
+        if counting is None:
+            return rows
+        chosen = np.arange(len(counting))[rows]
+        left = chosen[counting[chosen]]
+        return left if len(left) else rows
+
+    @cached_property
+    def _counting(self) -> NDArray[np.bool_] | None:
+        """Which rows (n,) are of groups that the headline is of; None where all are."""
+        side = self.benchmark.out_of_context
+        if not (isinstance(side, GroupsOfRows) and side.where and all(name in self.columns for name in side.where)):
+            return None
+        anywhere = pd.Categorical.from_codes(np.zeros(len(self.known), np.int8), categories=[side.split])
+        return side.mask({"split": anywhere, **{name: self.columns[name] for name in side.where}})
 
     @cached_property
     def examples(self) -> ExampleDigest:

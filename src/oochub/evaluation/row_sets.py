@@ -100,7 +100,10 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
                 continue
             value = evaluated.of(metric, rows.mask)
             if name == "worst_group":
-                worst_groups |= _worst_groups(evaluated.value(metric, rows.mask), rows, evaluated)
+                among = evaluated.columns["group"][evaluated.rows_for(metric, rows.mask)]
+                worst_groups |= _worst_groups(
+                    evaluated.value(metric, rows.mask), len(np.unique(check_group(among).codes))
+                )
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
     binary = evaluated.predictions.output.one_answer and len(evaluated.predictions.class_names) == 2
@@ -117,9 +120,8 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
     )
 
 
-def _worst_groups(values: Mapping[str, Any], rows: RowSet, evaluated: Evaluated) -> dict[str, ChosenGroup]:
+def _worst_groups(values: Mapping[str, Any], among: int) -> dict[str, ChosenGroup]:
     """The groups that the numbers of worst_group are of, by the names of these numbers."""
-    among = len(np.unique(check_group(evaluated.columns["group"][rows.mask]).codes))
     named = {key.removesuffix("_group"): str(name) for key, name in values.items() if key.endswith("_group")}
     return {f"worst_group.{key}": ChosenGroup(name=name, among=among) for key, name in named.items()}
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -121,6 +121,20 @@ class Sampling:
             object.__setattr__(
                 self, "cluster", np.unique(check_group(self.cluster, name="cluster").codes, return_inverse=True)[1]
             )
+
+    def of_groups(self, group: Array) -> "Sampling":
+        """How whole groups of rows are drawn: by cluster where each group lies in one, else each by itself.
+
+        Args:
+            group: The group of each row (n,), numbered from 0 on without a gap.
+
+        >>> Sampling(cluster=np.array(["a", "a", "b"])).of_groups(np.array([0, 1, 2])).cluster
+        array([0, 0, 1])
+        """
+        if self.cluster is None:
+            return self
+        pairs = np.unique(np.stack([group, self.cluster]), axis=1)
+        return replace(self, cluster=pairs[1] if pairs.shape[1] == group.max() + 1 else None)
 
     @property
     def tail(self) -> float:
