@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_WORST = {"camelyon17": "slide", "rxrx1": "cell_type", "fmow": "year", "amazon": "user"}
+"""Of which groups WILDS' code gives the worst accuracy beside the headline."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Number:
     """A metric of one file: as oochub has it, and as WILDS' code has it."""
@@ -126,8 +130,10 @@ def _numbers(predictions: Predictions) -> list[_Number]:
         as_wilds = _named(name, metric(**arrays, **options, form="wilds")) if has_form else ours
         numbers += [_Number(metric=each, value=value, wilds=as_wilds[each]) for each, value in ours.items()]
     split, side = str(columns["split"][0]), declared.out_of_context
-    if predictions.metadata.config == "fmow":  # which WILDS' code gives beside the worst region
-        numbers.append(_of_groups(WorstOfGroups(name="worst year", split=split, column="year"), evaluated))
+    column = _WORST.get(str(predictions.metadata.config))
+    if column is not None:
+        worst = WorstOfGroups(name=f"worst {column.replace('_', ' ')}", split=split, column=column)
+        numbers.append(_of_groups(worst, evaluated))
     if isinstance(side, GroupsOfRows):
         return [_of_groups(replace(side, split=split), evaluated), *numbers]
     return numbers

@@ -86,7 +86,7 @@ class Evaluated:
         side = self.benchmark.out_of_context
         if not (isinstance(side, GroupsOfRows) and side.where and all(name in self.columns for name in side.where)):
             return None
-        anywhere = pd.Categorical.from_codes(np.zeros(len(self.known), np.int8), categories=[side.split])
+        anywhere = np.full(len(self.known), side.split)
         return side.mask({"split": anywhere, **{name: self.columns[name] for name in side.where}})
 
     @cached_property
