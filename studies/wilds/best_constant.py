@@ -4,11 +4,14 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
 from oochub.sides import GroupsOfRows
+
+_CANDIDATES = 60  # of the true boxes, that are tried
 
 
 def best_constant(predictions: Any, declared: Benchmark) -> float:
@@ -21,7 +24,8 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
     Returns:
         Of classes, the best class by the headline metric on the rows out of context, as it is scored there (the worst
         of their groups, where that is the side); of several labels, equal scores for every row; of a number 0, for a
-        constant has no correlation; of boxes 0, for no box is found; of tokens, the best token.
+        constant has no correlation; of boxes, the same boxes in every picture: none, and then one true box after the
+        other, each the one that betters the number most; of tokens, the best token.
 
     Raises:
         OochubError: A kind of output of which no constant is known.
@@ -32,7 +36,7 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
     0.667
     """
     side, metric, kind = declared.out_of_context, catalog.get("metric", declared.primary_metric), declared.output
-    if kind in ("number", "boxes"):
+    if kind == "number":
         return 0.0
     wanted = ["split", *side.where, *([side.column] if isinstance(side, GroupsOfRows) else [])]
     columns = {name: predictions.column(name) for name in dict.fromkeys(wanted)}
@@ -44,6 +48,10 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
         given = {name: values[rows] for name, values in predictions.output.arrays(predictions).items()}
         answers = (np.full_like(label, token) for token in np.unique(label[label >= 0]))
         return max(float(metric(label=label, prediction=answer, kind=given["kind"])) for answer in answers)
+    by_group = "group" in signature(metric).parameters
+    group = {"group": predictions.column(declared.group_column)[rows]} if by_group else {}
+    if kind == "boxes":
+        return _best_boxes(metric, label, group)
     if kind != "classes":
         raise OochubError(
             f"There is no constant predictor of {kind}. One is known of classes, labels, number, boxes and tokens."
@@ -54,7 +62,23 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
             side.statistic([float(np.mean(every[of] == answer)) for of in groups.values()])
             for answer in np.unique(label)
         )
-    by_group = "group" in signature(metric).parameters
-    group = {"group": predictions.column(declared.group_column)[rows]} if by_group else {}
     numbers = [metric(label=label, prediction=np.full_like(label, answer), **group) for answer in np.unique(label)]
     return max(float(next(iter(each.values())) if isinstance(each, dict) else each) for each in numbers)
+
+
+def _best_boxes(metric: Any, label: NDArray[Any], group: dict[str, Any]) -> float:
+    every = sorted({box for boxes in label for box in boxes})
+    candidates = every[:: 1 + len(every) // _CANDIDATES]
+
+    def number(boxes: tuple[Any, ...]) -> float:
+        scores = [(1.0,) * len(boxes)] * len(label)
+        return float(metric(boxes=[boxes] * len(label), scores=scores, true_boxes=label, **group))
+
+    chosen: tuple[Any, ...] = ()
+    best = number(chosen)
+    while candidates:
+        following, box = max((number((*chosen, box)), box) for box in candidates)
+        if following <= best:
+            break
+        chosen, best = (*chosen, box), following
+    return best

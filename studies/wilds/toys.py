@@ -5,6 +5,7 @@ A data set is found by its file in builders/wilds; nothing here names one but fo
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -13,10 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from oochub import artifacts, catalog
-from oochub.errors import OochubError
+from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, folder_written_whole
+from oochub.program import program
 from oochub.report.comparing.comparison_page import comparison_page
 from oochub.report.report import Report
+from oochub.stats.estimate import Estimate
 from oochub.studies.wilds.best_constant import best_constant
 from oochub.studies.wilds.result_tables import result_tables
 from oochub.studies.wilds.toy_model import toy_model
@@ -28,7 +31,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "amazon": {"num_train_epochs": 20, "learning_rate": 5e-3, "sampler": "environment_balanced"},
     "py150": {"num_train_epochs": 20, "learning_rate": 3e-3, "per_device_train_batch_size": 4},
     "globalwheat": {
-        "num_train_epochs": 60,
+        "num_train_epochs": 120,
         "per_device_train_batch_size": 8,
         "learning_rate": 2e-3,
         "lr_scheduler_type": "cosine",
@@ -47,10 +50,14 @@ class ToyResult(NamedTuple):
     seconds: float
 
     @property
+    def headline(self) -> Estimate:
+        """The headline out of context."""
+        return self.report[f"out_of_context/{self.report.benchmark.primary_metric}"]
+
+    @property
     def is_better(self) -> bool:
-        """Whether the trained model beats the constant."""
-        metric = self.report.benchmark.primary_metric
-        return bool(self.report[f"out_of_context/{metric}"].value > self.constant)
+        """Whether the trained model beats the constant, and not by luck: the whole interval lies above it."""
+        return bool(self.headline.low > self.constant)
 
 
 def toy_result(config: str, folder: Path, *, seed: int = 0) -> ToyResult:
@@ -102,13 +109,21 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help="A config; repeatable. Default one of each data set.")] = None,
     seed: int = 0,
 ) -> None:
-    """Every data set of WILDS on its toy folder; ends with the table and the page over all."""
+    """Every data set of WILDS on its toy folder; ends with the table and the page over all.
+
+    Raises:
+        OochubError: A config that WILDS has not, or a folder that is not to be replaced.
+        SystemExit: A data set that failed, or whose model is not better than the best constant.
+    """
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     check_writable(out, kind=artifacts.DEMO)
     printer, results, failed = Console(width=110), {}, {}
-    configs = only or list(catalog.get("benchmark", "wilds").tried_configs)
+    declared = catalog.get("benchmark", "wilds")
+    configs = list(dict.fromkeys(only or declared.tried_configs))
+    if unknown := [config for config in configs if config not in declared.configs]:
+        raise unknown_name("config", unknown[0], declared.configs)
     for number, config in enumerate(configs, 1):
         printer.print(f"[{number}/{len(configs)}] wilds/{config} ...", markup=False)
         try:
@@ -116,12 +131,14 @@ def main(
         except OochubError as error:
             failed[config] = str(error)
             printer.print(f"    {error}", markup=False)
-    table = Table("data set", "headline", "in context", "out of context", "best constant", "seconds", box=None)
-    for config, (report, constant, seconds) in results.items():
-        metric = report.benchmark.primary_metric
-        sides = [f"{report[f'{side}/{metric}'].value:.3f}" for side in ("in_context", "out_of_context")]
-        mark = "" if results[config].is_better else "  not beaten"
-        table.add_row(config, metric, *sides, f"{constant:.3f}{mark}", f"{seconds:.0f}")
+    heads = ("data set", "headline", "in context", "out of context (95%)", "n", "best constant", "seconds")
+    table = Table(*heads, box=None)
+    for config, result in results.items():
+        metric, out_of = result.report.benchmark.primary_metric, result.headline
+        inside = f"{result.report[f'in_context/{metric}'].value:.3f}"
+        outside = f"{out_of.value:.3f} ({out_of.low:.3f} to {out_of.high:.3f})"
+        constant = f"{result.constant:.3f}" + ("" if result.is_better else "  not beaten")
+        table.add_row(config, metric, inside, outside, f"{out_of.n}", constant, f"{result.seconds:.0f}")
     printer.print(table)
     if results:
         page, reports = out / "wilds.html", [result.report for result in results.values()]
@@ -134,4 +151,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    program(partial(typer.run, main))

@@ -127,3 +127,32 @@ def test_best_constants_by_hand():
         from dataclasses import replace
 
         best_constant(rows, replace(declared.of("rxrx1"), output="masks"))
+
+
+def test_best_constants_of_graphs_boxes_and_tokens_by_hand():
+    """Planted and seen: no box as the only constant of boxes; tokens of every kind; rows of both splits."""
+    declared = oochub.get("benchmark", "wilds")
+    # Of labels equal scores find each label as often as it is there: 1 of 2, and 3 of 4, where it is known.
+    labels = [[1, 1], [0, 1], [np.nan, 1], [np.nan, 0], [1, 1]]
+    rows = Predictions.from_arrays(
+        logits=np.zeros((5, 2)), labels=labels, class_names=["a", "b"], kind="labels", split=["test"] * 4 + ["val"]
+    )
+    assert best_constant(rows, declared.of("ogb_molpcba")) == pytest.approx((1 / 2 + 3 / 4) / 2)
+
+    # Session x: twice the box [0, 0, 8, 8]; session y: nothing, and a box elsewhere. Without a box (0 + 1 / 2) / 2;
+    # with the first everywhere (1 + 0) / 2, and any further one costs more than it gives.
+    one, other = [0.0, 0.0, 8.0, 8.0], [20.0, 20.0, 30.0, 30.0]
+    boxes = {"boxes": [[one], [one], [], [other]], "detected_boxes": [[]] * 4, "scores": [[]] * 4}
+    wheat = Predictions.from_arrays(**boxes, class_names=["head"], group=["x", "x", "y", "y"], split="test")
+    assert best_constant(wheat, declared.of("globalwheat")) == pytest.approx(1 / 2)
+    bare = {name: values[2:] for name, values in boxes.items()}
+    empty = Predictions.from_arrays(**bare, class_names=["head"], group=["y", "y"], split="test")
+    assert best_constant(empty, declared.of("globalwheat")) == pytest.approx(1 / 2)
+
+    # Of the tokens that are classes (0) or methods (1), 7 is two of five; 9 is more often there, as punctuation (2).
+    tokens = [[7, 9, 9], [8, 7, 9], [6, 5, -100], [4, 4, 4]]
+    kinds = [[0, 2, 2], [1, 0, 2], [0, 1, -1], [0, 0, 0]]
+    code = Predictions.from_arrays(
+        tokens=tokens, predicted_tokens=[[0] * 3] * 4, kinds=kinds, split=["test"] * 3 + ["id_test"]
+    )
+    assert best_constant(code, declared.of("py150")) == pytest.approx(2 / 5)
