@@ -1,4 +1,4 @@
-"""The network to train: a small one from scratch for a CPU, or any classifier of transformers."""
+"""The network to train: a built-in one from scratch, or any classifier of transformers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,6 +9,7 @@ import torch
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes
+from oochub.models.built_in_model import BuiltInModel, built_in_model, fitting_model
 from oochub.models.check_squeezed import check_squeezed
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
@@ -16,12 +17,10 @@ from oochub.models.pretrained import pretrained as open_weights
 from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
 
 _LARGEST = 4096  # pixels
-TINY = "resnet-tiny"
-"""The name of the small network."""
 
 
 def backbone(
-    name: str,
+    name: str | None,
     *,
     class_names: Sequence[str],
     problem_type: str = CLASSES,
@@ -34,14 +33,13 @@ def backbone(
     """A model with a fresh head for these classes, and its processor.
 
     Args:
-        name: "resnet-tiny", a ResNet of three basic blocks (0.3 million parameters) from scratch that sees the whole
-            picture squeezed to a square, or arrays of any number of bands as they are; else a folder or Hub id of a
-            classifier or of what one is made from.
+        name: A built-in model of `oochub list model`, from scratch, such as "resnet-tiny"; else a folder or Hub id of
+            a classifier or of what one is made from. None takes the small built-in model for such rows.
         class_names: Names of the classes or labels in order; one name for a number.
         problem_type: Of the model's config: "single_label_classification", "multi_label_classification" or
             "regression"; "boxes" makes a detector; "next_token" for tokens, of which a config says nothing.
-        image_size: Height and width in pixels to which whole pictures are squeezed; None is 48 for "resnet-tiny", and
-            what the model's own image processor does for others.
+        image_size: Height and width in pixels to which whole pictures are squeezed; None is what a built-in model
+            says (48 for "resnet-tiny"), and what the model's own image processor does for others.
         pretrained: Load the weights; False takes the architecture alone.
         kind: Of input that the model reads; None is pictures.
         dataset: The training set; a model of arrays has its number of bands, and normalizes by its mean and deviation
@@ -52,8 +50,8 @@ def backbone(
         (model, processor): an image processor, a tokenizer or an ArrayProcessor; the model's config carries the names.
 
     Raises:
-        OochubError: Fewer than two classes, an image_size that the model cannot take, or a name that is neither a
-            folder nor can be fetched.
+        OochubError: Fewer than two classes, an image_size that the model cannot take, a built-in model of other rows,
+            or a name that is neither a folder nor can be fetched.
 
     >>> model, processor = backbone("resnet-tiny", class_names=["cat", "dog"])
     >>> model.config.id2label[1], processor.size["height"]
@@ -72,32 +70,30 @@ def backbone(
     }
     if problem_type == TOKENS:
         labels = {}
+    boxes = problem_type == BOXES
+    name = fitting_model(name, kind, boxes=boxes)
+    made = built_in_model(name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if name == TINY and problem_type == BOXES:
-            raise OochubError(f"{TINY!r} draws no boxes. Name a folder or Hub id of a detector, such as a YOLOS.")
-        if name == TINY and _can_be_tiny(kind):
-            return _tiny(labels, kind, dataset, image_size)
-        plain = partial(_whole, size=image_size) if problem_type == BOXES else None
+        if made is not None:
+            return _from_scratch(made, labels, kind, dataset, image_size)
+        plain = partial(_whole, size=image_size) if boxes else None
         model, processor = _loaded(name, labels, kind, dataset, plain=plain, pretrained=pretrained)
     return model, processor if image_size is None else _squeezing(model, processor, image_size)
 
 
-def _can_be_tiny(kind: type[Input]) -> bool:
-    return kind.auto_model == "AutoModelForImageClassification"
+def _from_scratch(
+    made: type[BuiltInModel], labels: dict[str, Any], kind: type[Input], dataset: Any, image_size: int | None
+) -> tuple[Any, Any]:
+    import transformers
 
-
-def _tiny(labels: dict[str, Any], kind: type[Input], dataset: Any, image_size: int | None) -> tuple[Any, Any]:
-    from transformers import ResNetConfig, ResNetForImageClassification
-
-    processor = kind.load_processor(None, dataset, training=True)
-    if image_size is not None:
-        processor.size = {"height": image_size, "width": image_size}
-    shape = {"embedding_size": 32, "hidden_sizes": [32, 64, 128], "depths": [1, 1, 1], "layer_type": "basic"}
-    (probe,) = kind.of(processor).probe().values()
-    if probe.ndim != 4:
-        raise OochubError(f"{TINY!r} reads (bands, height, width), got vectors of {probe.shape[1]}. Name another.")
-    return ResNetForImageClassification(ResNetConfig(**shape, **kind.config(processor), **labels)), processor
+    processor = made.processor(kind, dataset, image_size=image_size)
+    shape: tuple[int, ...] = getattr(processor, "shape", ())
+    if len(shape) == 1:
+        raise OochubError(f"Built-in models read (bands, height, width), got vectors of {shape[0]}. Name another.")
+    config = made.config(kind.config(processor) | labels, processor=processor, dataset=dataset)
+    auto = "AutoModelForObjectDetection" if made.is_detector else kind.auto_model
+    return getattr(transformers, auto).from_config(config), processor
 
 
 def _loaded(
@@ -113,8 +109,8 @@ def _loaded(
     import transformers
 
     made = getattr(transformers, kind.auto_model if plain is None else "AutoModelForObjectDetection")
-    tiny = f", or take {TINY!r}" if _can_be_tiny(kind) else ""
-    words, hint = "a classifier", f"Check the name, the connection{tiny}."
+    small = fitting_model(None, kind, boxes=plain is not None)
+    words, hint = "a classifier", f"Check the name, the connection, or take {small!r}."
     model_config(name, words=words, hint=hint)
     with opening(name, words=words, hint=hint):
         processor = kind.load_processor(name, dataset, training=True)

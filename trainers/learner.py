@@ -22,7 +22,7 @@ class Outputs(NamedTuple):
 
     Attributes:
         logits: (n, k); of a detector (n, q, c + 5), the logits of q boxes and the boxes.
-        features: (n, d), what a known head sees.
+        features: (n, d), what a known head sees; of tokens (n, t, d).
     """
 
     logits: Tensor
@@ -92,7 +92,9 @@ class Learner:
                 said = self._model(**inputs)
             boxes = getattr(said, "pred_boxes", None)
             logits = said.logits if boxes is None else torch.cat([said.logits, boxes], -1)
-            return Outputs(logits, torch.cat([seen[layer] for layer in self._head], 1) if self._head else None)
+            first = 2 if boxes is None and logits.ndim == 3 else 1  # a vector a token, or a row
+            vectors = [seen[layer].flatten(first).float() for layer in self._head]
+            return Outputs(logits, torch.cat(vectors, -1) if vectors else None)
         rows = [(environment == number).nonzero()[:, 0] for number in environment.unique()]
         parts = [self.outputs({name: values[part] for name, values in inputs.items()}) for part in rows]
         order = torch.cat(rows).argsort()
@@ -121,7 +123,7 @@ class Learner:
                     raise rows
                 outputs = self.outputs(inputs.ready(rows, augment="none", generator=still))
                 if rows["label"].dtype == torch.int32:  # of tokens the logits would be too many to keep
-                    outputs = outputs._replace(logits=_token_answers(outputs.logits, rows["label"]))
+                    outputs = Outputs(_token_answers(outputs.logits, rows["label"]), None)
                 parts.append([gather(each).float().cpu() for each in outputs if each is not None])
         logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
         return Outputs(logits, features[0] if features else None)
@@ -168,7 +170,7 @@ class Learner:
 
         def see(layer: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
             first = functional.dropout(inputs[0], self._dropout, training=layer.training)
-            seen[layer] = first.flatten(1).float()
+            seen[layer] = first
             return (first, *inputs[1:])
 
         handles = [layer.register_forward_pre_hook(see) for layer in self._head]

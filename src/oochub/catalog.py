@@ -24,6 +24,7 @@ _PACKAGES = {
     "input": "inputs",
     "output": "outputs",
     "mode": "models.modes",
+    "model": "models.built_in",
     "figure": "figures",
     "command": "commands",
 }
@@ -36,7 +37,8 @@ def kinds() -> list[str]:
     """The kinds of things in the catalog.
 
     >>> kinds()
-    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'figure', 'command']
+    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'model', 'figure',
+    'command']
     """
     return list(_PACKAGES)
 
@@ -45,8 +47,8 @@ def names(kind: str) -> list[str]:
     """The names of one kind, sorted; nothing is imported to find them.
 
     Args:
-        kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "figure" or
-            "command".
+        kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "model",
+            "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -90,7 +92,7 @@ def get(kind: str, name: str) -> Any:
 
     Returns:
         metric, criterion, figure, command: the function named like the file. detector, objective, input, output,
-        mode: the class. benchmark: its `Benchmark` declaration.
+        mode, model: the class. benchmark: its `Benchmark` declaration.
 
     Raises:
         OochubError: An unknown kind or name; near names are given.
@@ -204,7 +206,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
         candidates: list[Any] = [
             value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
         ]
-    elif kind in ("detector", "objective", "input", "output", "mode"):
+    elif kind in ("detector", "objective", "input", "output", "mode", "model"):
         candidates = [
             value
             for key, value in vars(module).items()

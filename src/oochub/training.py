@@ -33,7 +33,7 @@ def train(
     *,
     objective: str = "erm",
     hyperparameters: Mapping[str, Any] | None = None,
-    model: str = "resnet-tiny",
+    model: str | None = None,
     environments: str | None = None,
     arguments: Mapping[str, Any] | None = None,
     image_size: int | None = None,
@@ -57,7 +57,8 @@ def train(
         out: The folder of the run; an interrupted run with the same settings goes on.
         objective: A name of `oochub list objective`.
         hyperparameters: Of the objective.
-        model: A folder, a Hub id, or "resnet-tiny", a small network from scratch.
+        model: A folder, a Hub id, or a built-in one of `oochub list model`, from scratch; None takes the small one for
+            such rows, "resnet-tiny" for pictures.
         environments: Column of the training environments; None takes the benchmark's own, of own data `group`, and
             none where the rows have none and the objective needs none.
         arguments: Fields of RobustTrainingArguments, over `DEFAULTS`.
@@ -85,13 +86,16 @@ def train(
     declared = declaration_of(f"{source}/{config}" if config else source) if is_benchmark(source) else None
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
+    from oochub.models.built_in_model import built_in_model, typed_names
     from oochub.models.model_source import input_of
-    from oochub.trainers.backbone import TINY, backbone
+    from oochub.trainers.backbone import backbone
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.trainers.rows.targets import task_of
 
-    if model != TINY:
-        check_source(model, kind="model", hint=f"Check the name, or take {TINY!r}, an untrained one.", also=[TINY])
+    is_place = model is not None and built_in_model(model) is None
+    if model is not None and is_place:
+        hint = "Check the name, or take one of `oochub list model`, which are untrained."
+        check_source(model, kind="model", hint=hint, also=typed_names())
     columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
     data = load_columns(source, columns, config=config, data_dir=data_dir, options=options, in_place=True)
     declared = declared or declaration_for(data)
@@ -113,7 +117,7 @@ def train(
             f"{source} has no column label, which training needs, only {', '.join(train.column_names)}. Name the one "
             f"that holds it with {names}."
         )
-    kind = input_of(train, None if model == TINY else model)
+    kind = input_of(train, model if is_place else None)
     known = column in train.column_names
     if not known and (environments or method.needs_environments):
         named = either("context= or group=", "--context-column or --group-column")

@@ -104,6 +104,33 @@ def test_group_dro_weighs_the_repositories(raw, model, tmp_path):
     assert weights.sum() == pytest.approx(1, abs=1e-5) and (weights > 0).sum() == 6 and weights.std() > 0
 
 
+def test_coral_sees_a_vector_a_token(raw, model, tmp_path):
+    """What the language model's last layer sees, (n, t, d): its hidden states, as transformers gives them."""
+    from accelerate import Accelerator
+
+    from oochub.trainers.fine_tuning.fitting import head_of
+    from oochub.trainers.learner import Learner
+
+    network = GPT2LMHeadModel.from_pretrained(model).eval()
+    ids = {"input_ids": torch.tensor([[3, 4, 5], [6, 7, 8]])}
+    learner = Learner(Accelerator(cpu=True), network, torch.optim.SGD(network.parameters()), head=head_of(network, ids))
+    expected = network(**ids, output_hidden_states=True).hidden_states[-1]
+    assert torch.allclose(learner.outputs(ids).features, expected) and expected.shape == (2, 3, 32)
+    folder, settings = str(raw("wilds/py150")), {"max_steps": 2, "per_device_train_batch_size": 6}
+    penalty = {"penalty_weight": 1.0, "form": "wilds"}
+    sampled = {"sampler": "environments", "environments_per_batch": 2}
+    result = oochub.train(
+        "wilds/py150",
+        tmp_path / "run",
+        model=str(model),
+        objective="coral",
+        hyperparameters=penalty,
+        data_dir=folder,
+        arguments=settings | sampled,
+    )
+    assert result["global_step"] == 2 and math.isfinite(result["best_value"])
+
+
 def test_what_does_not_go_together_is_said(raw, model, tmp_path):
     folder = str(raw("wilds/py150"))
     small = tmp_path / "small"
@@ -114,8 +141,10 @@ def test_what_does_not_go_together_is_said(raw, model, tmp_path):
     data = oochub.load("wilds/py150", data_dir=folder)
     with pytest.raises(OochubError, match=r"has the token \d+, and the model knows those from 0 to 39"):
         oochub.predict(str(small), data, splits=["test"])
-    with pytest.raises(OochubError, match="Take erm, group_dro or irm"):
-        oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="coral", data_dir=folder)
+    with pytest.raises(OochubError, match="Take erm, group_dro, irm or coral"):
+        oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="dfr", data_dir=folder)
+    with pytest.raises(OochubError, match="Causirl compares the features of environments"):
+        oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="causirl", data_dir=folder)
     with pytest.raises(OochubError, match="Features are of rows with one answer"):
         oochub.predict(str(model), data, splits=["test"], features=True)
 

@@ -128,3 +128,21 @@ def test_environments_and_features_are_asked_for() -> None:
 )
 def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
     refuses("coral", hyperparameters, message)
+
+
+def test_tokens_are_rows_of_their_rows_environment() -> None:
+    """Against numpy.cov over the tokens that are asked for, of all rows of an environment together.
+
+    Faults planted: the tokens nobody asks for taken too; a row as one vector.
+    """
+    rng = np.random.default_rng(0)
+    label, environment = rng.integers(0, 6, (5, 4)), np.array([0, 0, 1, 1, 1])
+    label[rng.random((5, 4)) < 0.3] = -100
+    label[:, 0] = 2
+    features = rng.normal(size=(5, 4, 3)) + environment[:, None, None]
+    parts = [features[environment == e][label[environment == e] >= 0] for e in (0, 1)]
+    logits = torch.zeros(5, 4, 6, dtype=torch.float64)
+    found = oochub.get("objective", "coral")(penalty_weight=2.0, form="wilds")(
+        logits, torch.tensor(label, dtype=torch.int32), torch.tensor(environment), torch.tensor(features)
+    )
+    assert found.item() == pytest.approx(np.log(6) + 2 * distance(*parts))

@@ -159,3 +159,28 @@ def test_environments_are_asked_for() -> None:
 )
 def test_a_wrong_hyperparameter_is_named(hyperparameters: dict[str, Any], message: str) -> None:
     refuses("irm", hyperparameters, message)
+
+
+def test_tokens_by_their_rows() -> None:
+    """Loss and slope of a row are means over its tokens that are asked for; by autograd of a factor of the logits.
+
+    Faults planted: the entropies of tokens nobody asks for; the softmax over places.
+    """
+    draws = torch.Generator().manual_seed(0)
+    logits = torch.randn(4, 5, 7, generator=draws, dtype=torch.float64)
+    label = torch.randint(7, (4, 5), generator=draws, dtype=torch.int32)
+    label[torch.rand(4, 5, generator=draws) < 0.4] = -100
+    environment = torch.tensor([0, 0, 1, 1])
+    expected = 0.0
+    for rows in ([0, 1], [2, 3]):
+        factor = torch.ones((), dtype=torch.float64, requires_grad=True)
+        losses = []
+        for row in rows:
+            asked = label[row] >= 0
+            said = (factor * logits[row])[asked].log_softmax(-1)
+            losses.append(-said[torch.arange(int(asked.sum())), label[row][asked].long()].mean())
+        risk = torch.stack(losses).mean()
+        (slope,) = torch.autograd.grad(risk, factor)
+        expected += (risk.item() + 3.0 * slope.item() ** 2) / 2
+    objective = oochub.get("objective", "irm")(penalty_weight=3.0, anneal_steps=0)
+    assert objective(logits, label, environment=environment).item() == pytest.approx(expected, rel=1e-9)

@@ -124,7 +124,10 @@ def test_a_detector_trains_predicts_and_is_scored(detector, raw, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"model": "resnet-tiny"}, "draws no boxes"),
+        (
+            {"model": "resnet-tiny"},
+            "draws no boxes, and the rows are of boxes of pictures. Built-in models for them: yolos-tiny",
+        ),
         ({"arguments": {"augment": "flip"}}, "changes pictures and not their boxes"),
     ],
 )

@@ -158,5 +158,7 @@ def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:
         RobustTrainer(
             bert(), arguments(tmp_path / "run"), train_dataset=train, objective=oochub.get("objective", "erm")()
         )
-    with pytest.raises(OochubError, match="No model at resnet-tiny: there is no such folder"):
+    with pytest.raises(
+        OochubError, match=r"reads pictures or arrays, and the rows are of texts\. Built-in models for them: distilbert"
+    ):
         backbone("resnet-tiny", class_names=["a", "b"], kind=Texts)

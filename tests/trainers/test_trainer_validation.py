@@ -71,6 +71,25 @@ def test_groups_come_before_environments() -> None:
     assert reference(label=label, prediction=logits.argmax(1), group=group)["accuracy"] == pytest.approx(worst)
 
 
+def test_the_worst_of_groups_that_overlap() -> None:
+    """By a loop over the groups of the column `groups`, which go before environments; rows may be in none.
+
+    Faults planted: the first group of a row alone; a column of rows that are off by one; environments in their place.
+    """
+    rng = np.random.default_rng(3)
+    groups = [[name for name in "abc" if rng.random() < 0.4] for _ in range(40)]
+    assert min(map(len, groups)) == 0 and max(map(len, groups)) > 1
+    dataset = split().add_column("groups", groups)
+    logits = rng.normal(size=(40, 2)).astype(np.float32)
+    right = logits.argmax(1) == np.array(dataset["label"])
+    expected = min(right[[name in row for row in groups]].mean() for name in "abc")
+    measured = validation(dataset, metric_for_best_model="worst_group.accuracy")
+    assert measured.measure(logits)["worst_group.accuracy"] == pytest.approx(expected)
+    assert measured.selection.greater_is_better
+    with pytest.raises(OochubError, match="'worst_group' needs group"):
+        validation(dataset, metrics=["worst_group"])
+
+
 def test_where_there_are_no_hard_rows_or_groups() -> None:
     plain = validation(split(environment=None), environment_column=None)
     logits = np.zeros((40, 2), np.float32)

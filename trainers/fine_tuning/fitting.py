@@ -23,7 +23,7 @@ def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
     """The model's last layers, whose inputs are its features.
 
     Args:
-        model: A classifier; its mode is as before afterwards.
+        model: A classifier, or a causal language model; its mode is as before afterwards.
         probe: Inputs of two different rows.
 
     Raises:
@@ -34,6 +34,8 @@ def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
     >>> head_of(model, {"pixel_values": torch.randn(2, 3, 48, 48)})
     (Linear(in_features=128, out_features=2, bias=True),)
     """
+    if model.can_generate():  # a token for each place
+        return (model.get_output_embeddings(),)
     training = model.training
     model.eval()
     try:
@@ -145,7 +147,8 @@ def check_objective(
     label, environment = train.label[rows], train.environment[rows]
     k = model.config.vocab_size if problem_type == TOKENS else model.config.num_labels
     shape = {BOXES: (len(label), 1, k + 5), TOKENS: (*label.shape, k)}.get(problem_type, (len(label), k))
-    features = torch.zeros(len(label), 1) if objective.needs_features else None
+    each = label.shape if problem_type == TOKENS else label.shape[:1]  # a vector a token, or a row
+    features = torch.zeros(*each, 1) if objective.needs_features else None
     try:
         objective.eval()(torch.zeros(*shape), label, environment, features)
     except OochubError:
@@ -166,10 +169,10 @@ def check_tokens(objective: Objective, model: Any, args: RobustTrainingArguments
     Raises:
         OochubError: What is for one answer a row, a token that the model does not know, or more than it reads.
     """
-    if objective.needs_features or len(objective.shares) > 1 or args.dropout or args.auxiliary_column:
+    if len(objective.shares) > 1 or args.dropout or args.auxiliary_column:
         raise OochubError(
             f"Tokens are many answers a row: {type(objective).__name__}, dropout= or auxiliary_column= is for one. "
-            "Take erm, group_dro or irm, without these arguments."
+            "Take erm, group_dro, irm or coral, without these arguments."
         )
     table = train.dataset.select_columns([train.inputs.column, "tokens"]).with_format("arrow")[:]
     largest = max(pc.max(pc.list_flatten(column)).as_py() or 0 for column in table.columns)

@@ -6,6 +6,7 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 
@@ -48,9 +49,10 @@ class Validation:
 
     Always "loss", the mean loss of `example_losses`; where the column `challenge` has such rows,
     "hard_positive_loss", "hard_negative_loss" and "hard_loss", the larger of the two; for classes "accuracy", and with
-    a column "group" or environments "worst_group.accuracy". Then every named metric: it gets those of its arguments by
-    name that the split has: label, prediction, probability, score (of class 1, for two classes; of each label, where a
-    row has several), group (column "group", else the environments), challenge. A number of a metric with several is
+    a column "group", "groups" (lists of those that a row is in, which overlap) or environments
+    "worst_group.accuracy". Then every named metric: it gets those of its arguments by name that the split has: label,
+    prediction, probability, score (of class 1, for two classes; of each label, where a row has several), group (column
+    "group", else, where there is no column "groups", the environments), challenge. A number of a metric with several is
     called "<metric>.<key>". All is tried once on equal logits, so that a metric that cannot be computed says so now.
 
     Args:
@@ -83,11 +85,12 @@ class Validation:
         dataset, self._label, self._type = examples.dataset, examples.label, problem_type
         self._binary = problem_type == CLASSES and classes == 2
         self._columns: dict[str, Any] = {"label": self._label.numpy()}
-        for argument, source in (("group", "group"), ("group", environment_column), ("challenge", "challenge")):
+        fallback = None if "groups" in dataset.column_names else environment_column
+        for argument, source in (("group", "group"), ("group", fallback), ("challenge", "challenge")):
             if source and source in dataset.column_names and argument not in self._columns:
                 self._columns[argument] = column(dataset, source)
         self._hard = {kind: np.flatnonzero(self._columns.get("challenge", np.array([])) == kind) for kind in _HARD}
-        self._groups = _coded(self._columns.get("group"))
+        self._groups = _memberships(dataset, self._columns.get("group"))
         known = environment_column if environment_column in dataset.column_names else None
         self._environments = _coded(column(dataset, known) if known else None)
         if problem_type == TOKENS and "kinds" in dataset.column_names:
@@ -152,7 +155,7 @@ class Validation:
             correct = self._correct(logits)
             numbers["accuracy"] = float(correct.mean())
             if self._groups is not None:
-                numbers["worst_group.accuracy"] = float(_means(correct, self._groups[0]).min())
+                numbers["worst_group.accuracy"] = float(_means(correct[self._groups.row], self._groups.code).min())
         return numbers
 
     def _losses(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -203,6 +206,24 @@ def _boxes(said: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
         arrays["boxes"][row], arrays["scores"][row] = own[:, :4], own[:, 4]
         arrays["true_boxes"][row] = true[~np.isnan(true[:, 0])]
     return arrays
+
+
+class _Memberships(NamedTuple):
+    """Which rows are in which groups: the number of a row and of its group, once for each group of the row."""
+
+    row: NDArray[np.intp]
+    code: NDArray[np.intp]
+
+
+def _memberships(dataset: Any, group: Any) -> _Memberships | None:
+    """Of the groups of rows, one each; else of the column "groups"; None without either."""
+    if group is None and "groups" in dataset.column_names:
+        lists = dataset.select_columns(["groups"]).with_format("arrow")[:].column("groups").combine_chunks()
+        row, group = pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists).to_numpy(zero_copy_only=False)
+    else:
+        row = np.arange(len(dataset))
+    coded = _coded(group)
+    return _Memberships(row, coded[0]) if coded and len(row) else None
 
 
 def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:

@@ -20,7 +20,8 @@ _KERNEL_GAMMAS = (1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3)
 class Aligned(Penalized):
     """L = loss + penalty_weight x the mean distance between environments, over pairs of them.
 
-    The loss is the mean over environments of their mean losses; with a form, the mean over all rows.
+    The loss is the mean over environments of their mean losses; with a form, the mean over all rows. Of rows of tokens
+    the features of every token that is asked for are compared.
     """
 
     needs_features: ClassVar[bool] = True
@@ -35,11 +36,12 @@ class Aligned(Penalized):
     def _terms(
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        features = checked_features(self, features)
         losses = example_losses(logits, label)
         loss = losses.mean() if self.form else mean_over_present(self._means(losses, environment))
-        rows, group = gathered(features), gathered(environment)
         size = self._size(environment)
+        if features is not None and features.ndim == 3 and features.shape[:2] == label.shape:  # tokens: each is a row
+            features, environment = features.flatten(0, 1), torch.where(label < 0, -1, environment[:, None]).flatten()
+        rows, group = gathered(checked_features(self, features)), gathered(environment)
         return loss, mean_distance(rows, group, size, kind=self.kind, least_rows=self.least_rows)
 
 
@@ -58,7 +60,7 @@ def mean_distance(features: Tensor, group: Tensor, groups: int, *, kind: Kind, l
 
     Args:
         features: float (n, d).
-        group: int64 (n,), numbers below `groups`.
+        group: int64 (n,), numbers below `groups`; -1 for a row that is in none.
         groups: How many groups there are.
         kind: "coral" or "mmd".
         least_rows: Groups with fewer rows are left out; 2 for coral, whose covariance needs them.

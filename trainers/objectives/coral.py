@@ -15,7 +15,9 @@ class Coral(Aligned):
     which is DomainBed's. Deep CORAL (Sun and Saenko 2016) has no term of means and 1/(4 d^2) for the other. The means
     over d and d^2 make the penalty small: with d = 2048 useful weights are 1 to 100 and more. An environment with one
     row in the batch has no covariance and is in no pair; with fewer than two environments left, the penalty is 0.
-    Under several processes the features of all are compared; with gradient accumulation, those of each batch.
+    Under several processes the features of all are compared; with gradient accumulation, those of each batch. Of rows
+    of tokens, with features (n, t, d), each token that is asked for is compared as a row of its row's environment;
+    WILDS' code takes the padding too.
 
     `form` names an implementation that differs: "wilds" and "subpopbench" have the mean loss of all rows in place of
     the mean over environments, the same where all have equally many rows, as in WILDS' batches.

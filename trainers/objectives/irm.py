@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from oochub.errors import OochubError
-from oochub.trainers.losses import example_losses
+from oochub.trainers.losses import example_losses, token_losses
 from oochub.trainers.objective import EnvironmentMeans, environment_means
 from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.objectives._penalized import Annealed, mean_over_present, position_in_environment
@@ -89,6 +89,11 @@ class Irm(Annealed):
 
 def _losses_and_slopes(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
     """The loss of each row and its derivative by a factor of the row's logits, at 1; (n,) each."""
+    if label.dtype == torch.int32 and label.shape == logits.shape[:-1]:  # tokens, those below 0 left out
+        log_p, asked = functional.log_softmax(logits, -1), label >= 0
+        entropies, each = -(log_p.exp() * log_p).sum(-1), token_losses(logits, label)
+        counts = asked.sum(1).clamp(min=1)
+        return each.sum(1) / counts, (each - entropies * asked).sum(1) / counts
     if label.ndim == logits.ndim - 1 and not label.is_floating_point():
         log_p = functional.log_softmax(logits, 1)
         losses = functional.nll_loss(log_p, label, reduction="none")

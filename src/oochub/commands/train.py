@@ -33,7 +33,10 @@ def train(
     hyperparameter: Annotated[
         list[str] | None, typer.Option("--set", callback=check_pairs, help="Of the objective, key=value.")
     ] = None,
-    model: Annotated[str, typer.Option(help="A model folder or Hub id, or resnet-tiny (untrained).")] = "resnet-tiny",
+    model: Annotated[
+        str | None,
+        typer.Option(help="A model folder or Hub id, or one of `oochub list model` (untrained); default a small one."),
+    ] = None,
     environments: Annotated[
         str | None, typer.Option(help="Column of the environments; default the benchmark's.")
     ] = None,

@@ -36,7 +36,7 @@ def describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
     if data_dir is not None:
         raise OochubError(f"Only a benchmark has raw files, got a folder for a {kind}. Leave out the folder.")
     catalog.module_name(kind, name)  # an unknown name is an error
-    if kind in ("objective", "detector", "mode"):
+    if kind in ("objective", "detector", "mode", "model"):
         return "\n".join(_class(kind, name))
     thing = catalog.get(kind, name)
     parts = [f"{name}{inspect.signature(thing)}", "", inspect.getdoc(thing) or ""]

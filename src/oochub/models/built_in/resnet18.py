@@ -1,0 +1,22 @@
+"""ResNet-18 (He et al. 2016) from scratch, for pictures or arrays of any number of bands."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from oochub.models.built_in_model import BuiltInModel
+
+
+class Resnet18(BuiltInModel):
+    """The network that WILDS trains on the 8 bands of PovertyMap; pictures are squeezed to 224 x 224 pixels.
+
+    Source: He et al. 2016, Table 1; WILDS 2.0.0, examples/configs/datasets.py.
+    """
+
+    inputs: ClassVar[tuple[str, ...]] = ("pictures", "arrays")
+
+    @classmethod
+    def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
+        """See `BuiltInModel.config`."""
+        from transformers import ResNetConfig
+
+        return ResNetConfig(hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2], layer_type="basic", **said)

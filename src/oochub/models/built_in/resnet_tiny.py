@@ -1,0 +1,22 @@
+"""A ResNet of three basic blocks, 0.3 million parameters: small enough to train on a CPU."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from oochub.models.built_in_model import BuiltInModel
+
+
+class ResnetTiny(BuiltInModel):
+    """Reads whole pictures squeezed to 48 x 48 pixels, or arrays of any number of bands as they are."""
+
+    inputs: ClassVar[tuple[str, ...]] = ("pictures", "arrays")
+    is_default: ClassVar[bool] = True
+    side: ClassVar[int] = 48
+
+    @classmethod
+    def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
+        """See `BuiltInModel.config`."""
+        from transformers import ResNetConfig
+
+        sizes = {"embedding_size": 32, "hidden_sizes": [32, 64, 128], "depths": [1, 1, 1]}
+        return ResNetConfig(**sizes, layer_type="basic", **said)

@@ -1,0 +1,111 @@
+"""The form of a built-in model: a network that training makes from scratch by its name, without a folder."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from oochub import catalog
+from oochub.errors import OochubError
+from oochub.input import Input
+
+
+class BuiltInModel(ABC):
+    """A network made of its config, for the rows that it is to learn; it has no weights yet, and nothing is fetched.
+
+    A subclass is one file of `models/built_in/`, and its name is the file's; users may write - for _.
+
+    Attributes:
+        inputs: The names of the kinds of input that it reads, such as "pictures".
+        is_detector: Whether it answers with boxes.
+        is_default: Whether it is taken for such rows where no model is named.
+        side: Pixels of the square that whole pictures are squeezed to.
+    """
+
+    inputs: ClassVar[tuple[str, ...]]
+    is_detector: ClassVar[bool] = False
+    is_default: ClassVar[bool] = False
+    side: ClassVar[int] = 224
+
+    @classmethod
+    @abstractmethod
+    def config(cls, said: Mapping[str, Any], *, processor: Any, dataset: Any) -> Any:
+        """The config of transformers.
+
+        Args:
+            said: What it must say of labels and inputs, such as `id2label` and `num_channels`.
+            processor: Of `processor`.
+            dataset: The training set.
+        """
+
+    @classmethod
+    def processor(cls, kind: type[Input], dataset: Any, *, image_size: int | None = None) -> Any:
+        """What stands beside the model: an image processor, a tokenizer, ...
+
+        Args:
+            kind: Of input.
+            dataset: The training set, from which is learned what the rows alone say.
+            image_size: Pixels, in place of `side`.
+        """
+        made = kind.load_processor(None, dataset, training=True)
+        if kind.words() == "pictures":
+            made.size = dict.fromkeys(("height", "width"), image_size or cls.side)
+        return made
+
+    @classmethod
+    def fits(cls, kind: type[Input], *, boxes: bool) -> bool:
+        """Whether it reads rows of this kind of input and answers with boxes where these are asked for."""
+        return kind.words() in cls.inputs and cls.is_detector == boxes
+
+
+def typed_names() -> list[str]:
+    """The built-in models as users write them.
+
+    >>> "resnet-tiny" in typed_names()
+    True
+    """
+    return [name.replace("_", "-") for name in catalog.names("model")]
+
+
+def built_in_model(name: str) -> type[BuiltInModel] | None:
+    """The built-in model of a name; None for a folder or Hub id, and where a model's folder has this very name.
+
+    >>> built_in_model("gin-virtual").inputs, built_in_model("runs/erm")
+    (('graphs',), None)
+    """
+    if name.replace("_", "-") not in typed_names() or Path(name, "config.json").is_file():
+        return None
+    made: type[BuiltInModel] = catalog.get("model", name.replace("-", "_"))
+    return made
+
+
+def fitting_model(name: str | None, kind: type[Input], *, boxes: bool) -> str:
+    """The name of the model to train: the one that was asked for, else the default for such rows.
+
+    Args:
+        name: A built-in model, a folder or a Hub id; None for the default.
+        kind: Of the rows' input.
+        boxes: Whether boxes are asked for.
+
+    Raises:
+        OochubError: A built-in model of other rows.
+
+    >>> fitting_model(None, catalog.get("input", "graphs"), boxes=False)
+    'gin-virtual'
+    """
+    every = {each: catalog.get("model", each.replace("-", "_")) for each in typed_names()}
+    fitting = {each: made for each, made in every.items() if made.fits(kind, boxes=boxes)}
+    if name is None:
+        name = next((each for each, made in fitting.items() if made.is_default), None)
+        if name is None:
+            raise OochubError(f"There is no built-in model for {kind.words()}. Name a folder or Hub id as the model.")
+    made = built_in_model(name)
+    if made is not None and not made.fits(kind, boxes=boxes):
+        reads = f"reads {' or '.join(made.inputs)}"
+        fault = reads if kind.words() not in made.inputs else "draws boxes" if made.is_detector else "draws no boxes"
+        asked = "boxes of pictures" if boxes else kind.words()
+        raise OochubError(
+            f"{name!r} {fault}, and the rows are of {asked}. Built-in models for them: {', '.join(fitting) or 'none'}; "
+            "or name a folder or Hub id."
+        )
+    return name
