@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from oochub import catalog
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.report import numbers
 from oochub.report.report import Report
-from oochub.report.text_table import TextTable
+from oochub.report.text_table import TextTable, markdown_text
 from oochub.schema import from_json, optional
 
 METHODS = {"erm": "ERM", "coral": "CORAL", "irm": "IRM", "group_dro": "GroupDRO"}
@@ -70,8 +70,17 @@ class ResultTable(NamedTuple):
     text: TextTable
     notes: tuple[str, ...]
 
+    def to_markdown(self) -> str:
+        """The title, the table and the sentences in Markdown; ends in a line feed."""
+        lines = [f"**{markdown_text(self.text.title)}**", "", self.text.to_markdown(), ""]
+        return "\n".join([*lines, *(f"{markdown_text(note)}\n" for note in self.notes)])
 
-def result_tables(reports: Sequence[Report]) -> tuple[ResultTable, ResultTable]:
+    def to_latex(self) -> str:
+        r"""The table in LaTeX, the sentences in its caption; it needs `\usepackage{booktabs}`."""
+        return self.text.to_latex(" ".join([f"{self.text.title}.", *self.notes]), small=True)
+
+
+def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[ResultTable, ResultTable]:
     """Tables 1 and 2, a row each data set, in the paper's order; what was not measured stays empty.
 
     A number is the mean over replicates, the seeds or PovertyMap's folds, with the standard deviation (ddof 1). In
@@ -81,12 +90,15 @@ def result_tables(reports: Sequence[Report]) -> tuple[ResultTable, ResultTable]:
 
     Args:
         reports: Of `wilds`, of models that `oochub train` made; one a config, objective and seed.
+        partial: Whether fewer replicates than the paper's are noted; False refuses them, where there are some at all.
 
     Returns:
-        (Table 1, Table 2).
+        (Table 1, Table 2). The records of their texts are the numbers at full precision: table, data_set, method, side
+        ("in" or "out"), metric, mean, sd, replicates, reported and reported_sd.
 
     Raises:
-        OochubError: No report, one of another benchmark or of no training, or two of one config, objective and seed.
+        OochubError: No report, one of another benchmark or of no training, two of one config, objective and seed, or
+            fewer replicates than the paper's where they may not be.
 
     Source:
         Koh et al. 2021, Tables 1 and 2.
@@ -98,7 +110,8 @@ def result_tables(reports: Sequence[Report]) -> tuple[ResultTable, ResultTable]:
         _File, json.loads(catalog.reported_files()["wilds"].read_text("utf-8")), what="reported numbers of WILDS"
     )
     names = list(dict.fromkeys(key.split()[1] for key in content.tables))
-    first, second, few = [], [], []
+    first, second, few, lacking = [], [], [], []
+    records: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for name in names:
         inside, outside, table = (content.tables[key] for key in (f"1 {name} in", f"1 {name} out", f"2 {name}"))
         measured = [_measured(found, each, "erm") for each in (inside, outside)]
@@ -110,7 +123,18 @@ def result_tables(reports: Sequence[Report]) -> tuple[ResultTable, ResultTable]:
         second.append((name, *(_words(number, table.metric) for number in (*of_methods.values(), *theirs))))
         wanted = content.replicates.get(name, content.replicates["others"])
         counts = {each.n for each in (*measured, *of_methods.values()) if each}
-        few += [f"{name}: {'/'.join(map(str, sorted(counts)))} of {wanted} replicates"] if counts - {wanted} else []
+        short = f"{name}: {'/'.join(map(str, sorted(counts)))} of {wanted} replicates"
+        few += [short] if counts - {wanted} else []
+        lacking += [short] if min(counts, default=wanted) < wanted else []
+        for side, place, number, paper in zip(("in", "out"), (inside, outside), measured, printed, strict=True):
+            records[1].append(_record(1, name, "erm", side, place.metric, number, paper))
+        for (method, number), paper in zip(of_methods.items(), theirs, strict=True):
+            records[2].append(_record(2, name, method, "out", table.metric, number, paper))
+    if lacking and not partial:
+        raise OochubError(
+            f"Replicates are missing: {'; '.join(lacking)}. `oochub sweep wilds` trains them all; "
+            + either("partial=True makes the tables without them.", "--partial makes the tables without them.")
+        )
     said = (
         "× 100 but for a correlation; mean over replicates, in brackets the standard deviation (ddof 1), none for one.",
         *([f"Fewer or more replicates than the paper's: {'; '.join(few)}."] if few else []),
@@ -126,6 +150,7 @@ def result_tables(reports: Sequence[Report]) -> tuple[ResultTable, ResultTable]:
                     *("In (reported)", "Out (reported)"),
                 ),
                 rows=tuple(first),
+                records=tuple(records[1]),
                 reported=2,
             ),
             (*said, *content.notes),
@@ -135,11 +160,29 @@ def result_tables(reports: Sequence[Report]) -> tuple[ResultTable, ResultTable]:
                 title="Table 2: methods out of distribution",
                 heads=("Data set", *heads, *(f"{head} (reported)" for head in heads)),
                 rows=tuple(second),
+                records=tuple(records[2]),
                 reported=len(heads),
             ),
             said,
         ),
     )
+
+
+def _record(
+    table: int,
+    name: str,
+    method: str,
+    side: str,
+    metric: str,
+    number: Replicates | None,
+    printed: tuple[float, float] | None,
+) -> dict[str, Any]:
+    mean, sd, n = number or (math.nan, math.nan, 0)
+    paper, paper_sd = printed or (math.nan, math.nan)
+    return {
+        **{"table": table, "data_set": name, "method": method, "side": side, "metric": metric},
+        **{"mean": mean, "sd": sd, "replicates": n, "reported": paper, "reported_sd": paper_sd},
+    }
 
 
 def _by_run(reports: Sequence[Report]) -> Mapping[tuple[str, str], Mapping[tuple[int, ...], Report]]:

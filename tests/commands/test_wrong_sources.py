@@ -76,7 +76,7 @@ def test_a_wrong_name_asks_the_hub_once(hub, spawrious, tmp_path):
         assert sum(name in line for line in asked) == 1, asked
     of_repositories = [line for line in asked if "agent-harnesses" not in line]  # huggingface_hub's own, of its clients
     assert len(of_repositories) == len(lines), asked
-    assert "Did you mean 'resnet-tiny'?" in errors[3]
+    assert "Did you mean 'resnet-tiny'" in errors[3]
 
 
 @pytest.mark.parametrize("name", ["./run", "../run", "/no/run", "~/no-such-run", "a/b/c", "runs/nope", ".run"])

@@ -122,6 +122,15 @@ def _submission(inputs: Inputs, path: Path) -> Words:
     return []
 
 
+def _wilds_report(inputs: Inputs, path: Path) -> Words:
+    import reports
+
+    content = reports.spawrious_report()
+    content["benchmark"] |= {"name": "wilds", "config": "camelyon17"}
+    reports.read(content).save(path)
+    return []
+
+
 def _train(task: str, raw: str) -> Callable[[Inputs, Path], Words]:
     return lambda inputs, path: [
         *("train", task, "--data-dir", inputs(raw), "--out", str(path), "--num-train-epochs", "1"),
@@ -141,6 +150,7 @@ _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/celebA": _world("toy_celebA", size=20),
     "raw/iwildcam": _world("toy_wilds_iwildcam"),
     "submission": _submission,
+    "wilds.json": _wilds_report,
     "raw/nooch": _world("toy_coco", size=120, focus="car"),
     "raw/imagenet_ood": _world("toy_imagenet", size=1),
     "encoder": _encoder,
@@ -268,6 +278,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("--places", f"{i('raw/cub')}/places365"),
     ],
     "submission": lambda i, o: ["submission", i("submission"), *_data(i, "iwildcam", f"{o}/scores")],
+    "wilds_tables": lambda i, o: [
+        *("wilds_tables", i("wilds.json"), "--partial", "--html", f"{o}/tables.html", "--csv", f"{o}/tables.csv"),
+        *("--markdown", f"{o}/tables.md", "--latex", f"{o}/tables.tex"),
+    ],
     "demo": lambda i, o: ["demo", "--out", f"{o}/demo"],
 }
 """The words of each, by the folder that it may write into. What stands before a blank is the command."""

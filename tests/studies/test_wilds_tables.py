@@ -2,14 +2,17 @@
 
 import json
 import re
+import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import reports
 from numpy.testing import assert_allclose
 
 import oochub
 from oochub import Predictions, catalog
+from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.report.comparing.comparison import comparison
 from oochub.report.comparing.comparison_table import AVERAGE, Column
@@ -63,6 +66,61 @@ def test_wrong_reports_are_said():
         result_tables([report("fmow", 0.9, 0.4), report("fmow", 0.9, 0.5)])
     with pytest.raises(OochubError, match="Report 1 is of spawrious"):
         result_tables([reports.read(reports.spawrious_report())])
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys):
+    """Runs a command in this process: its exit code, and what it printed."""
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["oochub", "wilds_tables", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out + printed.err
+
+    return call
+
+
+def test_the_command_writes_both_tables(shell, tmp_path):
+    """From a folder of reports, such as a sweep's. Faults planted: the sides exchanged in the numbers; ddof 0."""
+    for seed in range(3):
+        folder = tmp_path / "runs" / f"seed{seed}"
+        folder.mkdir(parents=True)
+        report("fmow", 0.9, 0.4 + seed / 10, seed=seed).save(folder / "report.json")
+        report("fmow_mixed-to-test", 0.9, 0.7 + seed / 10, seed=seed).save(folder / "mixed.json")
+    outs = {name: tmp_path / f"tables.{name}" for name in ("html", "markdown", "csv", "latex")}
+    suffixes = {"markdown": "md", "latex": "tex"}
+    outs = {name: path.with_suffix(f".{suffixes.get(name, name)}") for name, path in outs.items()}
+    code, printed = shell(tmp_path / "runs", *(word for name, path in outs.items() for word in (f"--{name}", path)))
+    assert code == 0 and "fixed-test" in printed and "80.0 (10.0)" in printed
+    numbers = pd.read_csv(outs["csv"]).set_index(["table", "data_set", "method", "side"])
+    for side, mean, paper in (("in", 0.8, 0.486), ("out", 0.5, 0.323)):
+        row = numbers.loc[1, "fmow", "erm", side]
+        assert (row["mean"], row["sd"], row["replicates"], row["reported"]) == pytest.approx((mean, 0.1, 3, paper))
+    assert len(numbers) == 10 * 2 + 10 * 4 and numbers["mean"].notna().sum() == 3
+    for name, needle in (("html", "Table 2"), ("markdown", "| fmow | accuracy |"), ("latex", "80.0 (10.0)")):
+        assert needle in outs[name].read_text()
+
+
+def test_missing_replicates_stop_the_command(shell, tmp_path):
+    """With --partial they are noted. Fault planted: more replicates than the paper's stop it too."""
+    for seed in range(4):
+        report("iwildcam", 0.9, 0.4, seed=seed, metric="f1_macro").save(tmp_path / f"{seed}.json")
+    assert shell(tmp_path)[0] == 0
+    report("camelyon17", 0.9, 0.4).save(tmp_path / "camelyon.json")
+    code, printed = shell(tmp_path, "--markdown", tmp_path / "tables.md")
+    assert code == 2 and "camelyon17: 1 of 10 replicates" in printed and "--partial" in printed
+    assert "iwildcam" not in printed and not (tmp_path / "tables.md").exists()
+    code, printed = shell(tmp_path, "--partial")
+    assert code == 0 and "camelyon17: 1 of 10 replicates" in printed
+
+
+@pytest.mark.parametrize("words", [["nowhere"], ["empty"], ["a.parquet", "b.parquet"]])
+def test_no_reports_are_said(words, shell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert shell(*words)[0] == 2
 
 
 def test_five_folds_are_replicates_of_one_data_set():

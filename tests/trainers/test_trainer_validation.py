@@ -80,11 +80,12 @@ def test_the_worst_of_groups_that_overlap() -> None:
     groups = [[name for name in "abc" if rng.random() < 0.4] for _ in range(40)]
     assert min(map(len, groups)) == 0 and max(map(len, groups)) > 1
     dataset = split().add_column("groups", groups)
-    logits = rng.normal(size=(40, 2)).astype(np.float32)
-    right = logits.argmax(1) == np.array(dataset["label"])
-    expected = min(right[[name in row for row in groups]].mean() for name in "abc")
     measured = validation(dataset, metric_for_best_model="worst_group.accuracy")
-    assert measured.measure(logits)["worst_group.accuracy"] == pytest.approx(expected)
+    for _ in range(5):
+        logits = rng.normal(size=(40, 2)).astype(np.float32)
+        right = logits.argmax(1) == np.array(dataset["label"])
+        expected = min(right[[name in row for row in groups]].mean() for name in "abc")
+        assert measured.measure(logits)["worst_group.accuracy"] == pytest.approx(expected)
     assert measured.selection.greater_is_better
     with pytest.raises(OochubError, match="'worst_group' needs group"):
         validation(dataset, metrics=["worst_group"])

@@ -1,0 +1,57 @@
+"""The command `oochub wilds_tables`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.artifacts import CSV, LATEX, MARKDOWN, PAGE
+from oochub.commands._options import AsJson, done, out_console, writes
+
+
+def wilds_tables(
+    sources: Annotated[list[Path], typer.Argument(help="Reports of wilds, or folders of them, such as a sweep's.")],
+    html: Annotated[
+        Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(callback=writes(MARKDOWN), help="Write both tables here.")] = None,
+    latex: Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write LaTeX tables here.")] = None,
+    csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number here.")] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Take fewer replicates than the paper's, and say so.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Makes Tables 1 and 2 of WILDS from reports, beside the paper's numbers."""
+    import pandas as pd
+
+    from oochub.errors import OochubError
+    from oochub.files import written_whole
+    from oochub.report.comparing.compared_files import compared_files
+    from oochub.report.comparing.tables_page import tables_page
+    from oochub.report.report import Report
+    from oochub.studies.wilds.result_tables import result_tables
+
+    given = compared_files(sources)
+    if given.predictions:
+        raise OochubError("The tables are made of reports, got predictions. `oochub evaluate` makes a report of them.")
+    reports = [Report.load(path) for path in given.reports]
+    tables = result_tables(reports, partial=partial)
+    numbers = pd.DataFrame([record for table in tables for record in table.text.records])
+    texts = {
+        "html": (html, PAGE, lambda: tables_page("WILDS, Tables 1 and 2", reports, tables)),
+        "markdown": (markdown, MARKDOWN, lambda: "\n".join(table.to_markdown() for table in tables)),
+        "latex": (latex, LATEX, lambda: "\n".join(table.to_latex() for table in tables)),
+        "csv": (csv, CSV, lambda: numbers.to_csv(index=False)),
+    }
+    written = {}
+    for name, (path, kind, text) in texts.items():
+        if path is not None:
+            with written_whole(path, kind=kind) as draft:
+                draft.write_text(text(), "utf-8")
+            written[name] = str(path)
+    if not as_json:
+        for table in tables:
+            parts = [table.text.title, *table.text.to_terminal(width=max(80, out_console.width)), *table.notes]
+            out_console.print(*parts, "", sep="\n", markup=False)
+    done(written, as_json)
