@@ -1,5 +1,6 @@
 """The command `oochub wilds_tables`."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from oochub.artifacts import CSV, LATEX, MARKDOWN, PAGE
 from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.file_kind import FileKind
 
 
 def wilds_tables(
@@ -38,7 +40,7 @@ def wilds_tables(
     reports = [Report.load(path) for path in given.reports]
     tables = result_tables(reports, partial=partial)
     numbers = pd.DataFrame([record for table in tables for record in table.text.records])
-    texts = {
+    texts: dict[str, tuple[Path | None, FileKind, Callable[[], str]]] = {
         "html": (html, PAGE, lambda: tables_page("WILDS, Tables 1 and 2", reports, tables)),
         "markdown": (markdown, MARKDOWN, lambda: "\n".join(table.to_markdown() for table in tables)),
         "latex": (latex, LATEX, lambda: "\n".join(table.to_latex() for table in tables)),
