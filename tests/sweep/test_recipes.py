@@ -179,7 +179,7 @@ def test_wilds_has_its_baselines_with_the_numbers_of_its_code():
     assert falling == {"wilds/fmow", *(f"wilds/poverty_fold_{fold}" for fold in "abcde")}
     assert not any(kind == "exponential" for task, kind, _ in decays if task not in falling)
     poverty = [run for run in runs if run.task == "wilds/poverty_fold_c"]
-    assert {(run.seed, run.pretrained, run.model) for run in poverty} == {(0, False, "microsoft/resnet-18")}
+    assert {(run.seed, run.pretrained, run.model) for run in poverty} == {(0, False, "resnet18")}
     wheat = {run.method for run in runs if run.task == "wilds/globalwheat"}
     assert wheat == {"ERM", "GroupDRO"}  # the other two have no form for boxes
 
@@ -300,6 +300,10 @@ def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):
         (0.5, 2, "other")
     }
     assert {run.seed for run in runs if run.task == "spawrious/m2m_hard"} == {7, 8}
+    fewer = read_recipe("wilds", overrides={"environments_per_batch": 8})  # over what a task fixes for a method
+    drawn = {(run.method, run.arguments["environments_per_batch"]) for run in all_runs(fewer)}
+    assert drawn == {(method, 8) for method in ("ERM", "CORAL", "IRM", "GroupDRO")}
+    assert {run.hyperparameters["penalty_weight"] for run in all_runs(fewer) if run.method == "CORAL"} == {0.1, 1, 10}
     with pytest.raises(OochubError, match="The method GDRO itself sets learning_rate"):
         recipe_of(SMALL.replace("step_size =", "learning_rate ="), overrides={"learning_rate": 1.0})
     with pytest.raises(OochubError, match="Did you mean 'learning_rate'"):

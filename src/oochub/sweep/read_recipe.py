@@ -162,10 +162,14 @@ def _overridden(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
             value = [int(item) if str(item).isdecimal() else item for item in items]
         (table["arguments"] if key in ARGUMENTS else table)[key] = value
         for task, own in table["per_task"].items():
-            rest = {name: content for name, content in own.items() if name != key}
-            arguments = {name: content for name, content in own.get("arguments", {}).items() if name != key}
-            table["per_task"][task] = {**rest, "arguments": arguments}
+            rest = _without(own, key)
+            fixed = {title: _without(values, key) for title, values in own.get("fixed", {}).items()}
+            table["per_task"][task] = {**rest, "arguments": _without(own.get("arguments", {}), key), "fixed": fixed}
     return table
+
+
+def _without(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: content for name, content in table.items() if name != key}
 
 
 def _tasks(patterns: list[str]) -> tuple[str, ...]:
