@@ -111,9 +111,10 @@ def _loaded(
     made = getattr(transformers, kind.auto_model if plain is None else "AutoModelForObjectDetection")
     small = fitting_model(None, kind, boxes=plain is not None)
     words, hint = "a classifier", f"Check the name, the connection, or take {small!r}."
-    model_config(name, words=words, hint=hint)
+    config = model_config(name, words=words, hint=hint)
     with opening(name, words=words, hint=hint):
         processor = kind.load_processor(name, dataset, training=True)
+    _check_input(made._model_mapping.get(type(config), None), name, kind.of(processor))
     if plain is not None:
         processor = plain(processor)
     changes = labels | kind.config(processor)
@@ -126,6 +127,17 @@ def _loaded(
     config.name_or_path = ""  # nothing of it was loaded
     with opening(name, words=words, hint=hint):
         return made.from_config(config), processor
+
+
+def _check_input(network: Any, name: str, inputs: Input) -> None:
+    """Refuses a network that is called with something else than the rows hold, such as one of texts for graphs."""
+    networks = network if isinstance(network, tuple) else (network,)
+    read, given = {each.main_input_name for each in networks if each}, [*inputs.probe()]
+    if read and not read.intersection(given):
+        raise OochubError(
+            f"{name} is a network that reads {', '.join(sorted(read))}, and the rows are {inputs.words()}, "
+            f"{', '.join(given)}. Take a network of these, such as {fitting_model(None, type(inputs), boxes=False)!r}."
+        )
 
 
 def _squeezing(model: Any, processor: Any, size: int) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def train(
     declared = declaration_of(f"{source}/{config}" if config else source) if is_benchmark(source) else None
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
-    from oochub.models.built_in_model import built_in_model, typed_names
+    from oochub.models.built_in_model import built_in_model, check_fits, typed_names
     from oochub.models.model_source import input_of
     from oochub.trainers.backbone import backbone
     from oochub.trainers.robust_trainer import RobustTrainer
@@ -97,7 +98,8 @@ def train(
         hint = "Check the name, or take one of `oochub list model`, which are untrained."
         check_source(model, kind="model", hint=hint, also=typed_names())
     columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
-    data = load_columns(source, columns, config=config, data_dir=data_dir, options=options, in_place=True)
+    check = None if is_place else partial(check_fits, model)
+    data = load_columns(source, columns, config=config, data_dir=data_dir, options=options, in_place=True, check=check)
     declared = declared or declaration_for(data)
     column = environments or (declared.environments if declared else "group")
     validation = declared.validation_split if declared else "validation"

@@ -100,6 +100,31 @@ def test_a_band_more_is_a_channel_more():
     assert model.config.num_channels == 8 == processor.bands
 
 
+def test_a_network_that_reads_something_else_is_refused(tmp_path):
+    """A folder of a network of texts for graphs, which the same class of transformers opens. Planted: no look at it."""
+    _, model, processor = made("distilbert-tiny", "texts")
+    model.save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    for pretrained in (True, False):
+        with pytest.raises(
+            OochubError, match=r"reads input_ids, and the rows are graphs, nodes.* such as 'gin-virtual'"
+        ):
+            backbone(
+                str(tmp_path),
+                class_names=["a", "b"],
+                kind=catalog.get("input", "graphs"),
+                dataset=ROWS["graphs"](),
+                pretrained=pretrained,
+            )
+
+
+def test_rows_are_not_built_for_a_model_that_does_not_fit(raw, tmp_path, monkeypatch):
+    """Planted: a look after the build alone."""
+    monkeypatch.setattr("datasets.DatasetBuilder.download_and_prepare", lambda *_, **__: pytest.fail("built"))
+    with pytest.raises(OochubError, match="'gin-virtual' reads graphs, and the rows are of pictures"):
+        oochub.train("spawrious/o2o_hard", tmp_path / "run", model="gin-virtual", data_dir=str(raw("spawrious")))
+
+
 def test_names_and_folders(tmp_path, monkeypatch):
     """- or _; a model's folder of the same name comes first, another folder does not."""
     monkeypatch.chdir(tmp_path)

@@ -92,6 +92,7 @@ def load_columns(
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
     in_place: bool = False,
+    check: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> datasets.DatasetDict:
     """What `load` gives, all splits, with the columns as one record.
 
@@ -103,6 +104,7 @@ def load_columns(
         options: Of the builder.
         num_proc: Processes to build with.
         in_place: Leave pictures in the shards of a built WebDataset, for what reads them by `picture_bytes` alone.
+        check: Is given the features of a benchmark before it is built.
 
     Raises:
         OochubError: See `load`.
@@ -130,7 +132,7 @@ def load_columns(
     if taken:
         words = either(f"{taken[0]}=", f"--{taken[0]}-column")
         raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for data of your own.")
-    loaded = load_benchmark(source, config=config, data_dir=data_dir, options=options, num_proc=num_proc)
+    loaded = load_benchmark(source, config=config, data_dir=data_dir, options=options, num_proc=num_proc, check=check)
     return own_rows(loaded, columns, name=source) if columns.context or columns.usual else loaded
 
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.input import Input
+from oochub.input import Input, kinds_of
+from oochub.output import output_of_features
 
 
 class BuiltInModel(ABC):
@@ -109,3 +110,25 @@ def fitting_model(name: str | None, kind: type[Input], *, boxes: bool) -> str:
             "or name a folder or Hub id."
         )
     return name
+
+
+def check_fits(name: str | None, features: Mapping[str, Any]) -> None:
+    """Checks that a built-in model, or the default, reads rows of these features; they need not be built yet.
+
+    Args:
+        name: See `fitting_model`.
+        features: Of a data set.
+
+    Raises:
+        OochubError: It does not, or no column is of a kind of input.
+
+    >>> from datasets import Features, Value
+    >>> check_fits("gin-virtual", Features({"text": Value("string")}))
+    Traceback (most recent call last):
+    oochub.errors.OochubError: 'gin-virtual' reads graphs, and the rows are of texts. Built-in models for them: ...
+    """
+    import datasets
+
+    known = datasets.Features(features)
+    rows = datasets.Dataset.from_dict({column: [] for column in known}, features=known)
+    fitting_model(name, kinds_of(rows)[0], boxes=output_of_features(known) == "boxes")
