@@ -114,9 +114,9 @@ def _loaded(
     config = model_config(name, words=words, hint=hint)
     with opening(name, words=words, hint=hint):
         processor = kind.load_processor(name, dataset, training=True)
-    _check_input(made._model_mapping.get(type(config), None), name, kind.of(processor))
     if plain is not None:
         processor = plain(processor)
+    _check_input(made._model_mapping.get(type(config), None), name, kind.of(processor))
     changes = labels | kind.config(processor)
     if pretrained:
         probe = kind.of(processor).probe

@@ -300,10 +300,10 @@ def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):
         (0.5, 2, "other")
     }
     assert {run.seed for run in runs if run.task == "spawrious/m2m_hard"} == {7, 8}
-    fewer = read_recipe("wilds", overrides={"environments_per_batch": 8})  # over what a task fixes for a method
-    drawn = {(run.method, run.arguments["environments_per_batch"]) for run in all_runs(fewer)}
-    assert drawn == {(method, 8) for method in ("ERM", "CORAL", "IRM", "GroupDRO")}
-    assert {run.hyperparameters["penalty_weight"] for run in all_runs(fewer) if run.method == "CORAL"} == {0.1, 1, 10}
+    text += "fixed.GDRO = { weight_decay = 0.5 }\n"  # of one method on one task
+    assert {run.arguments.get("weight_decay") for run in all_runs(recipe_of(text))} == {None, 0.5}
+    changed = all_runs(recipe_of(text, overrides={"weight_decay": 0.1}))
+    assert {run.arguments["weight_decay"] for run in changed} == {0.1}
     with pytest.raises(OochubError, match="The method GDRO itself sets learning_rate"):
         recipe_of(SMALL.replace("step_size =", "learning_rate ="), overrides={"learning_rate": 1.0})
     with pytest.raises(OochubError, match="Did you mean 'learning_rate'"):
