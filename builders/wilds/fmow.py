@@ -21,7 +21,7 @@ _REGIONS = ("Africa", "Americas", "Asia", "Europe", "Oceania")
 _OTHER = "Other"  # of codes that the mapping lacks; not among the regions of which the worst is taken
 _YEARS = range(2002, 2018)
 _TEST_YEAR = 2016
-_TIMES = {f"fmow_time_after_{year}": year for year in range(2006, 2018) if year != _TEST_YEAR}  # training needs a year
+_TIMES = {f"fmow_time_after_{year}": year for year in range(2007, 2018) if year != _TEST_YEAR}  # training from 2002 on
 _VAL_YEARS = 3  # before the test
 _SEED = 111 + 541_433  # the mixed split draws with this + 2 and + 3
 

@@ -133,9 +133,9 @@ def _numbers(predictions: Predictions) -> list[_Number]:
     column = _WORST.get(str(predictions.metadata.config))
     if column is not None:
         worst = WorstOfGroups(name=f"worst {column.replace('_', ' ')}", split=split, column=column)
-        numbers.append(_of_groups(worst, evaluated))
+        numbers.append(_of_groups("accuracy", worst, evaluated))
     if isinstance(side, GroupsOfRows):
-        return [_of_groups(replace(side, split=split), evaluated), *numbers]
+        return [_of_groups(declared.primary_metric, replace(side, split=split), evaluated), *numbers]
     return numbers
 
 
@@ -145,9 +145,8 @@ def _named(name: str, value: Any) -> dict[str, float]:
     return {f"{name}.{key}": float(each) for key, each in value.items() if not key.endswith(("_group", "_n"))}
 
 
-def _of_groups(side: GroupsOfRows, evaluated: Evaluated) -> _Number:
-    """The headline's statistic over groups, such as the accuracy of the worst region."""
-    name = evaluated.benchmark.primary_metric
+def _of_groups(name: str, side: GroupsOfRows, evaluated: Evaluated) -> _Number:
+    """A metric's statistic over groups, such as the accuracy of the worst region."""
     metric = catalog.get("metric", name)
     facts, metadata = facts_of(metric), evaluated.predictions.metadata
     rows = {group: some[evaluated.known[some]] for group, some in side.rows_of_groups(evaluated.columns).items()}
