@@ -16,7 +16,7 @@ class TokenProcessor(StoredProcessor):
         padding: The number that stands after the end of a row that is shorter than its batch's longest.
 
     >>> TokenProcessor(padding=1)
-    TokenProcessor(padding=1)
+    TokenProcessor(padding=1, vocabulary=())
     """
 
     file_name = "tokens.json"
