@@ -146,6 +146,13 @@ def test_the_arrays_of_poverty_are_those_of_the_files(raw):
         assert part.features["country"].int2str(int(row["country"])) == table["country"][number]
 
 
+def test_wilds_itself_has_no_toy_world(tmp_path):
+    """Its data sets have, and the error names one; planted: that of Amazon, the first by name, was drawn."""
+    with pytest.raises(oochub.OochubError, match=re.escape('.of("amazon").render_toy_world')):
+        oochub.get("benchmark", "wilds").render_toy_world(tmp_path / "toy")
+    assert not (tmp_path / "toy").exists()
+
+
 def test_few_arrays_are_held_at_a_time(raw):
     """A row of PovertyMap is 1.6 MB, so tables of 64 rows would be 103 MB; planted: tables of 64 rows."""
     builder = load_dataset_builder("wilds", "poverty_fold_a", data_dir=str(raw("wilds/poverty_fold_a")))

@@ -45,6 +45,13 @@ def test_the_raw_folder_is_marked(raw, tmp_path, monkeypatch):
     assert "found    camelyon17_v1.0/metadata.csv" in every and "missing  camelyon17_v1.0/patches/" in every
 
 
+def test_the_folder_of_one_data_set_is_not_that_of_another(raw):
+    """Camelyon17, iWildCam and RxRx1 have a metadata.csv each; planted: it is found for all three."""
+    every = describe("benchmark", "wilds", data_dir=str(raw("wilds/camelyon17")))
+    assert "found    camelyon17_v1.0/metadata.csv" in every and "found    camelyon17_v1.0/patches/" in every
+    assert "missing  iwildcam_v2.0/metadata.csv" in every and "missing  rxrx1_v1.0/metadata.csv" in every
+
+
 def test_a_folder_that_cannot_be_marked():
     with pytest.raises(oochub.OochubError, match="There is no folder no/such"):
         describe("benchmark", "nooch", data_dir="no/such")

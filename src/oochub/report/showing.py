@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def _benchmark(name: str, config: str, data_dir: str | None) -> str:
         lines += [f"                and {len(configs) - len(shown)} more configs: other splits of these"]
         for data_set in shown:
             facts = _facts(data_set, ", ".join(data_set.configs))
-            lines += ["", f"== {_head(data_set)}", "", *facts, "", place, data_set.tree(found)]
+            lines += ["", f"== {_head(data_set)}", "", *facts, "", place, _own_tree(data_set, found)]
     lines += [
         *(["", "Options (load_dataset(..., key=value), --option key=value)", options] if options else []),
         "",
@@ -104,6 +105,13 @@ def _benchmark(name: str, config: str, data_dir: str | None) -> str:
         (shown[0] if config else declared).citation,
     ]
     return "\n".join(lines)
+
+
+def _own_tree(data_set: Benchmark, found: Path | None) -> str:
+    """The tree of one data set of a collection: `found` may be the folder of another, with files of the same names."""
+    if found is not None and data_set.missing(found):
+        data_set = replace(data_set, raw_files=tuple(replace(raw, also="") for raw in data_set.raw_files))
+    return data_set.tree(found)
 
 
 def _head(shown: Benchmark) -> str:
