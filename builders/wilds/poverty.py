@@ -1,6 +1,5 @@
 """PovertyMap-WILDS: the wealth of an African village from satellite pictures of eight bands, in other countries."""
 
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from oochub.build_record import BuildFacts
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
 from oochub.errors import OochubError
+from oochub.reading import NUMPY_FAULTS
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
@@ -103,7 +103,7 @@ def _array(file: Path) -> np.ndarray:
     try:
         with np.load(file, allow_pickle=False) as stored:
             values: np.ndarray = stored["x"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except NUMPY_FAULTS as error:
         raise OochubError(f"{file} is no npz file with an array x ({error}). Fetch it again.") from error
     if values.shape != _SHAPE or values.dtype.kind != "f" or not np.isfinite(values).all():
         raise OochubError(

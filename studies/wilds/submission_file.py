@@ -16,6 +16,7 @@ from pyarrow import csv
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.answers_file import AnswersFile
 from oochub.reading import parse_json, read_lines
+from oochub.stats.detection_accuracies import detection_accuracies
 
 _NAME = re.compile(
     r"(?P<data_set>[a-z0-9-]+)_split:(?P<split>[a-z_]+)_(?P<replicate>seed:[0-9]{1,9}|fold:[A-E])_epoch:best_pred"
@@ -183,14 +184,14 @@ class SubmissionFile:
             place = f"{self.path}, line {number}"
             content = parse_json(line, name=place)
             try:
-                box = np.array(content["boxes"], np.float32).reshape(len(content["scores"]), 4)
-                score = np.array(content["scores"], np.float32)
-            except (TypeError, ValueError, KeyError) as error:
+                detection_accuracies([content["boxes"]], [content["scores"]], [()])
+            except (TypeError, KeyError, OochubError) as error:
+                said = str(error).replace(", at row 0", "").replace(" at row 0", "")
                 raise OochubError(
-                    f"{place}: it must be {{'boxes': a list of [x1, y1, x2, y2], 'scores': a number each}} ({error})."
+                    f"{place}: it must be {{'boxes': a list of [x1, y1, x2, y2], 'scores': a number each}} ({said})."
                 ) from error
-            if not (np.isfinite(box).all() and np.isfinite(score).all()):
-                raise OochubError(f"{place}: boxes and scores must be finite numbers.")
+            box = np.array(content["boxes"], np.float32).reshape(-1, 4)
+            score = np.array(content["scores"], np.float32)
             boxes.append(box.tolist())
             scores.append(score.tolist())
         return {"detected_boxes": pa.array(boxes, pa.list_(pa.list_(pa.float32()))), "scores": pa.array(scores)}

@@ -33,6 +33,22 @@ def test_it_is_its_table(raw):
     assert {"NA", "nan", "", " ", "null"} <= set(data["train"]["text"])
 
 
+def test_half_of_the_people_are_enough(raw, tmp_path):
+    """WILDS' code: `>= 0.5`. The first row with shares of exactly one half. Planted faults seen: `>` for each."""
+    with (raw("wilds/civilcomments") / _FILE).open(newline="") as file:
+        rows = list(csv.reader(file))
+    for column in ("toxicity", *_IDENTITIES):
+        rows[1][rows[0].index(column)] = "0.5"
+    with (tmp_path / _FILE).open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    split = rows[1][rows[0].index("split")]
+    part = load_dataset("wilds", "civilcomments", data_dir=str(tmp_path), streaming=True)[split]
+    row = next(iter(part))
+    assert row["example_id"] == "0" and part.features["label"].int2str(row["label"]) == "toxic"
+    assert row["groups"] == [f"{identity}/toxic" for identity in _IDENTITIES]
+    assert part.features["environment"].int2str(row["environment"]) == "black/toxic"
+
+
 _WRONG = [
     ("split", "Train", "row 2 (the first is 0): split is train or val or test, got 'Train'"),
     ("toxicity", "nan", "row 2 (the first is 0): toxicity is a number of 0..1, got 'nan'"),

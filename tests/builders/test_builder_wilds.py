@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from datasets import load_dataset, load_dataset_builder
+from PIL import Image
 
 import oochub
 from oochub.build_record import BuildRecord
@@ -209,6 +210,32 @@ def test_globalwheat_is_its_tables(raw):
             assert {*frame["width"], *frame["height"]} == {96}
 
 
+def test_a_picture_of_globalwheat_is_as_wide_as_it_is(raw, tmp_path):
+    """Of a picture that is no square, whose box is a line; planted: width and height changed over, lines refused."""
+    folder = shutil.copytree(raw("wilds/globalwheat"), tmp_path / "globalwheat_v1.1")
+    table = pd.read_csv(folder / "official_val.csv")
+    table.loc[0, "BoxesString"] = "5 7 5 30"
+    table.to_csv(folder / "official_val.csv", index=False)
+    Image.new("RGB", (96, 40)).save(folder / "images" / table["image_name"][0])
+    data = load_dataset("wilds", "globalwheat", data_dir=str(folder), streaming=True)["val"]
+    row = next(iter(data.remove_columns("image")))
+    assert (row["width"], row["height"], row["boxes"]) == (96, 40, [[5, 7, 5, 30]])
+
+
+@pytest.mark.parametrize(
+    ("name", "total"),
+    [
+        ("iwildcam", 203_029), ("camelyon17", 455_954), ("rxrx1", 125_510), ("ogb_molpcba", 437_929),
+        ("globalwheat", 6_515), ("civilcomments", 448_000), ("poverty", 19_669), ("amazon", 539_502),
+        ("py150", 150_000),
+    ],
+)  # fmt: skip
+def test_published_rows_are_as_many_as_the_paper_says(name, total):
+    """Koh et al. 2021, Figure 2. Planted: 1,242 rows of validation for 1,424."""
+    data_set = _DATA_SETS[name]
+    assert sum(data_set.rows[next(iter(data_set.configs))].values()) == total
+
+
 def _sessions():
     """The sessions by number, as WILDS' code counts them: 47, of which these places are told."""
     from oochub.builders.wilds.globalwheat import globalwheat
@@ -228,10 +255,13 @@ def _sessions():
         ("BoxesString", "1 2 3 nan", "official_val.csv, line 4: BoxesString is"),
         ("BoxesString", "1 2 3 4;", "official_val.csv, line 4: BoxesString is"),
         ("BoxesString", "1 2 3 4;9 2 3 4", "line 4: a box runs from its upper left corner"),
+        ("BoxesString", "1 2 3 4;1 9 3 4", "line 4: a box runs from its upper left corner"),
+        ("BoxesString", "1 2 3 -4", "official_val.csv, line 4: BoxesString is"),
         ("domain", "47", "official_val.csv, line 4: domain is of 0..46, the sessions of GlobalWheat-WILDS, got 47"),
         ("domain", "Arvalis_1", "line 4: domain is a whole number"),
         ("image_name", "no_such.png", "line 4, no_such.png"),
         ("image_name", "../official_val.csv", "line 4: image_name leads out of"),
+        ("image_name", "0-val-00000.png", "lines 2 and 4 have the same image_name, '0-val-00000.png'"),
         ("development_stage", "Asleep", "metadata_domain.csv, line 4: development_stage is Filling"),
         ("name", "Arvalis_1", "lines 2 and 4 have the same name, 'Arvalis_1'"),
         ("name", "Mars_1", "has no row for 1 of the 47 sessions: Arvalis_3"),

@@ -1,4 +1,8 @@
-"""Accuracy percentile against a loop over groups and numpy's percentile; its interval by simulation."""
+"""Accuracy percentile against a loop over groups and numpy's percentile; its interval by simulation.
+
+Planted faults seen: the percentile from above, or of the next group below; another default; an interval of the mean;
+one of clusters at another percentile; an upper percentile of few groups that is said to be sure.
+"""
 
 import numpy as np
 import pytest
@@ -25,6 +29,34 @@ def test_equals_the_loop(seed, percentile):
     assert accuracy_percentile(label, prediction, [f"user {name}" for name in group], percentile) == pytest.approx(
         expected, abs=1e-12
     )
+
+
+def test_the_tenth_percentile_is_the_default():
+    """WILDS' of Amazon; by hand of accuracies 0, 1/10, ..., 1 it is 1/10."""
+    group = np.repeat(np.arange(11), 10)
+    prediction = np.tile(np.arange(10), 11) < group
+    columns = {"label": np.ones(110, int), "prediction": prediction.astype(int), "group": group}
+    state = _AccuracyPercentileState()
+    state.update(**columns)
+    for value in (accuracy_percentile(**columns), state.compute(), estimate(accuracy_percentile, columns).value):
+        assert value == pytest.approx(0.1)
+
+
+def test_few_groups_beyond_the_percentile_are_said():
+    """Of 60 groups 3 lie beyond the 95th percentile, as below the 5th, and 15 below the 25th."""
+    rng = np.random.default_rng(0)
+    columns = {"label": rng.integers(0, 2, 300), "prediction": rng.integers(0, 2, 300), "group": np.arange(300) % 60}
+    reasons = [estimate(accuracy_percentile, columns, options={"percentile": p}).reason for p in (5, 25, 95)]
+    assert reasons[0] == reasons[2] == "only 60 groups: the interval may be too narrow" and reasons[1] is None
+
+
+def test_the_percentile_that_is_asked_for_is_that_of_clusters_too():
+    """Groups in clusters of two, at the median."""
+    rng = np.random.default_rng(1)
+    columns = {"label": rng.integers(0, 2, 400), "prediction": rng.integers(0, 2, 400), "group": np.arange(400) % 40}
+    clustered = estimate(accuracy_percentile, columns, options={"percentile": 50}, cluster=columns["group"] // 2)
+    assert clustered.value == accuracy_percentile(**columns, percentile=50) != accuracy_percentile(**columns)
+    assert clustered.low <= clustered.value <= clustered.high
 
 
 def test_states_of_batches_are_one():

@@ -1,13 +1,22 @@
-"""Detection accuracy against plain loops in the words of WILDS' code, on boxes with ties and pictures without any."""
+"""Detection accuracy against plain loops in the words of WILDS' code, on boxes with ties and pictures without any.
+
+Planted faults seen: an overlap of widths alone; `>=` at the threshold and `>` at the overlap; a picture without boxes
+that counts 0; a true box found twice that counts twice; pictures averaged in place of sessions; batches and merged
+states that replace what was counted; an interval of pictures; boxes without an area that divide by 0.
+"""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from metric_subjects import subject
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import detection_accuracy
+from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import (
+    _DetectionAccuracyState,
+    detection_accuracy,
+)
 from oochub.stats.estimation import estimate
 
 
@@ -70,6 +79,24 @@ def test_sessions_weigh_the_same_whatever_their_size():
     assert detection_accuracy(**rows) == 0.75
 
 
+def test_states_of_batches_are_one():
+    """Sessions that are in several batches, and in one alone."""
+    columns = subject("detection_accuracy").columns(60, 1)
+    first, second = _DetectionAccuracyState(), _DetectionAccuracyState()
+    for state, rows in ((first, slice(0, 9)), (first, slice(9, 20)), (second, slice(20, 60))):
+        state.update(**{name: column[rows] for name, column in columns.items()})
+    first.merge(second)
+    assert first.compute() == pytest.approx(_reference(columns, 0.5, 0.5), abs=1e-12)
+
+
+def test_boxes_without_an_area_match_nothing():
+    """By hand: a point on a point has no overlap, so each is wrong; and nothing is divided by 0."""
+    point, box = [3, 3, 3, 3], [0, 0, 4, 4]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert detection_accuracy([[point, box]], [[0.9, 0.9]], [[point, box]]) == pytest.approx(1 / 3)
+
+
 def test_the_form_of_wilds_ignores_the_overlap_that_it_is_given():
     columns = subject("detection_accuracy").columns(60, 0)
     at_half = detection_accuracy(**columns)
@@ -96,8 +123,12 @@ def test_the_interval_draws_sessions():
         number = estimate(detection_accuracy, columns, cluster=cluster)
         assert number.value == pytest.approx(means.mean()) and number.n == 1000
         assert number.high - number.low == pytest.approx(expected, rel=0.1)
+    split = estimate(detection_accuracy, columns, cluster=np.arange(1000))  # clusters inside of sessions change nothing
+    assert (split.low, split.high) == (number.low, number.high) and number.reason is None
     paired = estimate(detection_accuracy, columns, cluster=group // 4)
     assert paired.low < paired.value < paired.high
+    few = {name: column[:100] for name, column in columns.items()}
+    assert estimate(detection_accuracy, few).reason == "only 4 groups: the interval may be too narrow"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,9 @@
-"""Token accuracy against a plain loop over tokens, and against WILDS' own sum on the same random tokens."""
+"""Token accuracy against a plain loop over tokens, and against WILDS' own sum on the same random tokens.
+
+Planted faults seen: masked tokens and token 0 that count or do not; every kind counted; kinds by their place in the
+list that is asked for; right tokens that nobody asks for; files that weigh the same; merged states that replace what
+was counted; the mark of masked tokens read as a class; an interval of rows where clusters are given.
+"""
 
 import math
 
@@ -7,6 +12,7 @@ import pytest
 
 import oochub
 from oochub.errors import OochubError
+from oochub.eval_modules.metrics.token_accuracy.token_accuracy import _TokenAccuracyState
 from oochub.stats.estimation import estimate
 from oochub.stats.token_kinds import TOKEN_KINDS
 
@@ -49,10 +55,40 @@ def test_the_metric_is_that_of_wilds():
     assert METRIC(**columns, kinds=None) == pytest.approx(right[kind != -100].mean(), abs=1e-12)
 
 
+def test_the_numbers_of_kinds_are_those_of_wilds():
+    """`py150_dataset.py` of WILDS 2.0.0. Planted fault seen: keywords before punctuation."""
+    names = ["class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier"]
+    assert list(TOKEN_KINDS) == names
+
+
 def test_kinds_by_name_are_kinds_by_number():
     columns = tokens(3)
     names = np.array([*TOKEN_KINDS, "masked"])[np.where(columns["kind"] < 0, 7, columns["kind"])]
     assert METRIC(**{**columns, "kind": names}) == METRIC(**columns)
+
+
+def test_a_token_of_no_kind_does_not_count():
+    """By hand: the second token has a label and no kind; it is right, and would make 1/2 of 0."""
+    columns = {"label": [7, 8], "prediction": [0, 8]}
+    assert METRIC(**columns, kind=["class", "masked"]) == METRIC(**columns, kind=[0, -1]) == 0
+
+
+def test_states_of_batches_are_one():
+    """Files of several lengths, so the mean of the batches would be another number."""
+    state = _TokenAccuracyState(None), _TokenAccuracyState(None)
+    rows = [tokens(seed, rows=3 + seed, length=4 + 5 * seed) for seed in range(3)]
+    for own, columns in zip((state[0], state[0], state[1]), rows, strict=True):
+        own.update(**columns)
+    state[0].merge(state[1])
+    flat = {name: np.concatenate([columns[name].ravel() for columns in rows]) for name in rows[0]}
+    assert state[0].compute() == pytest.approx(loop(**flat, kinds=None), abs=1e-12)
+
+
+def test_the_estimate_is_of_all_tokens_together():
+    """A row of many tokens counts more than one of few."""
+    columns = tokens(2)
+    columns["kind"][::2, 3:] = 5
+    assert estimate(METRIC, columns).value == pytest.approx(loop(**columns, kinds=("class", "method")), abs=1e-12)
 
 
 def test_without_such_tokens_it_is_nan_and_that_of_wilds_zero():

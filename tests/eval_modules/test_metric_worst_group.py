@@ -1,4 +1,8 @@
-"""Worst group against a loop over groups."""
+"""Worst group against a loop over groups.
+
+Planted faults seen: the groups of WILDS' code asked for without its form, or left out; an empty one without an error
+rate, or not the first; the smallest error; a loss over all rows; batches that replace what was counted.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +10,7 @@ import torch
 from sklearn.metrics import accuracy_score, log_loss
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
+from oochub.eval_modules.metrics.worst_group.worst_group import _WorstGroupState, worst_group
 from oochub.stats.estimation import estimate
 
 
@@ -51,6 +55,21 @@ def test_equals_the_loop(kind: str) -> None:
     assert worst_values["nll"] == pytest.approx(costly[0], rel=1e-12)
     assert (worst_values["nll_group"], worst_values["nll_n"]) == costly[1:]
     assert type(worst_values["accuracy_group"]) in (int, str)
+
+
+def test_states_of_batches_are_one() -> None:
+    """Groups that are in several batches; the loss is that of all of their rows."""
+    rng = np.random.default_rng(1)
+    columns = dict(zip(("label", "prediction", "group"), rng.integers(0, 3, (3, 90)), strict=True))
+    columns["probability"] = rng.dirichlet(np.ones(3), 90)
+    first, second = _WorstGroupState(), _WorstGroupState()
+    for state, rows in ((first, slice(0, 20)), (first, slice(20, 50)), (second, slice(50, 90))):
+        state.update(**{name: column[rows] for name, column in columns.items()})
+    first.merge(second)
+    worst, costly = by_loop(**columns)
+    found = first.compute()
+    assert (found["accuracy"], found["accuracy_group"], found["accuracy_n"]) == worst
+    assert (found["nll"], found["nll_group"]) == (pytest.approx(costly[0]), costly[1])
 
 
 def test_accuracy_and_nll_may_be_of_different_groups() -> None:
@@ -123,8 +142,6 @@ def test_a_bad_label_far_down_is_named_by_its_row() -> None:
 
 
 def test_probability_for_some_batches_only_is_an_error() -> None:
-    from oochub.eval_modules.metrics.worst_group.worst_group import _WorstGroupState
-
     state = _WorstGroupState()
     state.update(label=[0], prediction=[0], group=[0], probability=[0.2])
     with pytest.raises(OochubError, match="for all batches or for none"):

@@ -34,6 +34,7 @@ FUZZED = {
     "src/oochub/models/label_map_file.py": "class_files",
     "src/oochub/models/model_config.py": "models",
     "src/oochub/models/prompts.py": "class_files",
+    "src/oochub/models/stored_processor.py": "boxes_and_tokens",
     "src/oochub/models/training_record.py": "models",
     "src/oochub/parquet_file.py": "predictions",
     "src/oochub/picture_file.py": "models",
@@ -51,7 +52,6 @@ FUZZED = {
 """A file that reads, and the fuzz file whose cases go through it."""
 
 ELSEWHERE = {
-    "src/oochub/models/stored_processor.py": "typed records, tests/inputs/test_arrays.py",
     "builders/toy_worlds/_corruptions.py": "decodes what the toy world drew",
     "builders/toy_worlds/toy_imagenet.py": "packs what the toy world drew",
     "builders/sources/table_part.py": "long tables, tests/builders/test_table_part.py",

@@ -84,7 +84,10 @@ def given_predictions(
         notes=columns.notes,
         provenance=provenance(given=made_of),
     )
-    return Predictions(table, metadata)
+    try:
+        return Predictions(table, metadata)
+    except OochubError as error:
+        raise OochubError(f"{file.name}: {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from oochub.errors import OochubError
 from oochub.models.stored_processor import StoredProcessor
 from oochub.schema import optional
 
@@ -15,6 +16,9 @@ class TokenProcessor(StoredProcessor):
             changes nothing that the model sees: reports show it.
         padding: The number that stands after the end of a row that is shorter than its batch's longest.
 
+    Raises:
+        OochubError: Padding that is no number of a token.
+
     >>> TokenProcessor(padding=1)
     TokenProcessor(padding=1, vocabulary=())
     """
@@ -23,3 +27,7 @@ class TokenProcessor(StoredProcessor):
 
     padding: int = 0
     vocabulary: tuple[str, ...] = optional(())
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.padding < 2**31:
+            raise OochubError(f"padding is the number of a token, 0 or more and below 2^31, got {self.padding}.")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _THRESHOLD = 0.5  # a box with a score above it counts as an answer
 _UNKNOWN = ((math.nan,) * 4,)
+_MISFITS = (pa.ArrowException, TypeError, ValueError)
 _BOXES, _SCORES = pa.list_(pa.list_(pa.float32(), 4)), pa.list_(pa.float32())
 
 
@@ -44,7 +45,8 @@ class Boxes(Output):
 
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
         """Lists of boxes, one of nan where there is no truth."""
-        return _column("boxes", [None] * rows if values is None else values, _BOXES)
+        known = [None] * rows if values is None else values
+        return _column("boxes", [_UNKNOWN if row is None else row for row in known], _BOXES)
 
     def class_names(self, dataset: Any) -> list[str] | None:
         """Of the column `categories`; without names one, "object"."""
@@ -69,7 +71,8 @@ class Boxes(Output):
             try:
                 detection_accuracies([found], [scores], [wanted])
             except OochubError as error:
-                said = str(error).replace("true_boxes", "boxes").replace(" at row 0", f" in {ids[number]}")
+                said = str(error).replace("boxes must", "detected_boxes must").replace("true_detected_boxes", "boxes")
+                said = said.replace(" at row 0", f" in {ids[number]}")
                 raise OochubError(f"The truth is boxes, the answers are detected_boxes and scores: {said}") from None
 
     def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[Any]:
@@ -156,20 +159,31 @@ class Boxes(Output):
         """The boxes of `detected_boxes` and their `scores`."""
         if not all(columns.have(name) for name in self.columns):
             return None
-        kinds = zip(self.columns, (_BOXES, _SCORES), strict=True)
-        return {name: _column(name, columns.values(name).to_pylist(), kind) for name, kind in kinds}
+        try:
+            kinds = zip(self.columns, (_BOXES, _SCORES), strict=True)
+            return {name: _column(name, columns.values(name).to_pylist(), kind, columns.ids) for name, kind in kinds}
+        except OochubError as error:
+            columns.problems.append(str(error).removesuffix("."))
+            return None
 
     def chance(self, predictions: "Predictions") -> float:
         """Of guessed boxes nobody knows: nan."""
         return math.nan
 
 
-def _column(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def _column(name: str, values: Sequence[Any], kind: pa.DataType, ids: Sequence[str] | None = None) -> pa.Array:
+    """Rows as an Arrow array; an error names the first that is wrong, by its id where there are ids."""
     try:
-        return pa.array([_UNKNOWN if row is None else row for row in values], kind)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        form = "a list of numbers" if name == "scores" else "a list of lists of four numbers, x1, y1, x2, y2,"
-        raise OochubError(f"{name} must hold {form} a row: {error}.") from None
+        return pa.array(values, kind)
+    except _MISFITS:
+        for row, value in enumerate(values):
+            try:
+                pa.array([value], kind)
+            except _MISFITS as error:
+                form = "a list of numbers" if name == "scores" else "a list of lists of four numbers, x1, y1, x2, y2,"
+                place = f"row {row}" if ids is None else ids[row]
+                raise OochubError(f"{name} must hold {form} a row: {error}, in {place}.") from None
+        raise
 
 
 def _rows(column: Any) -> NDArray[Any]:
@@ -187,4 +201,4 @@ def _objects(rows: Any) -> NDArray[Any]:
 
 
 def _is_unknown(boxes: Sequence[Any]) -> bool:
-    return len(boxes) == 1 and all(number != number for number in boxes[0])
+    return len(boxes) == 1 and bool(boxes[0]) and all(number != number for number in boxes[0])

@@ -12,6 +12,7 @@ from oochub.errors import OochubError
 from oochub.given_columns import GivenColumns
 from oochub.output import Answer, Arrays, Output
 from oochub.output_columns import truth_array
+from oochub.stats.token_kinds import TOKEN_KINDS
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MASKED, _NONE = -100, -1
 _BEFORE = 6  # tokens before the first wrong one
 _LONGEST_LINE = 320  # characters
+_LARGEST = 2**31 - 1
 
 
 class Tokens(Output):
@@ -59,11 +61,12 @@ class Tokens(Output):
         for name, lowest in (("tokens", _MASKED), ("predicted_tokens", _NONE)):
             column = _whole_lists(table, name)
             flat, rows = column.flatten().to_numpy(zero_copy_only=False), pc.list_parent_indices(column).to_numpy()
-            wrong = (flat < 0) & (flat != lowest)
+            wrong = ((flat < 0) & (flat != lowest)) | (flat > _LARGEST)
             if wrong.any():
                 row = table.column("example_id")[int(rows[np.argmax(wrong)])]
                 raise OochubError(
-                    f"{name} must be numbers of tokens, 0 or more, or {lowest} for none, got {flat[wrong][0]} in {row}."
+                    f"{name} must be numbers of tokens, 0 to {_LARGEST}, or {lowest} for none, got {flat[wrong][0]} in "
+                    f"{row}."
                 )
             lengths.append(column.value_lengths().to_numpy())
         known, said = lengths
@@ -118,7 +121,7 @@ class Tokens(Output):
             table: With `kinds` and `tokens`.
 
         Raises:
-            OochubError: Kinds that are not as many as the tokens, or no whole numbers.
+            OochubError: Kinds that are not as many as the tokens, no whole numbers, or of no kind.
         """
         kinds, tokens = _whole_lists(table, "kinds"), _whole_lists(table, "tokens")
         differ = kinds.value_lengths().to_numpy() != tokens.value_lengths().to_numpy()
@@ -127,6 +130,12 @@ class Tokens(Output):
             raise OochubError(
                 f"Row {row} has not as many kinds as tokens ({differ.sum()} such rows). Give each its kind."
             )
+        flat = kinds.flatten().to_numpy(zero_copy_only=False)
+        wrong = ((flat < 0) & (flat != _NONE) & (flat != _MASKED)) | (flat >= len(TOKEN_KINDS))
+        if wrong.any():
+            row = int(pc.list_parent_indices(kinds)[int(np.argmax(wrong))].as_py())
+            allowed = ", ".join(f"{number} ({name})" for number, name in enumerate(TOKEN_KINDS))
+            raise OochubError(f"Row {row}: kinds are {allowed} or {_NONE} where nobody asks, got {flat[wrong][0]}.")
         return _matrix(kinds, _NONE).astype(np.int8)
 
     def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:

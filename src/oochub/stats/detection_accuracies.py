@@ -9,6 +9,7 @@ from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length
 
 _Rows = Sequence[Any] | Array  # of any length each
+_LARGEST = float(np.finfo(np.float32).max)  # an area of such boxes is finite in 64 bits
 
 
 def detection_accuracies(
@@ -58,7 +59,7 @@ def _within(number: Any) -> bool:
 
 def _boxes(values: Any, name: str, row: int) -> Array:
     array = _floats(values, name, row)
-    if array.size == 0:
+    if array.shape[:1] == (0,):
         return array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4:
         raise OochubError(
@@ -87,10 +88,12 @@ def _scores(values: Any, count: int, row: int) -> Array:
 def _floats(values: Any, name: str, row: int) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise OochubError(f"{name} must hold numbers, a list an image: {error}, at row {row}.") from None
-    if not np.isfinite(array).all():
-        raise OochubError(f"{name} must hold finite numbers, got another at row {row}. Leave out rows without truth.")
+    if not (np.abs(array) <= _LARGEST).all():
+        raise OochubError(
+            f"{name} must hold finite numbers of 32 bits, got another at row {row}. Leave out rows without truth."
+        )
     return array
 
 
