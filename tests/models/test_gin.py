@@ -64,6 +64,23 @@ def test_messages_are_those_of_loops_over_edges():
         torch.testing.assert_close(model(**batch.inputs).logits, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_dropout_is_that_of_training_alone():
+    """All dropped, only the bias of the head is left; embeddings begin as Xavier's uniform numbers do."""
+    torch.manual_seed(0)
+    config = GinConfig(hidden_size=6, num_layers=2, dropout=1.0, node_sizes=[9], edge_sizes=[5], num_labels=3)
+    model, nodes = GinForGraphClassification(config), torch.tensor([[[1], [2]], [[3], [4]]])
+    inputs = {
+        "nodes": nodes,
+        "edges": torch.tensor([[[0, 1]], [[1, 0]]]),
+        "edge_features": torch.tensor([[[0]], [[1]]]),
+    }
+    with torch.no_grad():
+        trained, used = model.train()(**inputs).logits, model.eval()(**inputs).logits
+    assert (trained == model.classifier.bias).all() and not (used == model.classifier.bias).any()
+    drawn, bound = model.node_embedding.of[0].weight.abs(), (6 / (9 + 6)) ** 0.5
+    assert bound / 2 < drawn.max() <= bound and GinConfig().dropout == 0.5
+
+
 def test_sizes_are_those_of_wilds():
     """Parameters of WILDS' model, counted by hand from its layers: embeddings, 5 rounds, 4 of the virtual node."""
     model = GinForGraphClassification(GinConfig(num_labels=128))

@@ -10,6 +10,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import oochub
 from oochub.errors import OochubError
+from oochub.models.next_tokens import NextTokens
 from oochub.trainers.losses import example_losses
 
 
@@ -180,3 +181,28 @@ def test_the_worst_rows_keep_a_line_with_the_words_of_the_model(run, raw, model,
         assert f"⟦{truth or '⏎'}, said {answer or '⏎'}⟧" in named_lines[row]
     page = oochub.evaluate(said, resamples=100).to_html()
     assert page.count("<mark>") >= 1 and "⟦" not in page
+
+
+def _tiny(longest=4):
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=9, n_positions=longest, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0
+    )
+    return GPT2LMHeadModel(config).eval()
+
+
+def test_the_largest_token_and_the_longest_row_are_read():
+    """One more of either is an error; so are logits that are not finite."""
+    model, whole = _tiny(), torch.ones(1, 4, dtype=torch.long)
+    ids = torch.tensor([[8, 0, 8, 3]])
+    with torch.inference_mode():
+        said = NextTokens(model)(input_ids=ids, attention_mask=whole).logits
+        assert said.tolist() == model(input_ids=ids).logits.argmax(-1).tolist()
+        with pytest.raises(OochubError, match="the token 9, and the model knows those from 0 to 8"):
+            NextTokens(model)(input_ids=ids + 1, attention_mask=whole)
+        longer = torch.ones(1, 5, dtype=torch.long)
+        with pytest.raises(OochubError, match="A row has 5 tokens, and the model reads at most 4"):
+            NextTokens(model)(input_ids=longer, attention_mask=longer)
+        model.lm_head.weight[0, 0] = float("nan")
+        with pytest.raises(OochubError, match="logits that are not finite"):
+            NextTokens(model)(input_ids=ids, attention_mask=whole)

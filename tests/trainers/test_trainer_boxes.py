@@ -1,10 +1,13 @@
 """Detectors are trained with any objective, predict boxes in pixels, and are scored; held against transformers."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 import transformers
-from datasets import load_dataset
+from datasets import Dataset, load_dataset
+from scipy.optimize import linear_sum_assignment
 
 import oochub
 from oochub.models.drawn_boxes import drawn_boxes
@@ -57,6 +60,56 @@ def test_the_loss_of_a_picture_is_that_of_transformers(detector):
     assert model.class_labels_classifier.layers[-1].weight.grad.abs().sum() > 0
 
 
+def _loss_by_hand(logits, truth):
+    """Carion et al. 2020, Section 3.1, of one picture: scipy's assignment, then sums over boxes."""
+    scores, boxes = logits[:, :-4].softmax(-1).numpy(), logits[:, -4:].numpy()
+    truth = truth[~truth[:, 0].isnan()].numpy()
+    costs = np.zeros((len(boxes), len(truth)))
+    for i, j in np.ndindex(*costs.shape):
+        far = np.abs(boxes[i] - truth[j, 1:]).sum()
+        costs[i, j] = 5 * far - 2 * _generalized(boxes[i], truth[j, 1:]) - scores[i, int(truth[j, 0])]
+    own, other = linear_sum_assignment(costs)
+    classes = np.full(len(boxes), scores.shape[1] - 1)
+    classes[own] = truth[other, 0].astype(int)
+    weight = np.where(classes == scores.shape[1] - 1, 0.1, 1.0)
+    loss = -(weight * np.log(scores[np.arange(len(boxes)), classes])).sum() / weight.sum()
+    for i, j in zip(own, other, strict=True):
+        far = np.abs(boxes[i] - truth[j, 1:]).sum()
+        loss += (5 * far + 2 * (1 - _generalized(boxes[i], truth[j, 1:]))) / len(truth)
+    return loss
+
+
+def _generalized(a, b):
+    """Generalized intersection over union, Rezatofighi et al. 2019."""
+    a, b = (np.r_[box[:2] - box[2:] / 2, box[:2] + box[2:] / 2] for box in (a, b))
+    both = np.prod(np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0))
+    union = np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - both
+    hull = np.prod(np.maximum(a[2:], b[2:]) - np.minimum(a[:2], b[:2]))
+    return both / union - (hull - union) / hull
+
+
+def test_the_loss_of_several_classes_is_that_by_hand():
+    """Three classes, pictures of no box, and of more than the model draws; another picture's boxes change nothing."""
+    rng = torch.Generator().manual_seed(1)
+    logits = torch.cat([torch.randn(5, 6, 4, generator=rng), 0.2 + 0.3 * torch.rand(5, 6, 4, generator=rng)], -1)
+    truth = torch.full((5, 8, 5), torch.nan)
+    for row, count in enumerate([0, 1, 4, 8, 3]):
+        truth[row, :count, 0] = torch.randint(0, 3, (count,), generator=rng).float()
+        truth[row, :count, 1:] = 0.2 + 0.3 * torch.rand(count, 4, generator=rng)
+    losses = box_losses(logits, truth)
+    expected = [_loss_by_hand(*each) for each in zip(logits, truth, strict=True)]
+    np.testing.assert_allclose(losses.numpy(), expected, rtol=1e-4)
+    assert box_losses(logits.index_fill(0, torch.tensor([1]), torch.nan), truth).isnan().all()
+
+
+def test_boxes_of_a_detector_without_no_object_have_sigmoids():
+    """By hand: of two classes sigmoid(0) = 1/2 and sigmoid(log 3) = 3/4."""
+    logits = torch.tensor([[[0.0, -1.0], [-1.0, math.log(3.0)]]])
+    boxes = torch.tensor([[[0.5, 0.5, 0.2, 0.4], [0.25, 0.5, 0.5, 1.0]]])
+    drawn = drawn_boxes(logits, boxes, [0, 1], classes=2)[0]
+    torch.testing.assert_close(drawn, torch.tensor([[0.4, 0.3, 0.6, 0.7, 0.5], [0.0, 0.0, 0.5, 1.0, 0.75]]))
+
+
 def test_drawn_boxes_are_those_of_the_post_processing():
     """Two classes, of which one is asked for."""
     rng = torch.Generator().manual_seed(0)
@@ -81,6 +134,35 @@ def test_targets_are_fractions_of_the_picture(raw):
         torch.testing.assert_close(corners, torch.tensor(boxes).reshape(-1, 4), atol=1e-3, rtol=0)
     with pytest.raises(oochub.OochubError, match=r"it has no column width\. Add the columns width and height"):
         box_targets(data.remove_columns("width"), split="train")
+
+
+def test_targets_by_hand():
+    """A picture that is no square, and one without a box; each box with its class."""
+    rows = {
+        "boxes": [[[0, 0, 8, 4], [8, 2, 16, 4]], []],
+        "width": [16, 9],
+        "height": [8, 9],
+        "categories": [[2, 1], []],
+    }
+    targets = box_targets(Dataset.from_dict(rows), split="train")
+    assert targets[0].tolist() == [[2, 0.25, 0.25, 0.5, 0.5], [1, 0.75, 0.375, 0.5, 0.25]]
+    assert targets[1].isnan().all()
+    empty = box_targets(Dataset.from_dict({"boxes": [[]], "width": [9], "height": [9]}), split="train")
+    assert empty.shape == (1, 1, 5) and empty.isnan().all()
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "words"),
+    [
+        ("categories", [[0], [0]], "Row 1 of the train set has 2 boxes and 1 categories"),
+        ("boxes", [[[0, 0, 1, 1]], [[float("nan")] * 4]], "1 rows of the train set, first row 1, have no known boxes"),
+    ],
+)
+def test_targets_that_are_wrong_are_said(column, values, words):
+    box = [0.0, 0.0, 1.0, 1.0]
+    rows = {"boxes": [[box], [box, box]], "categories": [[0], [0, 0]], "width": [9, 9], "height": [9, 9]}
+    with pytest.raises(oochub.OochubError, match=words):
+        box_targets(Dataset.from_dict(rows | {column: values}), split="train")
 
 
 def test_a_detector_trains_predicts_and_is_scored(detector, raw, tmp_path):
