@@ -35,7 +35,7 @@ test: $(READY)  ## the everyday tests, a process a core
 	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile
 
 slow: $(READY)  ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow -n logical --dist loadfile
+	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder
 
 campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours
 	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile tests/fuzz tests/hub tests/commands/test_kills.py tests/studies/test_generation_kills.py tests/builders/test_million_texts.py

@@ -51,6 +51,26 @@ def closed_figures() -> Iterator[None]:
         pyplot.close("all")
 
 
+_LONGEST = (
+    "test_effect.py",
+    "test_readme.py",
+    "test_ranks.py",
+    "test_sweep.py",
+    "test_hard_is_harder.py",
+    "test_trainer_processes.py",
+    "test_gist_on_real_captions.py",
+    "test_nooch_official.py",
+    "test_toy_imagenet.py",
+)
+"""Files with slow tests of minutes. They begin first: a process a core ends with the others, not with one of these."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest files first; `make slow` hands them out in this order."""
+    places = {name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
 _SIGNALS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
 
 

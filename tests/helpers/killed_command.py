@@ -61,7 +61,9 @@ def short_folder() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def ended(words: list[str], cache: Path, scratch: Path, number: int = 0, moment: float = 0.0) -> End:
+def ended(
+    words: list[str], cache: Path, scratch: Path, number: int = 0, moment: float = 0.0, *, folder: Path | None = None
+) -> End:
     """Runs a command to its end; with a signal's number, sends it after `moment` seconds of work.
 
     Ctrl-C reaches all processes of the command, as from a terminal; the other signals its first process alone.
@@ -72,6 +74,7 @@ def ended(words: list[str], cache: Path, scratch: Path, number: int = 0, moment:
         scratch: Its TMPDIR.
         number: Of the signal, 0 for none.
         moment: Seconds after its handlers are there.
+        folder: Where it runs; None for the folder of the tests.
 
     Raises:
         AssertionError: It or a process that it started does not end.
@@ -79,7 +82,7 @@ def ended(words: list[str], cache: Path, scratch: Path, number: int = 0, moment:
     cache.mkdir(parents=True, exist_ok=True)
     said = cache / "stderr.txt"
     ready, child = _STEPS.Pipe(duplex=False)
-    process = _STEPS.Process(target=_work, args=(words, cache, scratch, said, child))
+    process = _STEPS.Process(target=_work, args=(words, cache, scratch, said, child, folder))
     process.start()
     child.close()
     assert ready.poll(_LONGEST), "it did not start"
@@ -98,8 +101,9 @@ def ended(words: list[str], cache: Path, scratch: Path, number: int = 0, moment:
     return End(process.exitcode, said.read_text(errors="replace"), seconds)
 
 
-def _work(words: list[str], cache: Path, scratch: Path, said: Path, ready: Any) -> None:
+def _work(words: list[str], cache: Path, scratch: Path, said: Path, ready: Any, folder: Path | None) -> None:
     os.setsid()
+    os.chdir(folder or ".")
     import datasets
     import torch
 
