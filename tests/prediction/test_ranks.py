@@ -68,9 +68,9 @@ def as_ranks(monkeypatch):
     return run
 
 
-@pytest.fixture
-def model(tmp_path):
-    return array_model(tmp_path / "model")
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return array_model(tmp_path_factory.mktemp("model") / "model")
 
 
 @pytest.fixture
@@ -187,18 +187,19 @@ def test_ranks_are_those_of_torchrun(monkeypatch):
     assert Ranks.here() == Ranks(number=3, count=4)
 
 
-@pytest.fixture
-def job(tmp_path, model):
+@pytest.fixture(scope="module")
+def job(tmp_path_factory, model):
     """The words of a prediction of 1,000 rows in 25 parts by so many processes, into a file."""
-    array_data(validation=800, test=200).save_to_disk(tmp_path / "data")
-    (tmp_path / "job.py").write_text(SCRIPT)
+    folder = tmp_path_factory.mktemp("job")
+    array_data(validation=800, test=200).save_to_disk(folder / "data")
+    (folder / "job.py").write_text(SCRIPT)
 
     def words(out, ranks):
         python = [sys.executable]
         if ranks > 1:
             python += ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks)]
-        source = [str(model), str(tmp_path / "data"), "--out", str(out)]
-        return [*python, str(tmp_path / "job.py"), "40", "predict", *source, "--batch-size", "4", "--no-cache"]
+        source = [str(model), str(folder / "data"), "--out", str(out)]
+        return [*python, str(folder / "job.py"), "40", "predict", *source, "--batch-size", "4", "--no-cache"]
 
     return words
 
@@ -207,20 +208,26 @@ def _ended(words):
     return subprocess.run(words, capture_output=True, text=True, timeout=300, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
+@pytest.fixture(scope="module")
+def alone(job, tmp_path_factory):
+    """What one process predicts."""
+    out = tmp_path_factory.mktemp("alone") / "one.parquet"
+    assert _ended(job(out, 1)).returncode == 0
+    return Predictions.load(out)
+
+
 @pytest.mark.slow
-def test_torchrun_gives_what_one_process_gives(job, tmp_path):
-    assert _ended(job(tmp_path / "one.parquet", 1)).returncode == 0
+def test_torchrun_gives_what_one_process_gives(job, alone, tmp_path):
     end = _ended(job(tmp_path / "two.parquet", 2))
     assert end.returncode == 0, end.stderr
     assert end.stdout.count("two.parquet") == 1
-    same(Predictions.load(tmp_path / "two.parquet"), Predictions.load(tmp_path / "one.parquet"))
+    same(Predictions.load(tmp_path / "two.parquet"), alone)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("next_ranks", [1, 2, 3])
-def test_a_rank_that_is_killed(job, tmp_path, next_ranks):
+def test_a_rank_that_is_killed(job, alone, tmp_path, next_ranks):
     """Torchrun stops the others; what is complete is kept, for any number of processes."""
-    assert _ended(job(tmp_path / "one.parquet", 1)).returncode == 0
     out = tmp_path / "p.parquet"
     run = subprocess.Popen(job(out, 2), stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     folder = tmp_path / ".p.parquet.parts"
@@ -235,4 +242,4 @@ def test_a_rank_that_is_killed(job, tmp_path, next_ranks):
     assert 4 <= len(kept) < 25
     end = _ended(job(out, next_ranks))
     assert end.returncode == 0, end.stderr
-    same(Predictions.load(out), Predictions.load(tmp_path / "one.parquet"))
+    same(Predictions.load(out), alone)

@@ -103,7 +103,7 @@ def test_intervals_cover(ood: float, apart: float, least: float, positive: str) 
     """
     truth = average_precision(**columns(2_000_000, 0, ood, apart, 9), positive=positive)
     intervals = [
-        estimate(average_precision, columns(2000, seed, ood, apart, 9), options={"positive": positive})
+        estimate(average_precision, columns(2000, seed, ood, apart, 9), options={"positive": positive}, resamples=400)
         for seed in range(1, 301)
     ]
     assert all(each.method.startswith("percentile bootstrap of cells of scores") for each in intervals)
