@@ -1,5 +1,6 @@
 """What tests share: a cache of their own, toy worlds rendered once, the real data where they are."""
 
+import gc
 import hashlib
 import os
 import re
@@ -28,6 +29,15 @@ os.environ["HF_DATASETS_CACHE"] = str(_CACHES / "datasets")
 os.environ["HF_MODULES_CACHE"] = str(_CACHES / "modules")
 os.environ.pop("OOCHUB_CACHE", None)  # ours lie in that of `datasets`, those of each test in a folder of its own
 os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
+
+
+gc.disable()  # while millions of objects are imported that stay: looking for garbage among them takes seconds each time
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for among what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -84,6 +84,7 @@ def test_a_group_without_an_interval_leaves_none():
     assert number.value == pytest.approx(pearson_worst_group(**rows))
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_worst():
     """200 worlds of 2 groups of 100 rows, correlations 0.8 and 0.6: a simultaneous interval covers 0.95 or more."""
     covered = 0

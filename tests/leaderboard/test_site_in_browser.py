@@ -191,6 +191,7 @@ def test_the_index_leads_to_the_boards(browser, site):
     _wait(browser, "document.readyState == 'complete' && location.pathname.includes('boards')")
 
 
+@pytest.mark.slow
 def test_a_thousand_entries(browser, tmp_path):
     """By size and rows, those below the first view too; `speed/leaderboard.py` measures how long it takes."""
     entry = CheckedEntry.of(sent_entry(tmp_path / "results", 1.5))

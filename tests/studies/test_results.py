@@ -51,11 +51,10 @@ def text() -> str:
 def ends(runs: pd.DataFrame, task: str, method: str, side: str) -> tuple[float, float, float]:
     """Mean, low and high of a method, by the rule that the page states."""
     values, below, above = [], [], []
-    for _, row in runs.iterrows():
-        if (row["task"], row["method"]) == (task, method):
-            values.append(row[side])
-            below.append(row[f"{side}.low"])
-            above.append(row[f"{side}.high"])
+    for _, row in runs[(runs["task"] == task) & (runs["method"] == method)].iterrows():
+        values.append(row[side])
+        below.append(row[f"{side}.low"])
+        above.append(row[f"{side}.high"])
     mean = sum(values) / len(values)
     spread = stats.sem(values)
     seeds = mean - stats.t.interval(0.95, len(values) - 1, loc=mean, scale=spread)[0] if spread else 0.0
