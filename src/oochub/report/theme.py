@@ -2,6 +2,8 @@
 
 from types import MappingProxyType
 
+_OVER_PICTURES = {"truebox": "#ffffff", "saidbox": "#ffe14d", "halo": "#000000", "boxkey": "#59636e"}
+
 LIGHT = MappingProxyType(
     {
         "bg": "#ffffff",
@@ -23,6 +25,7 @@ LIGHT = MappingProxyType(
         "h5": "#8a3150",
         "h6": "#661434",
         "hstrong": "#ffffff",
+        **_OVER_PICTURES,
     }
 )
 """Colors on paper and light screens, by the name of their CSS custom property."""
@@ -48,6 +51,7 @@ DARK = MappingProxyType(
         "h5": "#dc90a0",
         "h6": "#f6c3cb",
         "hstrong": "#14181d",
+        **_OVER_PICTURES,
     }
 )
 """The same names on dark screens."""
