@@ -25,7 +25,7 @@ from datasets import (
     load_dataset_builder,
 )
 from row_digest import row_digest
-from tried_configs import TRIED
+from tried_configs import TRIED, tried_by_day
 
 import oochub
 from oochub import catalog
@@ -54,7 +54,7 @@ _OF_COLLECTIONS = [  # the configs of a data set read its folder in ways of thei
 ]
 
 
-@pytest.fixture(params=TRIED, ids="/".join)
+@pytest.fixture(params=tried_by_day())
 def tried(request):
     return request.param
 

@@ -15,7 +15,9 @@ def _run(*words, **environment):
     return subprocess.run(command, capture_output=True, env=os.environ | environment, check=False)
 
 
-@pytest.mark.parametrize("words", [("train", "--help"), ("sweep", "nooch_suite", "--dry-run")])
+@pytest.mark.parametrize(
+    "words", [("train", "--help"), pytest.param(("sweep", "nooch_suite", "--dry-run"), marks=pytest.mark.slow)]
+)
 def test_an_ascii_terminal_gets_ascii(words):
     """Planted fault: the streams left strict; then both ended with UnicodeEncodeError."""
     done = _run(*words, LC_ALL="C", PYTHONIOENCODING="ascii")

@@ -54,6 +54,7 @@ def hub():
     server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_wrong_name_asks_the_hub_once(hub, spawrious, tmp_path):
     """Planted fault: each check in turn left out; then up to five requests. Each name is another one."""
     address, asked = hub

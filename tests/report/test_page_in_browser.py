@@ -78,6 +78,7 @@ def test_the_browser_would_tell(browser, tmp_path):
     assert text.count("Content Security Policy") >= 3
 
 
+@pytest.mark.slow
 def test_head_labels_never_meet(browser, tmp_path):
     """Wherever the two marks stand, their labels overlap neither each other nor the edge of a narrow phone.
 

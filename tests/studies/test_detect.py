@@ -332,6 +332,7 @@ def test_what_detectors_are_fitted_on_and_what_is_right_can_be_chosen(toy_study,
     assert set(present.frame["classes"]) == {"present"} and "among the classes of its set" in present.tables[0].caption
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on(models, options, tmp_path, monkeypatch):
     real, calls = oochub.predict, []
 
