@@ -35,6 +35,8 @@ class MetricFacts:
             is the percentile bootstrap of the metric itself.
         compact: Whether it also takes columns as evaluation holds them: a `ClassProbability` of probabilities (n, c),
             a pandas Categorical of names (n,). Other metrics are given arrays.
+        whole_groups: Whether groups are a sample of such, so that a bootstrap draws them with all their rows, and one
+            that is drawn twice counts as two.
         from_record: Arguments that a report takes from the facts of the build record, each with the name of its fact.
     """
 
@@ -48,6 +50,7 @@ class MetricFacts:
     keys: Mapping[str, "MetricFacts"] = field(default_factory=dict)
     interval: Callable[..., Any] | None = None
     compact: bool = False
+    whole_groups: bool = False
     from_record: Mapping[str, str] = field(default_factory=dict)
 
 

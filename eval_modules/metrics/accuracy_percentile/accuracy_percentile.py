@@ -86,7 +86,12 @@ def _interval(columns: dict[str, Array], sampling: Sampling, percentile: float =
 
 
 FACTS = MetricFacts(
-    title="Accuracy percentile", direction="higher", outputs=("classes", "choices"), interval=_interval, compact=True
+    title="Accuracy percentile",
+    direction="higher",
+    outputs=("classes", "choices"),
+    interval=_interval,
+    compact=True,
+    whole_groups=True,
 )
 
 

@@ -1,6 +1,7 @@
 """How much two models differ in a metric on the same rows, by the test that fits the metric."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from oochub.stats.bootstrap import bootstrap, mean_estimate, with_width
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference as difference_of
+from oochub.stats.group_codes import check_group
 from oochub.stats.interval_p_value import interval_p_value
 from oochub.stats.paired_shares import paired_shares
 
@@ -41,7 +43,8 @@ def paired_difference(
 
     Shares of independent rows get McNemar's exact test, the AUC that of DeLong (with clusters: Obuchowski), means of
     rows a bootstrap of the rows' differences, of whole clusters where the benchmark declares them, and every other
-    metric a bootstrap in which each resample scores both models on the same rows. A bootstrap has no test of its own:
+    metric a bootstrap in which each resample scores both models on the same rows; of whole groups, where groups are a
+    sample (`MetricFacts.whole_groups`). A bootstrap has no test of its own:
     its p-value is that of its interval (`oochub.stats.interval_p_value`).
 
     Args:
@@ -67,6 +70,10 @@ def paired_difference(
         if name in _SHARES and sampling.cluster is None:
             return TestedDifference(*paired_shares(values[1], values[0]), "exact McNemar")
         return _by_interval(mean_estimate(values[1] - values[0], sampling, are_shares=False))
+
+    facts = facts_of(metric)
+    if facts is not None and facts.whole_groups:
+        return _of_whole_groups(metric, pair, rows)
 
     def value(each: Evaluated, drawn: Rows) -> float:
         number = each.value(metric, drawn)
@@ -115,6 +122,26 @@ def percentile_difference(
         return ends[0] - ends[1]
 
     return _by_interval(bootstrap(change, {"first": first, "second": second}, Sampling(**pair[0].sampling)))
+
+
+def _of_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> TestedDifference:
+    """By a bootstrap of groups, or of clusters where each group lies in one; each copy is a group of its own."""
+    first = pair[0]
+    rows = first.rows_for(metric, rows)
+    group = np.unique(check_group(first.columns["group"][rows]).codes, return_inverse=True)[1]
+    sampling = _sampling(first, rows)
+    whole = sampling if sampling.of_groups(group).cluster is not None else replace(sampling, cluster=group)
+
+    def change(place: Rows) -> float:
+        order = np.argsort(place, kind="stable")
+        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+        copy = np.empty_like(place)  # the k-th time that a row is drawn, as are all rows of its cluster
+        copy[order] = np.arange(len(place)) - np.repeat(starts, np.diff(starts, append=len(place)))
+        own = {"group": group[place] + (group.max() + 1) * copy}
+        values = [metric(**{**each.arrays(metric, rows[place]), **own}, **each.options(metric)) for each in pair[::-1]]
+        return values[0] - values[1]
+
+    return _by_interval(bootstrap(change, {"place": np.arange(len(rows))}, whole))
 
 
 def _sampling(evaluated: Evaluated, rows: Rows) -> Sampling:
