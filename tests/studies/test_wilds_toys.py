@@ -24,7 +24,7 @@ def _run(out):
 
 @pytest.mark.slow
 def test_one_data_set_from_the_raw_folder_to_the_page_and_again_after_ctrl_c(tmp_path):
-    """The same numbers after a stop in the middle and a second run. Planted and seen: a page without its reports."""
+    """A stop in the middle, a run, and a second one, whose numbers are the same."""
     out = tmp_path / "wilds"
     stopped = _run(out)
     while stopped.poll() is None and not (out / "runs").exists():
@@ -47,7 +47,7 @@ def test_one_data_set_from_the_raw_folder_to_the_page_and_again_after_ctrl_c(tmp
 
 
 def test_wrong_words_are_said_before_anything_is_made(tmp_path):
-    """Planted and seen: a name that is looked up when its turn comes; a folder that is replaced, whatever it holds."""
+    """Planted and seen: a name that is looked up when its turn comes."""
     with pytest.raises(OochubError, match=r"No config named 'camelyon'. Did you mean 'camelyon17'\?"):
         main(out=tmp_path / "new", only=["civilcomments", "camelyon"])
     assert not (tmp_path / "new").exists()
