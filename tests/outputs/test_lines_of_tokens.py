@@ -36,7 +36,7 @@ def test_a_long_line_ends_soon():
 
 
 def test_a_page_marks_the_wrong_tokens_of_its_worst_rows():
-    """Answers of somebody else, whose tokens have no names. Planted and seen: text that is not escaped."""
+    """Answers of somebody else, whose tokens have no names. Planted and seen: truth and answer exchanged."""
     rows = {"predicted_tokens": [[5, 6, 7]] * 3, "tokens": [[5, 8, 7], [5, 6, 7], [5, 6, 9]], "kinds": [[0, 1, 2]] * 3}
     report = oochub.evaluate(Predictions.from_arrays(**rows), resamples=100)
     assert {mistake.text for mistake in report.mistakes} == {"5 ⟦8, said 6⟧ 7", "5 6 ⟦9, said 7⟧"}
