@@ -34,7 +34,7 @@ def test_it_is_its_table(raw):
 
 
 def test_half_of_the_people_are_enough(raw, tmp_path):
-    """WILDS' code: `>= 0.5`. The first row with shares of exactly one half. Planted faults seen: `>` for each."""
+    """WILDS' code: `>= 0.5`. The first row with shares of exactly one half. Written against: `>` for each."""
     with (raw("wilds/civilcomments") / _FILE).open(newline="") as file:
         rows = list(csv.reader(file))
     for column in ("toxicity", *_IDENTITIES):

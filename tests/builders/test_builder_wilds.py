@@ -211,7 +211,7 @@ def test_globalwheat_is_its_tables(raw):
 
 
 def test_a_picture_of_globalwheat_is_as_wide_as_it_is(raw, tmp_path):
-    """Of a picture that is no square, whose box is a line; planted: width and height changed over, lines refused."""
+    """No square, and a box that is a line. Written against: width and height changed over, lines refused."""
     folder = shutil.copytree(raw("wilds/globalwheat"), tmp_path / "globalwheat_v1.1")
     table = pd.read_csv(folder / "official_val.csv")
     table.loc[0, "BoxesString"] = "5 7 5 30"
@@ -231,7 +231,7 @@ def test_a_picture_of_globalwheat_is_as_wide_as_it_is(raw, tmp_path):
     ],
 )  # fmt: skip
 def test_published_rows_are_as_many_as_the_paper_says(name, total):
-    """Koh et al. 2021, Figure 2. Planted: 1,242 rows of validation for 1,424."""
+    """Koh et al. 2021, Figure 2. Written against: 1,242 rows of validation for 1,424."""
     data_set = _DATA_SETS[name]
     assert sum(data_set.rows[next(iter(data_set.configs))].values()) == total
 

@@ -2,7 +2,7 @@
 
 Planted faults seen: the best group, or the one nearest to 0; a group without a correlation left out, or taken as 0;
 rows of other groups; merged states that replace what was counted; an interval of each group at the level of one; the
-clusters of other rows; the largest upper end; the numbers of the first group; a gap in the numbers taken for a group.
+clusters of other rows; the largest upper end; a gap in the numbers taken for a group.
 """
 
 import math

@@ -56,7 +56,7 @@ def test_the_metric_is_that_of_wilds():
 
 
 def test_the_numbers_of_kinds_are_those_of_wilds():
-    """`py150_dataset.py` of WILDS 2.0.0. Planted fault seen: keywords before punctuation."""
+    """`py150_dataset.py` of WILDS 2.0.0. Written against: keywords before punctuation."""
     names = ["class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier"]
     assert list(TOKEN_KINDS) == names
 

@@ -1,7 +1,7 @@
 """Worst group against a loop over groups.
 
 Planted faults seen: the groups of WILDS' code asked for without its form, or left out; an empty one without an error
-rate, or not the first; the smallest error; a loss over all rows; batches that replace what was counted.
+rate, or not the first; the smallest error; a loss over all rows.
 """
 
 import numpy as np

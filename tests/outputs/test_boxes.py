@@ -1,6 +1,6 @@
 """Predictions of boxes, by hand and against scipy's assignment; what a model gives, what is refused.
 
-Planted faults seen: a score of 0.5 that counts, or every score; losses upside down; a mistake that needs a score, or
+Written against: a score of 0.5 that counts, or every score; losses upside down; a mistake that needs a score, or
 half of the boxes; more boxes called fewer; boxes of a sure score alone stored, or those of no box; x and y changed
 over; known pictures without a box taken for unknown; a truth that is not checked, or of another depth.
 """
@@ -119,7 +119,7 @@ _GOOD = {"detected_boxes": [[_A], [_A]], "scores": [[0.9], [0.9]], "boxes": [[_A
     ],
 )
 def test_a_wrong_row_is_named(column, row, words):
-    """Planted fault seen: the truth named where the answer is wrong."""
+    """Written against: the truth named where the answer is wrong."""
     columns = {**_GOOD, column: [_GOOD[column][0], row]}
     with pytest.raises(OochubError, match=words):
         Predictions.from_arrays(**columns, class_names=["head"], example_id=["a", "b"])
@@ -138,7 +138,7 @@ def test_a_wrong_row_is_named(column, row, words):
     ],
 )
 def test_a_wrong_row_of_somebody_elses_answers_is_named(column, rows, words):
-    """Planted fault seen: the kind of the whole column said, and no row."""
+    """Written against: the kind of the whole column said, and no row."""
     table = pa.table({**{name: _GOOD[name] for name in ("detected_boxes", "scores")}, column: rows})
     columns = GivenColumns(table, ["a", "b"])
     assert output_of("boxes").given(columns, ["head"]) is None

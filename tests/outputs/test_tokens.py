@@ -1,6 +1,6 @@
 """Predictions of tokens against loops over rows of several lengths; what a model gives, what is refused.
 
-Planted faults seen: tokens that nobody asks for counted as right or as wrong; a loss over the length of the row; token
+Written against: tokens that nobody asks for counted as right or as wrong; a loss over the length of the row; token
 0 taken for none; rows known where every token is, wrong where every one is; the first mistake at a masked place; the
 first row named for a wrong one; an answer that is longer taken; ends filled with token 0.
 """
@@ -88,7 +88,7 @@ def test_a_wrong_row_is_named(column, row, words):
     ],
 )
 def test_wrong_kinds_are_named(kinds, words):
-    """Planted fault seen: 256 held in one byte, which makes a class of it."""
+    """Written against: 256 held in one byte, which makes a class of it."""
     tokens = [[1, 2, 3], [1], [1, 2]]
     made = Predictions.from_arrays(predicted_tokens=tokens, tokens=tokens, kinds=[[0, 1, 2], [-100], kinds])
     with pytest.raises(OochubError, match=words):
@@ -96,7 +96,7 @@ def test_wrong_kinds_are_named(kinds, words):
 
 
 def test_numbers_of_tokens_fit_32_bits():
-    """Planted fault seen: 2^32 + 1 of a file held as token 1."""
+    """Written against: 2^32 + 1 of a file held as token 1."""
     table = pa.table({"example_id": ["a"], "tokens": [[1]], "predicted_tokens": [[2**32 + 1]]})
     with pytest.raises(OochubError, match="predicted_tokens must be numbers of tokens, 0 to 2147483647"):
         output_of("tokens").check(table, ["tokens"])
