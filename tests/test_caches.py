@@ -52,7 +52,16 @@ def test_all_that_is_ours_goes_and_nothing_else(filled):
     root, others = filled
     found = {cache.kind: cache for cache in caches()}
     assert {kind: len(cache.entries) for kind, cache in found.items()} == {
-        **{"predictions": 2, "features": 0, "pixels": 1, "embeddings": 0, "checks": 0, "pushes": 0, "builds": 1}
+        **{
+            "predictions": 2,
+            "features": 0,
+            "pixels": 1,
+            "embeddings": 0,
+            "contexts": 0,
+            "checks": 0,
+            "pushes": 0,
+            "builds": 1,
+        }
     }
     for cache in found.values():
         for entry in cache.entries:

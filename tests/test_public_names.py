@@ -11,6 +11,7 @@ import oochub
 RESERVED = {"audit", "evaluate", "get", "load", "names", "predict", "push", "task", "train"}  # DESIGN, section 3
 CALLS = {
     "audit": lambda: oochub.audit("absent/model/folder", "absent"),
+    "contexts": lambda: oochub.contexts("absent", by="nosuch"),
     "evaluate": lambda: oochub.evaluate("absent.parquet"),
     "get": lambda: oochub.get("metric", "nosuch"),
     "join_images": lambda: oochub.join_images(None, "absent/folder"),

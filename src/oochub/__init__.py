@@ -13,6 +13,7 @@ from oochub.registration import register
 
 if TYPE_CHECKING:
     from oochub.auditing import audit
+    from oochub.data.context_columns import contexts
     from oochub.data.join_images import join_images
     from oochub.data.load import load
     from oochub.data.tasks import task
@@ -34,6 +35,7 @@ __all__ = [
     "RobustTrainer",
     "RobustTrainingArguments",
     "audit",
+    "contexts",
     "evaluate",
     "get",
     "join_images",
@@ -51,6 +53,7 @@ _LAZY = {
     "RobustTrainer": "oochub.trainers.robust_trainer",
     "RobustTrainingArguments": "oochub.trainers.arguments",
     "audit": "oochub.auditing",
+    "contexts": "oochub.data.context_columns",
     "evaluate": "oochub.evaluation.evaluate",
     "join_images": "oochub.data.join_images",
     "load": "oochub.data.load",

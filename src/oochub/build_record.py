@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oochub.errors import OochubError
+from oochub.found_contexts import FoundContexts
 from oochub.metric import facts_of
 from oochub.schema import from_json, optional, remainder, to_json
 
@@ -41,6 +42,7 @@ class BuildFacts:
         context_surplus: Of `nooch/all`: class to other classes, and how much more of the image each takes on average.
         published_contexts: Of `nooch/all`: the contexts of the paper's tasks, where these were asked for.
         usual_contexts: Of own data: class to its usual contexts, none or more.
+        found_contexts: What `oochub.contexts` found: by which way, and what they are called.
         other: What else the builder notes, for readers; JSON types.
 
     >>> content = {"object": "car", "contexts": ["road"], "membership": "published ids"}
@@ -62,6 +64,7 @@ class BuildFacts:
     context_surplus: Mapping[str, Mapping[str, float]] | None = optional()
     published_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
+    found_contexts: FoundContexts | None = optional()
     other: Mapping[str, Any] = remainder()
 
     def with_groups(self, trained: Iterable[str], names: Iterable[str] = ()) -> "BuildFacts":

@@ -16,6 +16,7 @@ _WHAT = {
     "features": "what encoders saw of training splits, for linear probes",
     "pixels": "decoded pictures of trainings",
     "embeddings": "captions as vectors",
+    "contexts": "what was measured of pictures to find their contexts",
     "checks": "what entries of leaderboards gave when they were computed again",
     "pushes": "benchmarks as files for the Hub",
     "builds": "benchmarks as `datasets` built them",
@@ -25,6 +26,7 @@ _PATTERNS = {
     "features": ("*.safetensors",),
     "pixels": ("*-*.npy",),
     "embeddings": ("*/*.npy",),
+    "contexts": ("*.parquet",),
     "checks": ("*.json",),
     "pushes": ("*-*/*/*.parquet",),
 }
@@ -51,7 +53,7 @@ class Cache:
     """A cache and what is in it.
 
     Attributes:
-        kind: "predictions", "features", "pixels", "embeddings", "checks", "pushes" or "builds".
+        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes" or "builds".
         what: It holds, in words.
         folder: Where it is, present or not.
         entries: What of it is ours, oldest first.
@@ -72,7 +74,7 @@ def cache_folder(kind: str) -> Path:
     """Where a cache of the hub lies: in $OOCHUB_CACHE, else in `oochub` in the cache folder of `datasets`.
 
     Args:
-        kind: "predictions", "features", "pixels", "embeddings", "checks" or "pushes".
+        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks" or "pushes".
 
     >>> cache_folder("pixels").name
     'pixels'
@@ -91,7 +93,7 @@ def caches(kind: str | None = None) -> list[Cache]:
         OochubError: An unknown kind.
 
     >>> list(dict.fromkeys(cache.kind for cache in caches()))
-    ['predictions', 'features', 'pixels', 'embeddings', 'checks', 'pushes', 'builds']
+    ['predictions', 'features', 'pixels', 'embeddings', 'contexts', 'checks', 'pushes', 'builds']
     """
     if kind is not None and kind not in _WHAT:
         raise unknown_name("cache", kind, _WHAT)

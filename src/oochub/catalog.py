@@ -25,6 +25,7 @@ _PACKAGES = {
     "output": "outputs",
     "mode": "models.modes",
     "model": "models.built_in",
+    "context": "data.contexts",
     "figure": "figures",
     "command": "commands",
 }
@@ -36,9 +37,9 @@ _STUDIES = _CORE / "studies"
 def kinds() -> list[str]:
     """The kinds of things in the catalog.
 
-    >>> kinds()
-    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'model', 'figure',
-    'command']
+    >>> kinds()  # doctest: +NORMALIZE_WHITESPACE
+    ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'model', 'context',
+    'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -48,7 +49,7 @@ def names(kind: str) -> list[str]:
 
     Args:
         kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "model",
-            "figure" or "command".
+            "context", "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -92,7 +93,7 @@ def get(kind: str, name: str) -> Any:
 
     Returns:
         metric, criterion, figure, command: the function named like the file. detector, objective, input, output,
-        mode, model: the class. benchmark: its `Benchmark` declaration.
+        mode, model, context: the class. benchmark: its `Benchmark` declaration.
 
     Raises:
         OochubError: An unknown kind or name; near names are given.
@@ -206,7 +207,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
         candidates: list[Any] = [
             value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
         ]
-    elif kind in ("detector", "objective", "input", "output", "mode", "model"):
+    elif kind in ("detector", "objective", "input", "output", "mode", "model", "context"):
         candidates = [
             value
             for key, value in vars(module).items()

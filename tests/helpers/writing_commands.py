@@ -213,6 +213,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("challenge", _TASK, *_data(i, "spawrious", f"{o}/set"), "--criterion", "membership"),
         *("--value", "background", "--allowed", "snow,jungle"),
     ],
+    "contexts": lambda i, o: [
+        *("contexts", i("own_pictures"), "--by", "properties", "--label-column", "species", "--out", f"{o}/found"),
+        "--no-cache",
+    ],
     "train": lambda i, o: [
         *("train", _TASK, *_data(i, "spawrious", f"{o}/run"), "--objective", "group_dro", "--environments", "group"),
         *("--num-train-epochs", "3", "--argument", "save_steps=2", "--argument", f"cache_dir={o}/pixels"),

@@ -1,0 +1,98 @@
+"""The command `oochub contexts`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from oochub.artifacts import REPOSITORY
+from oochub.commands._options import (
+    AsJson,
+    ConfigName,
+    DataDir,
+    ImageColumn,
+    LabelColumn,
+    Options,
+    SkipBroken,
+    Source,
+    check_pairs,
+    done,
+    out_console,
+    without_weight_bars,
+    writes,
+)
+
+
+def contexts(
+    source: Source,
+    by: Annotated[str, typer.Option(help="The way: one of `oochub list context`.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            callback=writes(REPOSITORY),
+            help="The folder of the repository: new, empty, or one with contexts to replace.",
+        ),
+    ],
+    model: Annotated[
+        str | None, typer.Option(help="What the way looks with: a model folder or a Hub id; not for properties.")
+    ] = None,
+    names: Annotated[str | None, typer.Option(help="zero_shot: the contexts to look for, grass,beach,road.")] = None,
+    way_option: Annotated[
+        list[str] | None,
+        typer.Option(callback=check_pairs, help="Another setting of the way, key=value; repeatable."),
+    ] = None,
+    label_column: LabelColumn = None,
+    image_column: ImageColumn = None,
+    skip_broken: SkipBroken = False,
+    cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Take what was measured before of the same pictures.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Of the halves.", min=0, max=2**32 - 1)] = 0,
+    config: ConfigName = None,
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Finds contexts that nobody labelled and writes the data with them: `oochub audit` then tests if they matter."""
+    from oochub.data.context_columns import contexts as find
+    from oochub.data.context_columns import way_of
+    from oochub.parameters import parse_options
+
+    settings: dict[str, Any] = parse_options(way_option or [], by="--way-option")
+    given = {"model": model, "names": None if names is None else [name.strip() for name in names.split(",")]}
+    settings |= {name: value for name, value in given.items() if value is not None}
+    way = way_of(by, settings)
+    without_weight_bars()
+    found = find(
+        source,
+        by=way,
+        out=out,
+        label=label_column,
+        image=image_column,
+        config=config,
+        data_dir=data_dir,
+        options=parse_options(option or []) or None,
+        skip_broken=skip_broken,
+        cache=cache,
+        seed=seed,
+    )
+    from oochub.build_record import BuildRecord
+    from oochub.data.context_columns import context_counts
+
+    record = BuildRecord.of(next(iter(found.values())).info)
+    facts = record.facts.found_contexts if record else None
+    assert facts is not None  # noqa: S101 contexts writes them
+    counts = {split: context_counts(part) for split, part in found.items()}
+    if not as_json:
+        table = Table(box=None, pad_edge=False)
+        for head in ("context", "rows with"):
+            table.add_column(head)
+        for split in counts:
+            table.add_column(split, justify="right")
+        for number, (name, words) in enumerate(zip(facts.names, facts.words, strict=True)):
+            table.add_row(name, words, *(f"{of_split[number]:,}" for of_split in counts.values()))
+        out_console.print(table)
+        out_console.print(f"By {facts.way}, chosen on {facts.chosen_rows:,} rows; not checked by people.")
+    by_name = {split: dict(zip(facts.names, of_split, strict=True)) for split, of_split in counts.items()}
+    done({"repository": str(out), "counts": by_name, "chosen_rows": facts.chosen_rows}, as_json)

@@ -1,0 +1,97 @@
+"""The form of a way to find contexts: what it measures of a picture, and the contexts that it names by that."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from PIL import Image
+
+
+class OpenedPicture(NamedTuple):
+    """A picture that is measured.
+
+    Attributes:
+        content: The bytes of its file.
+        image: The picture as RGB, turned as its EXIF tag says.
+    """
+
+    content: bytes
+    image: "Image.Image"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedContexts:
+    """The contexts of all rows.
+
+    Attributes:
+        names: Of the k contexts, each once.
+        words: Of each what it means, the end of "rows with ...": "mean brightness below 0.31".
+        has: Whether a row has a context (n, k), bool.
+        settings: What was chosen to name them, JSON types.
+        columns: More columns for readers, as `datasets` features and values (n, ...) by name.
+        notes: What a reader of the report must know.
+    """
+
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    has: NDArray[np.bool_]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class ContextWay(ABC):
+    """A way to find contexts in two steps: pictures are measured one by one, then contexts are named by all measures.
+
+    A subclass is one file of `oochub/data/contexts/` and its public class; nothing else names it. Its constructor takes
+    keyword-only settings, which `oochub contexts` takes as `--model`, `--names` and `--way-option`; it checks them and
+    loads no weights.
+
+    Measures are kept in the cache, by the bytes of the pictures and by `settings`: a way that measures something else
+    must say so there.
+
+    Attributes:
+        batch_size: Pictures that are measured at once.
+    """
+
+    batch_size: ClassVar[int] = 32
+
+    @classmethod
+    def words(cls) -> str:
+        """What the way is called, the name of the file: "properties", "segments", ..."""
+        return cls.__module__.rpartition(".")[2]
+
+    @property
+    def model(self) -> str | None:
+        """What it looks with: a folder or a Hub id; None for a way without a model."""
+        return None
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """What the measures depend on, JSON types: of a model a digest of its weights."""
+
+    @abstractmethod
+    def measures(self, pictures: Sequence[OpenedPicture]) -> "pa.Table":
+        """What is measured of each picture, a row each, in their order; the same columns and types in each call."""
+
+    @abstractmethod
+    def name(
+        self, measures: "pa.Table", *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
+    ) -> NamedContexts:
+        """Names the contexts of all rows; whatever is chosen is chosen on the rows `chosen_on` alone.
+
+        Args:
+            measures: Of n pictures, see `measures`.
+            label: Class number of each row (n,), -1 where there is none.
+            classes: Names of the classes; none of data without labels.
+            chosen_on: Rows that may be looked at to choose (n,), bool.
+
+        Raises:
+            OochubError: Too few rows to choose on.
+        """

@@ -1,0 +1,265 @@
+"""Adds contexts that nobody labelled to data of pictures: a way measures the pictures and names what it finds."""
+
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.build_record import OWN, BuildRecord, without_build_column
+from oochub.context_way import ContextWay, NamedContexts
+from oochub.data.columns import Columns
+from oochub.data.load import declaration_for, load_columns
+from oochub.data.measured_pictures import measured_pictures
+from oochub.data.open_source import source_name
+from oochub.data.write_repository import check_replaceable, write_repository
+from oochub.errors import OochubError, either
+from oochub.files import sole_writer
+from oochub.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.parameters import check_parameters
+
+TITLE = "with contexts by"
+"""What stands in the card of such a repository."""
+
+
+def contexts(
+    source: Any,
+    *,
+    by: str | ContextWay,
+    out: str | Path | None = None,
+    label: str | None = None,
+    image: str | None = None,
+    config: str | None = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    skip_broken: bool = False,
+    cache: bool = True,
+    seed: int = 0,
+    **settings: Any,
+) -> datasets.DatasetDict:
+    """The data with the contexts that a way finds in their pictures.
+
+    The last columns are new: `contexts`, the contexts of each row, none or several, null for a picture that cannot be
+    read; `chosen_on`, whether the row was looked at to choose something; and what the way measured. The rows to choose
+    on are the split train where there are others, else half of the rows, by a digest of their ids and `seed`: a
+    statement about contexts is tested on the other rows.
+
+    Args:
+        source: A benchmark ("spawrious/o2o_hard"), a folder of pictures, files, an id on the Hub, or a data set that
+            is loaded already, see `oochub.load`.
+        by: The way, a name of `oochub list context`, or the way itself.
+        out: A folder for the repository, which `oochub.load` reads: new, empty, or an earlier one with contexts, which
+            is replaced. None writes nothing.
+        label: Your column of labels, see `oochub.load`; so are `image`, `config`, `data_dir` and `options`.
+        image: Your column of pictures.
+        config: The configuration.
+        data_dir: The raw folder of a benchmark.
+        options: Of the benchmark's builder.
+        skip_broken: Give rows whose picture cannot be read no context; else the first is an error.
+        cache: Keep what is measured, and take what was measured before.
+        seed: Of the halves.
+        **settings: Of the way: model, names, ...
+
+    Returns:
+        The splits; the build record has what was found, `BuildFacts.found_contexts`.
+
+    Raises:
+        OochubError: An unknown way or setting, data without pictures, a picture that cannot be read, data that have a
+            column of one of these names, a folder that holds something else.
+
+    >>> import tempfile
+    >>> from oochub.studies.demo.example import example
+    >>> pictures, _ = example(tempfile.mkdtemp() + "/example", size=16)
+    >>> data = contexts(pictures, by="properties", label="breed")
+    >>> data["train"].features["contexts"].feature.names[:2]
+    ['dark', 'bright']
+    """
+    way = way_of(by, settings)
+    target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
+    columns = Columns(image=image, label=label)
+    if isinstance(source, str | Path):
+        data = load_columns(
+            str(source), columns, config=config, data_dir=data_dir, options=options, in_place=target is None
+        )
+    else:
+        data = source if isinstance(source, Mapping) else datasets.DatasetDict({str(source.split or "train"): source})
+    data = without_build_column(data)
+    if target is None:
+        return _found(data, way, source, skip_broken=skip_broken, cache=cache, seed=seed)
+    with sole_writer(target):
+        found = _found(data, way, source, skip_broken=skip_broken, cache=cache, seed=seed)
+        record = BuildRecord.of(next(iter(found.values())).info)
+        assert record is not None  # noqa: S101 _found gives each split one
+        write_repository(target, found, record, _text(found, record), tag="contexts")
+    return found
+
+
+def way_of(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
+    """The way of that name with its settings.
+
+    Args:
+        by: A name of `oochub list context`, or the way itself.
+        settings: Its keyword arguments.
+
+    Raises:
+        OochubError: An unknown name, a setting that it does not have, lacks or refuses.
+
+    >>> way_of("properties", {}).words()
+    'properties'
+    """
+    if isinstance(by, ContextWay):
+        if settings:
+            raise OochubError(f"{next(iter(settings))}= is a setting of a way by its name; this way has its own.")
+        return by
+    kind = catalog.get("context", by)
+    check_parameters(kind, settings, kind=f"setting of the way {by}")
+    parameters = inspect.signature(kind).parameters.values()
+    lacking = [each.name for each in parameters if each.default is each.empty and each.name not in settings]
+    if lacking:
+        name = lacking[0]
+        raise OochubError(
+            f"The way {by} needs {either(f'{name}=', f'--{name}')}: `oochub show context {by}` says what."
+        )
+    way: ContextWay = kind(**settings)
+    return way
+
+
+def context_counts(part: datasets.Dataset) -> list[int]:
+    """How many rows have each context, in the order of their names."""
+    column = part.select_columns([COLUMN]).with_format("arrow")[:].column(COLUMN).combine_chunks()
+    counts: list[int] = np.bincount(
+        column.flatten().to_numpy(), minlength=len(part.features[COLUMN].feature.names)
+    ).tolist()
+    return counts
+
+
+def _found(
+    data: Mapping[str, datasets.Dataset], way: ContextWay, source: Any, *, skip_broken: bool, cache: bool, seed: int
+) -> datasets.DatasetDict:
+    first = next(iter(data.values()))
+    for name in (COLUMN, CHOSEN_ON):
+        if name in first.column_names:
+            raise OochubError(f"The data have a column {name!r} already. Rename it, or take the data without it.")
+    if "image" not in first.column_names:
+        option = either("image=", "--image-column")
+        raise OochubError(
+            f"Contexts are found in pictures, and the data have only {', '.join(first.column_names)}. Name the column "
+            f"of pictures with {option}."
+        )
+    chosen_on = _chosen_on(data, seed)
+    measured = {
+        split: measured_pictures(part, way, split=split, skip_broken=skip_broken, cache=cache)
+        for split, part in data.items()
+    }
+    known = {split: readable for split, (_, readable) in measured.items()}
+    feature = first.features.get("label")
+    classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
+    of_all = np.concatenate(list(known.values()))
+    labels = [np.asarray(part["label"][:], np.int64) if classes else np.full(len(part), -1) for part in data.values()]
+    named = way.name(
+        pa.concat_tables([table for table, _ in measured.values()]).filter(pa.array(of_all)),
+        label=np.concatenate(labels)[of_all],
+        classes=classes,
+        chosen_on=np.concatenate(list(chosen_on.values()))[of_all],
+    )
+    facts = FoundContexts(
+        way=way.words(),
+        names=named.names,
+        words=named.words,
+        chosen_rows=int(sum(rows.sum() for rows in chosen_on.values())),
+        settings={**way.settings(), **named.settings},
+        model=way.model,
+    )
+    return _joined(data, named, known, chosen_on, facts, source)
+
+
+def _chosen_on(data: Mapping[str, datasets.Dataset], seed: int) -> dict[str, NDArray[np.bool_]]:
+    """Whether each row may be looked at to choose: those of train where there are other splits, else half of them."""
+    if "train" in data and len(data) > 1:
+        return {split: np.full(len(part), split == "train") for split, part in data.items()}
+    declared = declaration_for(data)
+    chosen = {}
+    for split, part in data.items():
+        column = next(
+            (name for name in (declared and declared.cluster, "example_id") if name in part.column_names), None
+        )
+        units = [f"{split}/{row}" for row in range(len(part))] if column is None else part[column][:]
+        chosen[split] = np.array([_is_first_half(str(unit), seed) for unit in units], bool)
+    return chosen
+
+
+def _is_first_half(unit: str, seed: int) -> bool:
+    return hashlib.sha256(f"{seed}/{unit}".encode()).digest()[0] < 128
+
+
+def _joined(
+    data: Mapping[str, datasets.Dataset],
+    named: NamedContexts,
+    known: Mapping[str, NDArray[np.bool_]],
+    chosen_on: Mapping[str, NDArray[np.bool_]],
+    facts: FoundContexts,
+    source: Any,
+) -> datasets.DatasetDict:
+    splits, start = {}, 0
+    for split, part in data.items():
+        readable = known[split]
+        rows = slice(start, start + int(readable.sum()))
+        start = rows.stop
+        place = pa.array(np.where(readable, np.cumsum(readable) - 1, 0), mask=~readable)
+        found = [np.flatnonzero(row).tolist() for row in named.has[rows]]
+        lists = datasets.List(datasets.ClassLabel(names=list(named.names)))
+        made: dict[str, tuple[Any, Any]] = {
+            COLUMN: (lists, pa.array(found, pa.list_(pa.int64())).take(place)),
+            CHOSEN_ON: (datasets.Value("bool"), pa.array(chosen_on[split])),
+        }
+        for name, (kind, values) in named.columns.items():
+            made[name] = (kind, values[rows].take(place) if hasattr(values, "take") else values[rows][place])
+        table = pa.table({name: values for name, (_, values) in made.items()})
+        features = datasets.Features({name: kind for name, (kind, _) in made.items()})
+        beside = datasets.Dataset(table.cast(features.arrow_schema), info=datasets.DatasetInfo(features=features))
+        others = part.remove_columns([name for name in made if name in part.column_names])
+        info = others.info.copy()
+        info.features = None  # `datasets` joins those of both
+        joined = datasets.concatenate_datasets([others, beside], axis=1, info=info, split=part.split)
+        record = _record(part.info, facts, named.notes, source)
+        joined.info.description = record.describe((part.info.description or "").partition("\n")[0])
+        splits[split] = joined.select_columns([*others.column_names, *made])
+    return datasets.DatasetDict(splits)
+
+
+def _record(info: Any, facts: FoundContexts, notes: Sequence[str], source: Any) -> BuildRecord:
+    name = source_name(str(source)).replace("/", "-") if isinstance(source, str | Path) else "data"
+    before = BuildRecord.of(info) or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
+    return replace(before, notes=(*before.notes, *notes), facts=replace(before.facts, found_contexts=facts))
+
+
+def _text(found: datasets.DatasetDict, record: BuildRecord) -> str:
+    """The card below its metadata."""
+    facts = record.facts.found_contexts
+    assert facts is not None  # noqa: S101 _joined writes them
+    counts = {split: context_counts(part) for split, part in found.items()}
+    heads = " | ".join(counts)
+    lines = [
+        f"| {name} | {words} | {' | '.join(f'{of_split[number]:,}' for of_split in counts.values())} |"
+        for number, (name, words) in enumerate(zip(facts.names, facts.words, strict=True))
+    ]
+    return "\n".join(
+        [
+            f"# {record.config}: {TITLE} {facts.way}\n",
+            f"The rows of {record.config} with the column `{COLUMN}`, found by oochub {version('oochub')}"
+            f"{f' with {facts.model}' if facts.model else ''}, not checked by people. What was chosen for it was "
+            f"chosen on the {facts.chosen_rows:,} rows where `{CHOSEN_ON}` is true.\n",
+            f"| context | rows with | {heads} |\n|---|---|{'---:|' * len(counts)}",
+            *lines,
+            *(["", *(f"- {note}" for note in record.notes)] if record.notes else []),
+            "",
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Ways to find contexts that nobody labelled: a file each."""

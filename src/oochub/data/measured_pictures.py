@@ -1,0 +1,148 @@
+"""The measures of the pictures of a split by a way to find contexts, each picture measured once."""
+
+import hashlib
+import inspect
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from oochub.caches import cache_folder
+from oochub.context_way import ContextWay, OpenedPicture
+from oochub.errors import OochubError
+from oochub.inputs.pictures.preprocessing import decode
+from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
+from oochub.parquet_file import read_parquet, write_parquet
+
+_ROWS = 256  # of a part that is kept
+
+
+def measured_pictures(
+    part: datasets.Dataset, way: ContextWay, *, split: str, skip_broken: bool = False, cache: bool = True
+) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """What a way measures of every picture of a split.
+
+    Parts of 256 pictures are kept in the cache by the bytes of their pictures, so that a run which was ended goes on
+    where it was, and pictures that come later are all that is measured.
+
+    Args:
+        part: With a column `image`.
+        way: What measures.
+        split: Its name, for messages.
+        skip_broken: Give pictures that cannot be read a row of nulls; else the first is an error.
+        cache: Keep and take measures.
+
+    Returns:
+        The measures, a row each, and whether the picture could be read (n,).
+
+    Raises:
+        OochubError: No column of pictures, or a picture that cannot be read; its row is named.
+    """
+    tables: list[pa.Table] = []
+    readable: list[NDArray[np.bool_]] = []
+    raw = undecoded(part)
+    ids = part["example_id"][:] if "example_id" in part.column_names else list(range(len(part)))
+    with (
+        ThreadPoolExecutor(max_workers=os.cpu_count()) as threads,
+        tqdm(total=len(part), desc=f"{way.words()} {split}", unit="img", delay=2, disable=None) as bar,
+    ):
+        for start in range(0, len(part), _ROWS):
+            rows = raw[start : start + _ROWS]["image"]
+            names = [f"split {split}, example {name}" for name in ids[start : start + _ROWS]]
+            contents = [_content(row, name, skip_broken) for row, name in zip(rows, names, strict=True)]
+            table = _kept(way, contents, names, threads, skip_broken=skip_broken, cache=cache)
+            readable.append(table.column("readable").to_numpy(zero_copy_only=False))
+            tables.append(table.drop_columns(["readable"]))
+            bar.update(len(rows))
+    known = np.concatenate(readable) if readable else np.zeros(0, bool)
+    filled = [table for table, one in zip(tables, readable, strict=True) if one.any()]
+    if not filled:
+        raise OochubError(f"Split {split} has no picture that can be read. Leave it out, or fetch the pictures again.")
+    schema = filled[0].schema
+    return pa.concat_tables([_as(table, schema) for table in tables]), known
+
+
+def _content(row: Any, name: str, skip_broken: bool) -> bytes | None:
+    try:
+        return picture_bytes(row, name)
+    except OochubError:
+        if skip_broken:
+            return None
+        raise
+
+
+def _kept(
+    way: ContextWay,
+    contents: list[bytes | None],
+    names: list[str],
+    threads: ThreadPoolExecutor,
+    *,
+    skip_broken: bool,
+    cache: bool,
+) -> pa.Table:
+    """The measures of a part, of the cache where they are there; an error is raised again, not kept."""
+    file = cache_folder("contexts") / f"{_key(way, contents, skip_broken=skip_broken)}.parquet"
+    if cache and file.is_file():
+        try:
+            return read_parquet(file).table
+        except OochubError:  # damaged: measured again
+            file.unlink(missing_ok=True)
+    table = _measured(way, contents, names, threads, skip_broken=skip_broken)
+    if cache:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_parquet(table, file)
+    return table
+
+
+def _key(way: ContextWay, contents: list[bytes | None], *, skip_broken: bool) -> str:
+    code = hashlib.sha256(Path(inspect.getfile(type(way))).read_bytes()).hexdigest()
+    about = [way.words(), code, way.settings(), skip_broken]
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for content in contents:
+        digest.update(hashlib.sha256(content or b"").digest())
+    return digest.hexdigest()[:40]
+
+
+def _measured(
+    way: ContextWay,
+    contents: list[bytes | None],
+    names: list[str],
+    threads: ThreadPoolExecutor,
+    *,
+    skip_broken: bool,
+) -> pa.Table:
+    def opened(content: bytes | None, name: str) -> OpenedPicture | None:
+        try:
+            return None if content is None else OpenedPicture(content, decode(content, name))
+        except OochubError:
+            if skip_broken:
+                return None
+            raise
+
+    measured: list[pa.Table] = []
+    known = np.zeros(len(contents), bool)
+    for start in range(0, len(contents), way.batch_size):  # a batch of decoded pictures in memory
+        batch = slice(start, start + way.batch_size)
+        pictures = list(threads.map(opened, contents[batch], names[batch]))
+        known[batch] = [picture is not None for picture in pictures]
+        if read := [picture for picture in pictures if picture is not None]:
+            measured.append(way.measures(read))
+    if not measured:
+        return pa.table({"readable": known})
+    place = np.where(known, np.cumsum(known) - 1, -1)
+    rows = pa.array(place, mask=~known)
+    return pa.concat_tables(measured).take(rows).append_column("readable", pa.array(known))
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A part; one without a readable picture as rows of nulls."""
+    if table.num_columns:
+        return table.cast(schema)
+    return schema.empty_table().take(pa.nulls(table.num_rows, pa.int64()))

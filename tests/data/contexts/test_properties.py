@@ -1,0 +1,100 @@
+"""Properties of pictures by hand-made pictures, and of JPEG and EXIF as Pillow writes them.
+
+Planted faults seen: hue of BGR; quality of the chrominance table; contrast as the range; a border of one side alone;
+thresholds of all rows; a camera of few pictures.
+"""
+
+import colorsys
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from oochub.context_way import OpenedPicture
+from oochub.data.contexts.properties import Properties
+from oochub.errors import OochubError
+
+WAY = Properties()
+
+
+def measures(image, *, form="PNG", **saving):
+    file = io.BytesIO()
+    image.save(file, form, **saving)
+    return WAY.measures([OpenedPicture(file.getvalue(), image.convert("RGB"))]).to_pylist()[0]
+
+
+def test_one_color():
+    """By the standard library's HSV, and luma by hand."""
+    for color in [(200, 40, 40), (200, 200, 20), (10, 99, 9), (0, 120, 120), (9, 9, 200), (99, 0, 99), (50, 40, 200)]:
+        found = measures(Image.new("RGB", (12, 6), color))
+        assert found["hue"] == pytest.approx(360 * colorsys.rgb_to_hsv(*(each / 255 for each in color))[0], abs=1e-3)
+        assert found["brightness"] == pytest.approx((0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2]) / 255)
+        assert found["chroma"] == pytest.approx((max(color) - min(color)) / 255)
+        assert (found["contrast"], found["sharpness"]) == pytest.approx((0, 0), abs=1e-6)
+        assert (found["pixels"], found["aspect"], found["border"]) == (72, 2, 1)
+    assert measures(Image.new("L", (3, 3), 99))["hue"] is None
+
+
+def test_stripes_and_borders():
+    stripes = np.tile(np.array([0, 255], np.uint8), (8, 4))  # columns of black and white
+    found = measures(Image.fromarray(stripes))
+    assert (found["contrast"], found["border"]) == pytest.approx((0.5, 0))
+    assert found["sharpness"] == pytest.approx((1 + 0) / 2)  # across, down
+    noise = np.random.default_rng(0).integers(0, 256, (6, 16), np.uint8)
+    boxed = np.pad(noise, ((2, 2), (0, 0)))  # 4 of 10 rows are black
+    assert measures(Image.fromarray(boxed))["border"] == pytest.approx(0.4)
+    assert measures(Image.fromarray(np.pad(noise, ((0, 0), (0, 4)))))["border"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("quality", [5, 25, 50, 75, 90, 97])
+def test_the_quality_of_a_jpeg(quality):
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8))
+    assert measures(noise, form="JPEG", quality=quality)["jpeg_quality"] == pytest.approx(quality, abs=1.5)
+    assert measures(noise)["jpeg_quality"] is None
+
+
+def test_what_a_camera_says():
+    exif = Image.Exif()
+    exif[272] = "Lumix\0"
+    exif.get_ifd(0x8769)[36867] = "2024:05:06 21:08:09"
+    found = measures(Image.new("RGB", (4, 4)), form="JPEG", exif=exif.tobytes())
+    assert (found["hour"], found["camera"]) == (21, "Lumix")
+    exif.get_ifd(0x8769)[36867] = "yesterday evening"
+    assert measures(Image.new("RGB", (4, 4)), form="JPEG", exif=exif.tobytes())["hour"] is None
+    damaged = b"Exif\0\0II*\0\xff\xff\xff\xff" + bytes(range(200))
+    found = measures(Image.new("RGB", (4, 4)), form="JPEG", exif=damaged)
+    assert (found["hour"], found["camera"]) == (None, None)
+
+
+def named(rows, chosen_on):
+    table = WAY.measures([OpenedPicture(content, image) for content, image in rows])
+    n = len(rows)
+    return WAY.name(table, label=np.full(n, -1), classes=(), chosen_on=np.asarray(chosen_on, bool))
+
+
+def stored(image, **saving):
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=90, **saving)
+    return file.getvalue(), image
+
+
+def test_thirds_are_of_the_rows_to_choose_on():
+    rows = [stored(Image.new("RGB", (4, 4), (gray,) * 3)) for gray in [*range(0, 90, 10), 200, 250]]
+    found = named(rows, [True] * 9 + [False] * 2)
+    assert found.names == ("dark", "bright")  # all else is equal in all pictures
+    assert found.has[:, 0].tolist() == [True] * 3 + [False] * 8
+    assert found.has[:, 1].tolist() == [False] * 6 + [True] * 5
+    with pytest.raises(OochubError, match="chosen on 2 pictures"):
+        named(rows, [True, True] + [False] * 9)
+
+
+def test_a_camera_is_a_context_from_twenty_pictures_on():
+    exif = Image.Exif()
+    exif[272] = "Lumix"
+    own = stored(Image.new("RGB", (4, 4)), exif=exif.tobytes())
+    other = stored(Image.new("RGB", (4, 4)))
+    assert named([own] * 19 + [other] * 19, [True] * 38).names == ()
+    found = named([own] * 20 + [other] * 19, [True] * 39)
+    assert found.names == ("camera Lumix",) and found.has[:, 0].tolist() == [True] * 20 + [False] * 19
+    assert named([own] * 39, [True] * 39).names == ()  # which says nothing: all have it
