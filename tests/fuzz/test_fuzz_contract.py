@@ -66,6 +66,7 @@ ELSEWHERE = {
     "src/oochub/data/write_webdataset.py": "pictures of a data set that was built",
     "src/oochub/data/join_images.py": "pictures compared by their digest, tests/hub/test_push_repository.py",
     "src/oochub/data/without_pictures.py": "the README of a repository, tests/data/test_repository_card.py",
+    "src/oochub/data/contexts/properties.py": "EXIF, tests/data/contexts/test_properties.py",
     "src/oochub/data/write_repository.py": "the README of a repository, tests/data/test_challenge.py",
     "src/oochub/hub/push_model.py": "a card as text, a report by its own reader, tests/hub/test_push_model.py",
     "src/oochub/hub/push_repository.py": "the README of a repository, tests/data/test_repository_card.py",

@@ -10,6 +10,7 @@ Limitations: A property is what it is for any reason: dark pictures are of the n
 import functools
 import io
 import struct
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -82,7 +83,7 @@ class Properties(ContextWay):
     >>> night.save(file, "PNG")
     >>> measures = Properties().measures([OpenedPicture(file.getvalue(), night)]).to_pylist()[0]
     >>> round(measures["brightness"], 3), measures["hue"], measures["aspect"], measures["camera"]
-    (0.022, 240.0, 2.0, None)
+    (0.023, 240.0, 2.0, None)
     """
 
     def settings(self) -> dict[str, Any]:
@@ -199,9 +200,10 @@ def _border(gray: NDArray[Any]) -> float:
 
 def _of_file(content: bytes) -> dict[str, Any]:
     """What the file says beside its pixels."""
-    with open_picture(content, name="the picture") as file:
+    with open_picture(content, name="the picture") as file, warnings.catch_warnings():
         tables = getattr(file, "quantization", None) if file.format == "JPEG" else None
         try:
+            warnings.simplefilter("ignore")  # of damaged EXIF
             exif = file.getexif()
             date, camera = exif.get_ifd(_EXIF).get(_DATE), exif.get(_MODEL)
         except _DAMAGED:  # no picture is lost by that
