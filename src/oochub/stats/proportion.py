@@ -8,11 +8,11 @@ from oochub.errors import OochubError
 from oochub.stats.estimate import Estimate
 
 
-def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
+def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     """A proportion with Wilson's score interval (Wilson 1927; Brown, Cai and DasGupta 2001, Section 3.1.1).
 
     Args:
-        successes: How many of the rows.
+        successes: How many of the rows; of weighted rows any number, as of `n`.
         n: How many rows.
         confidence: Level of the interval.
 
@@ -33,7 +33,7 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
     half = math.sqrt(z2) / (n + z2) * math.sqrt(successes * (n - successes) / n + z2 / 4)
     low = 0.0 if successes == 0 else middle - half  # the formula's own ends, free of rounding
     high = 1.0 if successes == n else middle + half
-    return Estimate(successes / n, low=low, high=high, n=n, method="wilson")
+    return Estimate(successes / n, low=low, high=high, n=int(n), method="wilson")
 
 
 def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
@@ -62,6 +62,6 @@ def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Esti
     return Estimate(successes / n, low=low, high=high, n=n, method="clopper-pearson")
 
 
-def _check(successes: int, n: int) -> None:
+def _check(successes: float, n: float) -> None:
     if not 0 <= successes <= n:
         raise OochubError(f"successes must lie between 0 and n = {n}, got {successes}.")
