@@ -39,6 +39,8 @@ class FoundContexts:
         names: Of the contexts, those of the column `contexts`.
         words: Of each context what it means ("mean brightness below 0.31").
         chosen_rows: On how many rows something was chosen.
+        class_rows: Of those rows, how many each class has; empty of data without classes.
+        class_counts: Of each context, how many of these rows of each class have it.
         settings: Of the way, JSON types.
         model: What the way looked with; None for none.
         checks: Of each context that people checked, what they said.
@@ -48,6 +50,8 @@ class FoundContexts:
     names: tuple[str, ...]
     words: tuple[str, ...]
     chosen_rows: int
+    class_rows: Mapping[str, int]
+    class_counts: Mapping[str, Mapping[str, int]]
     settings: Mapping[str, Any]
     model: str | None = optional()
     checks: Mapping[str, ContextCheck] | None = optional()

@@ -7,7 +7,7 @@ from oochub import catalog
 from oochub.build_record import BuildRecord
 from oochub.errors import OochubError, either
 
-_ANY = ("context", "group", "groups", "challenge")
+_ANY = ("context", "contexts", "group", "groups", "challenge")
 
 
 def check_context(dataset: Any) -> None:
@@ -29,6 +29,7 @@ def check_context(dataset: Any) -> None:
     if known or any(column in _ANY for column in columns):
         return
     name = either("context='NAME'", "--context-column NAME")
+    found = either("oochub.contexts(data, by='properties')", "oochub contexts SOURCE --by properties --out DIR")
     raise OochubError(
         "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
         f"{', '.join(columns)}. If one of these holds it, name it with {name}. Else add a column `context`; of a "
@@ -36,5 +37,6 @@ def check_context(dataset: Any) -> None:
         "  file_name,label,context\n"
         "  1.jpg,dog,grass\n"
         "  2.jpg,dog,beach\n"
-        "What is usual for a class is then counted, and pictures in another context are the hard ones."
+        "What is usual for a class is then counted, and pictures in another context are the hard ones. Or have "
+        f"contexts found: {found}."
     )

@@ -164,17 +164,21 @@ def _found(
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
     of_all = np.concatenate(list(known.values()))
     labels = [np.asarray(part["label"][:], np.int64) if classes else np.full(len(part), -1) for part in data.values()]
-    named = way.name(
-        pa.concat_tables([table for table, _ in measured.values()]).filter(pa.array(of_all)),
-        label=np.concatenate(labels)[of_all],
-        classes=classes,
-        chosen_on=np.concatenate(list(chosen_on.values()))[of_all],
-    )
+    label, rows = np.concatenate(labels)[of_all], np.concatenate(list(chosen_on.values()))[of_all]
+    measures = pa.concat_tables([table for table, _ in measured.values()]).filter(pa.array(of_all))
+    named = way.name(measures, label=label, classes=classes, chosen_on=rows)
+    class_rows = {name: int((rows & (label == number)).sum()) for number, name in enumerate(classes)}
+    class_counts = {
+        context: {name: int((of & (label == number)).sum()) for number, name in enumerate(classes)}
+        for context, of in zip(named.names, (named.has & rows[:, None]).T, strict=True)
+    }
     facts = FoundContexts(
         way=way.words(),
         names=named.names,
         words=named.words,
-        chosen_rows=int(sum(rows.sum() for rows in chosen_on.values())),
+        chosen_rows=int(rows.sum()),
+        class_rows=class_rows,
+        class_counts=class_counts,
         settings={**way.settings(), **named.settings},
         model=way.model,
     )

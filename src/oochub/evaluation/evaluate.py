@@ -11,6 +11,7 @@ from oochub import catalog
 from oochub.build_record import OWN
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
+from oochub.evaluation.context_findings import context_findings
 from oochub.evaluation.declaration import (
     declaration,
     evaluated_benchmark,
@@ -161,6 +162,7 @@ def evaluate(
         groups=groups(evaluated, sides, everything.split),
         worst_group=worst_groups(evaluated, everything.split),
         errors=errors_by_context(evaluated, everything.mask, everything.split, allowed),
+        contexts=context_findings(evaluated),
         detection=detection,
         probes=probed,
         calibration=_calibrations(evaluated, behind, slices) if kind.one_answer else None,

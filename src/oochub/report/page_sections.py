@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.prediction.metadata import Training
 from oochub.report import charts, numbers, svg, theme, wording
+from oochub.report.context_section import context_section
 from oochub.report.detector_section import detection_section
 from oochub.report.error_section import error_section
 from oochub.report.findings import headings, match_title, matched_words, out_count, worst_group_words
@@ -46,6 +47,7 @@ def sections(report: "Report", *, images: bool = True) -> Section:
         "groups": _groups(report, titles.groups),
         "confidence": _confidence(report, titles.confidence),
         "errors": error_section(report),
+        "contexts": context_section(report),
         "detection": detection_section(report),
         "mistakes": _mistakes(report, images=images),
         "reproduce": _reproduce(report),

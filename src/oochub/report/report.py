@@ -13,6 +13,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
 from oochub.metric import MetricFacts, facts_of
 from oochub.reading import read_json
+from oochub.report.context_records import ContextFindings
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.error_records import ErrorsByContext
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
@@ -63,6 +64,7 @@ class Report:
         groups: Where the errors sit; None without groups.
         worst_group: The worst accuracy, error and NLL over the groups; None without groups.
         errors: Which classes the errors go to in each context; None where training contexts are not known.
+        contexts: Whether contexts that nobody labelled matter; None without a column of found contexts.
         detection: A row for each detector and pair of sets; None without detectors.
         probes: A row for each detector and pair of sets; None without probes.
         calibration: Of each side that has rows.
@@ -82,6 +84,7 @@ class Report:
     groups: Groups | None = None
     worst_group: Mapping[str, WorstValue] | None = None
     errors: ErrorsByContext | None = optional()
+    contexts: ContextFindings | None = optional()
     detection: Annotated[tuple[DetectionRow, ...], SHOWN] | None = optional()
     probes: Annotated[tuple[ProbeRow, ...], SHOWN] | None = optional()
     calibration: Mapping[Side, Calibration] | None = None
@@ -216,6 +219,8 @@ class Report:
             estimates["matched_gap"] = self.matched_gap.estimate
         if self.errors is not None:
             estimates["error_share"] = self.errors.share
+        for found in self.contexts.contexts if self.contexts else ():
+            estimates[f"context/{found.name}"] = found.gap
         return estimates
 
     def to_pandas(self) -> "pd.DataFrame":

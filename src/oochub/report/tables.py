@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.report import detector_words, numbers, theme, wording
 from oochub.report.charts import group_rows
+from oochub.report.context_words import TITLE as CONTEXTS
+from oochub.report.context_words import context_sentences, contexts_table
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.error_words import TITLE, error_finding, errors_table
 from oochub.report.findings import matched_words, out_count, worst_group_words
@@ -51,6 +53,8 @@ def terminal(report: "Report") -> "Group":
     if finding is not None:
         parts += [Text(), Text(TITLE, style="bold"), Text(finding.text)]
         parts += by_context.to_terminal() if by_context.rows else []
+    if said := context_sentences(report):
+        parts += [Text(), Text(CONTEXTS, style="bold"), *map(Text, said), *contexts_table(report).to_terminal()]
     for table in detector_tables(report):
         parts += [Text(), Text(table.title, style="bold"), *map(Text, table.sentences), *table.to_terminal()]
     parts += [Text(), Text(legend, style="dim")] if legend else []
@@ -76,6 +80,8 @@ def to_markdown(report: "Report") -> str:
     if finding is not None:
         lines += ["", f"**{TITLE}.** {markdown_text(finding.text)}"]
         lines += ["", by_context.to_markdown()] if by_context.rows else []
+    if said := context_sentences(report):
+        lines += ["", f"**{CONTEXTS}.** {markdown_text(' '.join(said))}", "", contexts_table(report).to_markdown()]
     for table in detector_tables(report):
         lines += ["", f"**{markdown_text(table.title)}** {markdown_text(' '.join(table.sentences))}", ""]
         lines.append(table.to_markdown())
@@ -226,6 +232,8 @@ def _estimates(report: "Report") -> Iterator[tuple[str, str, Estimate]]:
         known = {metric: estimate for metric, estimate in errors.items() if estimate is not None}
         known |= group.metrics or {}
         yield from ((f"group {group.split}:{group.group}", metric, estimate) for metric, estimate in known.items())
+    for found in report.contexts.contexts if report.contexts else ():
+        yield f"context {found.name}", "gap", found.gap
     if report.errors is not None:
         yield "errors", "share", report.errors.share
         yield from ((f"errors {each.context}", "share", each.share) for each in report.errors.contexts)

@@ -1,0 +1,182 @@
+"""Whether contexts that nobody labelled matter: rows as usual and against, where nothing was chosen."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub.evaluation.evaluated import Evaluated
+from oochub.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.report.context_records import ClassInContext, ContextFinding, ContextFindings, Role, Status
+from oochub.stats.estimate import Estimate
+from oochub.stats.lift import lift_of_counts
+from oochub.stats.proportion import wilson
+from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
+
+_LEVEL = 0.05
+_ROLES: Mapping[int, Role] = {1: "usual", -1: "unusual", 0: "neither"}
+_ORDER: Mapping[Status, int] = {"shown": 0, "not shown": 1, "too few": 2}
+
+
+def context_findings(evaluated: Evaluated) -> ContextFindings | None:
+    """The contexts that `oochub.contexts` found, each with its gap, tested on the rows on which nothing was chosen.
+
+    What is usual for a class was chosen on other rows, by the interval of the lift there. Of the tested rows those
+    that have a context which is usual for their class, or lack one that is unusual, are as usual; the others are
+    against it. The gap is the accuracy against minus as usual, class by class; its p-values are corrected over all
+    contexts that could be tested (Holm).
+
+    Returns:
+        None for rows without such contexts, and for a kind of output without one class a row.
+
+    Source: the criteria of Madras and Zemel, NOOCH, Section 2, for contexts that are found; Mantel and Haenszel 1959
+        for gaps over classes.
+    """
+    predictions = evaluated.predictions
+    facts = predictions.metadata.facts.found_contexts
+    is_there = {COLUMN, CHOSEN_ON} <= set(predictions.column_names)
+    if facts is None or not is_there or not predictions.output.one_answer:
+        return None
+    has, readable = _has(predictions.rows.column(COLUMN), facts)
+    tested = np.flatnonzero(readable & evaluated.known & ~_booleans(predictions.rows.column(CHOSEN_ON)))
+    label = evaluated.columns["label"][tested]
+    right = label == evaluated.columns["prediction"][tested]
+    has, signs = has[tested], _signs(facts, predictions.class_names)
+    cluster = evaluated.cluster(tested)
+    gaps = [_gap(right, has[:, number], label, signs[number], cluster) for number in range(len(facts.names))]
+    p_values = [gap.p_value for gap in gaps]
+    adjusted = _adjusted(p_values)
+    found = [
+        _finding(number, facts, gap, p_value, has[:, number], label, right, signs[number], predictions.class_names)
+        for number, (gap, p_value) in enumerate(zip(gaps, adjusted, strict=True))
+    ]
+    return ContextFindings(
+        way=facts.way,
+        model=facts.model,
+        n_chosen=facts.chosen_rows,
+        n_tested=len(tested),
+        correction="holm",
+        level=_LEVEL,
+        n_tests=sum(not math.isnan(p_value) for p_value in p_values),
+        contexts=tuple(sorted(found, key=lambda each: (_ORDER[each.status], _by_gap(each.gap)))),
+    )
+
+
+def _adjusted(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values of those that are not nan: the largest so far of (m - k + 1) p, by rank k of m."""
+    ranked = sorted((p, number) for number, p in enumerate(p_values) if not math.isnan(p))
+    adjusted, largest = [math.nan] * len(p_values), 0.0
+    for rank, (p, number) in enumerate(ranked):
+        largest = max(largest, min(1.0, p * (len(ranked) - rank)))
+        adjusted[number] = largest
+    return adjusted
+
+
+def _has(column: pa.ChunkedArray, facts: FoundContexts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether a row has a context (n, k), and whether its contexts are known (n,)."""
+    whole = column.combine_chunks()
+    has = np.zeros((len(whole), len(facts.names)), bool)
+    named = whole.flatten()
+    if pa.types.is_dictionary(named.type):
+        named = named.cast(named.type.value_type)
+    if pa.types.is_string(named.type) or pa.types.is_large_string(named.type):
+        place = pc.index_in(named, pa.array(facts.names, named.type))
+    else:
+        place = named
+    has[pc.list_parent_indices(whole).to_numpy(), place.to_numpy(zero_copy_only=False).astype(np.int64)] = True
+    return has, np.asarray(whole.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _booleans(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    return np.asarray(column.combine_chunks().fill_null(True).to_numpy(zero_copy_only=False), bool)
+
+
+def _signs(facts: FoundContexts, classes: Any) -> NDArray[np.int64]:
+    """What each context is for each class (k, c): 1 usual, -1 unusual, 0 neither, by the lift where it was chosen."""
+    signs = np.zeros((len(facts.names), len(classes)), np.int64)
+    rows = sum(facts.class_rows.values())
+    for k, context in enumerate(facts.names):
+        counts = facts.class_counts.get(context, {})
+        having = sum(counts.values())
+        for c, name in enumerate(classes):
+            own, n = counts.get(name, 0), facts.class_rows.get(name, 0)
+            if n and rows > n:
+                lift = lift_of_counts(own, n, having - own, rows - n)
+                signs[k, c] = int(lift.low > 1) - int(lift.high < 1)
+    return signs
+
+
+def _gap(
+    right: NDArray[np.bool_], has: NDArray[np.bool_], label: NDArray[Any], signs: NDArray[np.int64], cluster: Any
+) -> StratifiedGap:
+    """Of the rows against over those as usual, of the classes for which the context is one of the two."""
+    sign = signs[label]
+    rows = np.flatnonzero(sign)
+    against = has[rows] != (sign[rows] > 0)
+    return stratified_gap(right[rows], against, label[rows], cluster=None if cluster is None else cluster[rows])
+
+
+def _finding(
+    number: int,
+    facts: FoundContexts,
+    gap: StratifiedGap,
+    adjusted: float,
+    has: NDArray[np.bool_],
+    label: NDArray[Any],
+    right: NDArray[np.bool_],
+    signs: NDArray[np.int64],
+    classes: Any,
+) -> ContextFinding:
+    status: Status = "too few" if math.isnan(gap.p_value) else "shown" if adjusted <= _LEVEL else "not shown"
+    reason = gap.reason
+    if not signs.any():
+        reason = "the context is neither usual nor unusual for any class on the rows where that was chosen"
+    return ContextFinding(
+        name=facts.names[number],
+        words=facts.words[number],
+        n=int(has.sum()),
+        status=status,
+        gap=gap.estimate,
+        accuracy_usual=gap.mean_against,
+        accuracy_against=gap.mean_with,
+        n_usual=gap.n_against,
+        n_against=gap.n_with,
+        p_value=gap.p_value,
+        adjusted_p_value=adjusted,
+        reason=reason,
+        classes=tuple(_class(c, name, has, label, right, signs) for c, name in enumerate(classes)),
+        check=(facts.checks or {}).get(facts.names[number]),
+    )
+
+
+def _class(
+    number: int,
+    name: str,
+    has: NDArray[np.bool_],
+    label: NDArray[Any],
+    right: NDArray[np.bool_],
+    signs: NDArray[np.int64],
+) -> ClassInContext:
+    own = label == number
+    n, having = int(own.sum()), int((own & has).sum())
+    return ClassInContext(
+        label=name,
+        role=_ROLES[int(signs[number])],
+        lift=lift_of_counts(having, n, int(has.sum()) - having, len(has) - n),
+        accuracy_with=_accuracy(right[own & has]),
+        accuracy_without=_accuracy(right[own & ~has]),
+    )
+
+
+def _accuracy(right: NDArray[np.bool_]) -> Estimate:
+    if not len(right):
+        return Estimate(math.nan, n=0, method="wilson", reason="no rows")
+    return wilson(int(right.sum()), len(right))
+
+
+def _by_gap(gap: Estimate) -> float:
+    return math.inf if math.isnan(gap) else float(gap)

@@ -1,0 +1,101 @@
+"""Contexts that nobody labelled: what goes with each class, and whether it matters to the model."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from oochub.found_contexts import ContextCheck
+from oochub.report.records import SHOWN
+from oochub.schema import Bounds, Count, Share, ShareEstimate, optional
+from oochub.stats.estimate import Estimate
+
+Status = Literal["shown", "not shown", "too few"]
+Role = Literal["usual", "unusual", "neither"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassInContext:
+    """One class, with one context and without it.
+
+    Attributes:
+        label: The class.
+        role: What the context is for the class, chosen on other rows: the interval of their lift lies above 1
+            ("usual"), below 1 ("unusual"), or holds 1 ("neither").
+        lift: P(context | class) / P(context | other classes) over the tested rows.
+        accuracy_with: Of the rows of the class that have the context.
+        accuracy_without: Of those that lack it.
+    """
+
+    label: str
+    role: Role
+    lift: Estimate
+    accuracy_with: ShareEstimate
+    accuracy_without: ShareEstimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextFinding:
+    """Whether one context matters.
+
+    Rows are as usual where they have a context that is usual for their class or lack one that is unusual, and
+    otherwise against it; rows of a class for which the context is neither are left out.
+
+    Attributes:
+        name: Of the context.
+        words: What it means.
+        n: Tested rows that have it.
+        status: "shown" where the gap is not 0, corrected over all contexts that could be tested; "too few" where there
+            are too few rows to test.
+        gap: The accuracy of the rows against minus that of the rows as usual, class by class (Mantel and Haenszel);
+            below 0 the model is worse against.
+        accuracy_usual: Of the rows as usual, at the weights of the gap.
+        accuracy_against: Of the rows against.
+        n_usual: Rows as usual.
+        n_against: Rows against.
+        p_value: Of no gap, nan where it cannot be tested.
+        adjusted_p_value: Corrected over all contexts that could be tested.
+        reason: Why it is "too few".
+        classes: Each class.
+        check: What people said of sampled rows; None where nobody checked.
+        bounds: The gap if context labels are as often wrong as they said; None without a check.
+    """
+
+    name: str
+    words: str
+    n: Count
+    status: Status
+    gap: Annotated[Estimate, Bounds(-1, 1)]
+    accuracy_usual: Share
+    accuracy_against: Share
+    n_usual: Count
+    n_against: Count
+    p_value: Share
+    adjusted_p_value: Share
+    reason: str | None = None
+    classes: Annotated[tuple[ClassInContext, ...], SHOWN]
+    check: ContextCheck | None = optional()
+    bounds: Estimate | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextFindings:
+    """What goes with each class, and whether the model needs it.
+
+    Attributes:
+        way: What found the contexts, one of `oochub list context`.
+        model: What it looked with; None for none.
+        n_chosen: Rows on which contexts, and what is usual for which class, were chosen.
+        n_tested: Rows on which nothing was chosen, and which alone are tested.
+        correction: Over all contexts that could be tested: "holm" or "benjamini_hochberg".
+        level: Of all tests together.
+        n_tests: Contexts that could be tested.
+        contexts: Shown first, by the gap; then not shown, then too few.
+    """
+
+    way: str
+    model: str | None = None
+    n_chosen: Count
+    n_tested: Count
+    correction: Literal["holm", "benjamini_hochberg"]
+    level: Share
+    n_tests: Count
+    contexts: Annotated[tuple[ContextFinding, ...], SHOWN]

@@ -1,0 +1,136 @@
+"""Findings about contexts, against plain loops over rows.
+
+Planted faults seen: rows that were chosen on among those tested; a row without the context as usual for every class;
+signs of the tested rows; a null list as no contexts; a class that has rows of one kind alone counted in.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import oochub
+from oochub.build_record import BuildFacts
+from oochub.found_contexts import ContextCheck, FoundContexts
+from oochub.prediction.predictions import Predictions
+
+NAMES = ("grass", "sand")
+CLASSES = ["cow", "camel", "bird"]
+COUNTS = {"grass": {"cow": 90, "camel": 10, "bird": 50}, "sand": {"cow": 12, "camel": 80, "bird": 47}}
+SIGNS = {"grass": {"cow": 1, "camel": -1, "bird": 0}, "sand": {"cow": -1, "camel": 1, "bird": 0}}
+
+
+def rows(n=600, seed=0, effect=0.4):
+    """Rows of three classes; a cow off grass is more often wrong by `effect`."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 3, n)
+    grass = rng.random(n) < np.array([0.8, 0.15, 0.5])[label]
+    sand = rng.random(n) < 0.4
+    contexts = [[place for place, has in enumerate(pair) if has] for pair in zip(grass, sand, strict=True)]
+    contexts[5] = None
+    right = rng.random(n) < 0.85 - effect * ((label == 0) & ~grass)
+    return {
+        "label": label,
+        "contexts": contexts,
+        "chosen_on": rng.random(n) < 0.3,
+        "answer": np.where(right, label, (label + 1) % 3),
+    }
+
+
+def predictions_of(made, **facts):
+    found = FoundContexts(
+        way="hand",
+        names=NAMES,
+        words=("much green", "much yellow"),
+        chosen_rows=300,
+        class_rows=dict.fromkeys(CLASSES, 100),
+        class_counts=COUNTS,
+        settings={},
+        **facts,
+    )
+    logits = np.eye(3)[made["answer"]]
+    names = [None if row is None else [NAMES[place] for place in row] for row in made["contexts"]]
+    predictions = Predictions.from_arrays(
+        logits=logits, label=made["label"], class_names=CLASSES, contexts=names, chosen_on=made["chosen_on"]
+    )
+    return Predictions(predictions.table, replace(predictions.metadata, facts=BuildFacts(found_contexts=found)))
+
+
+def looped(made, context):
+    """The gap, and how many rows are as usual and against, by a loop over classes and rows."""
+    place, parts, n_usual, n_against = NAMES.index(context), [], 0, 0
+    for number, name in enumerate(CLASSES):
+        sign, usual, against = SIGNS[context][name], [], []
+        for row in range(len(made["label"])):
+            if made["label"][row] != number or made["chosen_on"][row] or made["contexts"][row] is None or sign == 0:
+                continue
+            has = place in made["contexts"][row]
+            (usual if has == (sign == 1) else against).append(made["answer"][row] == number)
+        if usual and against:
+            weight = len(usual) * len(against) / (len(usual) + len(against))
+            parts.append((weight, np.mean(against) - np.mean(usual)))
+            n_usual, n_against = n_usual + len(usual), n_against + len(against)
+    return sum(w * gap for w, gap in parts) / sum(w for w, _ in parts), n_usual, n_against
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gaps_are_those_of_a_loop(seed):
+    made = rows(seed=seed)
+    found = oochub.evaluate(predictions_of(made), resamples=100).contexts
+    assert {each.name for each in found.contexts} == set(NAMES)
+    assert found.n_tested == sum(
+        not chosen and contexts is not None
+        for chosen, contexts in zip(made["chosen_on"], made["contexts"], strict=True)
+    )
+    for each in found.contexts:
+        gap, n_usual, n_against = looped(made, each.name)
+        assert (each.gap, each.n_usual, each.n_against) == (pytest.approx(gap, abs=1e-12), n_usual, n_against)
+        assert {part.label: part.role for part in each.classes} == {
+            name: {1: "usual", -1: "unusual", 0: "neither"}[sign] for name, sign in SIGNS[each.name].items()
+        }
+        cow = each.classes[0]
+        has = [not c and x is not None and NAMES.index(each.name) in x for c, x in _rows(made)]
+        of_cows = [label == 0 for label in made["label"]]
+        right = [a == label for a, label in zip(made["answer"], made["label"], strict=True)]
+        with_it = [r for r, h, cow_ in zip(right, has, of_cows, strict=True) if h and cow_]
+        assert (cow.accuracy_with, cow.accuracy_with.n) == (pytest.approx(np.mean(with_it)), len(with_it))
+        assert each.n == sum(has)
+
+
+def _rows(made):
+    return zip(made["chosen_on"], made["contexts"], strict=True)
+
+
+def test_what_matters_is_shown_and_nothing_else():
+    found = {each.name: each for each in oochub.evaluate(predictions_of(rows(3000)), resamples=100).contexts.contexts}
+    assert found["grass"].status == "shown" and found["grass"].gap.high < 0
+    assert found["grass"].adjusted_p_value == pytest.approx(2 * found["grass"].p_value)
+    assert found["sand"].status == "not shown"
+    few = oochub.evaluate(predictions_of(rows(40)), resamples=100).contexts
+    assert [each.status for each in few.contexts] == ["too few", "too few"] and few.n_tests == 0
+
+
+def test_answers_to_rows_that_were_chosen_on_change_nothing():
+    made = rows()
+    before = oochub.evaluate(predictions_of(made), resamples=100).contexts
+    changed = made | {"answer": np.where(made["chosen_on"], (made["label"] + 2) % 3, made["answer"])}
+    assert oochub.evaluate(predictions_of(changed), resamples=100).contexts == before
+
+
+def test_what_people_said_stands_beside_the_finding():
+    check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
+    found = oochub.evaluate(predictions_of(rows(), checks={"sand": check}), resamples=100).contexts
+    assert {each.name: each.check for each in found.contexts} == {"grass": None, "sand": check}
+
+
+def test_rows_without_found_contexts_have_no_findings():
+    bare = Predictions.from_arrays(logits=np.eye(3), label=[0, 1, 2], class_names=CLASSES)
+    assert oochub.evaluate(bare, resamples=100).contexts is None
+
+
+def test_a_report_keeps_its_findings(tmp_path):
+    report = oochub.evaluate(predictions_of(rows()), resamples=100)
+    again = oochub.Report.load(report.save(tmp_path / "report.json"))
+    assert again.contexts == report.contexts
+    assert "What goes with each class" in report.to_markdown() and "What goes with each class" in report.to_html()
+    assert report["context/grass"] == again.contexts.contexts[0].gap
