@@ -1,0 +1,109 @@
+"""Clusters of planted features, and of the features of a real network.
+
+Planted faults seen: class means of all rows; no class means; centers of all rows; clusters by number, not by size.
+"""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+import transformers as hf
+from PIL import Image
+
+import oochub
+from oochub.context_way import OpenedPicture
+from oochub.data.contexts.clusters import Clusters
+from oochub.errors import OochubError
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A tiny ResNet with its processor."""
+    folder = tmp_path_factory.mktemp("model")
+    torch.manual_seed(0)
+    config = hf.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], num_labels=2)
+    hf.ResNetForImageClassification(config).eval().save_pretrained(folder)
+    hf.ConvNextImageProcessor(size={"shortest_edge": 32}, crop_pct=1.0).save_pretrained(folder)
+    return folder
+
+
+def planted(n=300, seed=0):
+    """Features of 3 classes far apart, in each of which two contexts are told apart by a smaller step."""
+    rng = np.random.default_rng(seed)
+    label, context = rng.integers(0, 3, n), (rng.random(n) < 0.35).astype(int)
+    values = rng.normal(size=(n, 8))
+    values[:, 0] += 40 * label
+    values[:, 3] += 9 * context
+    return label, context, values.astype(np.float32)
+
+
+def table(values):
+    return pa.table({"feature": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])})
+
+
+def named(model, label, values, chosen_on, **settings):
+    way = Clusters(model=model, **settings)
+    return way.name(table(values), label=label, classes=["a", "b", "c"], chosen_on=chosen_on)
+
+
+def test_what_is_beyond_the_class_is_found(model):
+    label, context, values = planted()
+    chosen_on = np.arange(300) % 2 == 0
+    found = named(model, label, values, chosen_on)
+    assert found.settings["k"] == 2 and found.settings["silhouette"] > 0.4
+    assert found.has[:, 0].tolist() == (context == 0).tolist()  # the larger one is the first
+    assert (found.has.sum(1) == 1).all() and found.names == ("cluster 1", "cluster 2")
+    assert named(model, label, values, chosen_on, k=4).has.shape == (300, 4)
+
+
+def test_nothing_of_the_other_rows_is_used(model):
+    """Their features and labels may be anything: what the rows to choose on become stays."""
+    label, _, values = planted()
+    chosen_on = np.arange(300) < 150
+    before = named(model, label, values, chosen_on)
+    other = np.where(chosen_on[:, None], values, 1000 * np.random.default_rng(5).normal(size=values.shape))
+    labels = np.where(chosen_on, label, 2 - label)
+    after = named(model, labels, other.astype(np.float32), chosen_on)
+    assert (after.has[chosen_on] == before.has[chosen_on]).all() and after.settings == before.settings
+
+
+def test_a_class_that_was_not_chosen_on_and_rows_without_one(model):
+    label, _, values = planted()
+    chosen_on = (np.arange(300) % 2 == 0) & (label != 2)
+    assert named(model, label, values, chosen_on).has.shape[0] == 300
+    assert named(model, np.full(300, -1), values, chosen_on).has.any(1).all()
+
+
+def test_what_cannot_be(model):
+    label, _, values = planted()
+    with pytest.raises(OochubError, match="k is 2 or more clusters, got 1"):
+        Clusters(model=model, k=1)
+    with pytest.raises(OochubError, match="10 clusters cannot be chosen on 12 pictures"):
+        named(model, label, values, np.arange(300) < 12, k=10)
+    with pytest.raises(OochubError, match="does not differ beyond the class"):
+        named(model, label, np.zeros_like(values), np.arange(300) < 150)
+    with pytest.raises(OochubError, match="needs model="):
+        oochub.contexts("absent", by="clusters")
+
+
+def test_features_are_those_of_the_encoder_whatever_the_batch(model):
+    """Against the network itself, picture by picture."""
+    rng = np.random.default_rng(0)
+    pictures = []
+    for _ in range(5):
+        image, file = Image.fromarray(rng.integers(0, 256, (32, 32, 3), np.uint8)), io.BytesIO()
+        image.save(file, "PNG")
+        pictures.append(OpenedPicture(file.getvalue(), image))
+    way = Clusters(model=model)
+    together = np.stack(way.measures(pictures).column("feature").to_numpy())
+    alone = np.concatenate([np.stack(way.measures([each]).column("feature").to_numpy()) for each in pictures])
+    assert together == pytest.approx(alone, abs=1e-5)
+    network = hf.ResNetForImageClassification.from_pretrained(model).eval()
+    processor = hf.ConvNextImageProcessor.from_pretrained(model)
+    with torch.inference_mode():
+        pixels = processor([each.image for each in pictures], return_tensors="pt")["pixel_values"]
+        expected = network.resnet(pixels).pooler_output.flatten(1).numpy()
+    assert together == pytest.approx(expected, abs=1e-4)
+    assert way.settings()["model"] and way.model == model.name
