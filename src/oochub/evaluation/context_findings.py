@@ -1,7 +1,7 @@
 """Whether contexts that nobody labelled matter: rows as usual and against, where nothing was chosen."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
 from oochub.report.context_records import ClassInContext, ContextFinding, ContextFindings, Role, Status
+from oochub.stats.adjusted_p_values import adjusted_p_values
+from oochub.stats.context_signs import context_signs
 from oochub.stats.estimate import Estimate
 from oochub.stats.lift import lift_of_counts
 from oochub.stats.proportion import wilson
@@ -49,7 +51,7 @@ def context_findings(evaluated: Evaluated) -> ContextFindings | None:
     cluster = evaluated.cluster(tested)
     gaps = [_gap(right, has[:, number], label, signs[number], cluster) for number in range(len(facts.names))]
     p_values = [gap.p_value for gap in gaps]
-    adjusted = _adjusted(p_values)
+    adjusted = adjusted_p_values(p_values)
     found = [
         _finding(number, facts, gap, p_value, has[:, number], label, right, signs[number], predictions.class_names)
         for number, (gap, p_value) in enumerate(zip(gaps, adjusted, strict=True))
@@ -64,16 +66,6 @@ def context_findings(evaluated: Evaluated) -> ContextFindings | None:
         n_tests=sum(not math.isnan(p_value) for p_value in p_values),
         contexts=tuple(sorted(found, key=lambda each: (_ORDER[each.status], _by_gap(each.gap)))),
     )
-
-
-def _adjusted(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values of those that are not nan: the largest so far of (m - k + 1) p, by rank k of m."""
-    ranked = sorted((p, number) for number, p in enumerate(p_values) if not math.isnan(p))
-    adjusted, largest = [math.nan] * len(p_values), 0.0
-    for rank, (p, number) in enumerate(ranked):
-        largest = max(largest, min(1.0, p * (len(ranked) - rank)))
-        adjusted[number] = largest
-    return adjusted
 
 
 def _has(column: pa.ChunkedArray, facts: FoundContexts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -95,23 +87,17 @@ def _booleans(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.asarray(column.combine_chunks().fill_null(True).to_numpy(zero_copy_only=False), bool)
 
 
-def _signs(facts: FoundContexts, classes: Any) -> NDArray[np.int64]:
+def _signs(facts: FoundContexts, classes: Any) -> NDArray[np.int8]:
     """What each context is for each class (k, c): 1 usual, -1 unusual, 0 neither, by the lift where it was chosen."""
-    signs = np.zeros((len(facts.names), len(classes)), np.int64)
-    rows = sum(facts.class_rows.values())
-    for k, context in enumerate(facts.names):
-        counts = facts.class_counts.get(context, {})
-        having = sum(counts.values())
-        for c, name in enumerate(classes):
-            own, n = counts.get(name, 0), facts.class_rows.get(name, 0)
-            if n and rows > n:
-                lift = lift_of_counts(own, n, having - own, rows - n)
-                signs[k, c] = int(lift.low > 1) - int(lift.high < 1)
-    return signs
+    counts = [facts.class_counts.get(context, {}) for context in facts.names]
+    having = np.array([[of.get(name, 0) for of in counts] for name in classes], np.int64)
+    return context_signs(
+        having.reshape(len(classes), len(counts)), [facts.class_rows.get(name, 0) for name in classes]
+    ).T
 
 
 def _gap(
-    right: NDArray[np.bool_], has: NDArray[np.bool_], label: NDArray[Any], signs: NDArray[np.int64], cluster: Any
+    right: NDArray[np.bool_], has: NDArray[np.bool_], label: NDArray[Any], signs: NDArray[np.int8], cluster: Any
 ) -> StratifiedGap:
     """Of the rows against over those as usual, of the classes for which the context is one of the two."""
     sign = signs[label]
@@ -128,7 +114,7 @@ def _finding(
     has: NDArray[np.bool_],
     label: NDArray[Any],
     right: NDArray[np.bool_],
-    signs: NDArray[np.int64],
+    signs: NDArray[np.int8],
     classes: Any,
 ) -> ContextFinding:
     status: Status = "too few" if math.isnan(gap.p_value) else "shown" if adjusted <= _LEVEL else "not shown"
@@ -159,7 +145,7 @@ def _class(
     has: NDArray[np.bool_],
     label: NDArray[Any],
     right: NDArray[np.bool_],
-    signs: NDArray[np.int64],
+    signs: NDArray[np.int8],
 ) -> ClassInContext:
     own = label == number
     n, having = int(own.sum()), int((own & has).sum())
