@@ -52,4 +52,4 @@ def adjusted_p_values(p_values: Sequence[float], *, correction: Correction = "ho
         adjusted[order] = np.minimum.accumulate((len(order) * adjusted[order] / rank)[::-1])[::-1]
     else:
         raise OochubError(f'correction must be "holm" or "benjamini_hochberg", got {correction!r}.')
-    return np.where(adjusted > 1, 1.0, adjusted).tolist()
+    return [min(float(p), 1.0) for p in adjusted]
