@@ -24,6 +24,7 @@ KINDS = {  # of what each option writes
     ("compare", "--markdown"): artifacts.MARKDOWN,
     ("compose", "--out"): artifacts.COMPOSED,
     ("construct", "--out"): artifacts.WATERBIRDS,
+    ("contexts", "--out"): artifacts.REPOSITORY,
     ("demo", "--out"): artifacts.DEMO,
     ("detect", "--out"): artifacts.STUDY,
     ("evaluate", "--keep"): artifacts.PREDICTIONS,
@@ -48,6 +49,10 @@ KINDS = {  # of what each option writes
     ("suite", "--out"): artifacts.CSV,
     ("sweep", "--out"): artifacts.SWEEP,
     ("train", "--out"): artifacts.RUN,
+    ("wilds_tables", "--csv"): artifacts.CSV,
+    ("wilds_tables", "--html"): artifacts.PAGE,
+    ("wilds_tables", "--latex"): artifacts.LATEX,
+    ("wilds_tables", "--markdown"): artifacts.MARKDOWN,
 }
 READ = {  # options of paths that are read
     ("build", "--wordnet"),

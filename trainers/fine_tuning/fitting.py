@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow.compute as pc
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from oochub.errors import OochubError
 from oochub.models.check_squeezed import check_squeezed
@@ -34,7 +35,7 @@ def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
     >>> head_of(model, {"pixel_values": torch.randn(2, 3, 48, 48)})
     (Linear(in_features=128, out_features=2, bias=True),)
     """
-    if model.can_generate():  # a token for each place
+    if isinstance(model, PreTrainedModel) and model.can_generate():  # a token for each place
         return (model.get_output_embeddings(),)
     training = model.training
     model.eval()

@@ -89,6 +89,8 @@ def read_recipe(
         check_table(table, METHOD_KEYS, f"the method {title}")
     for task, table in raw.get("per_task", {}).items():
         check_table(table, _TASK_KEYS, f"per_task of {task}")
+        fixed = table.get("fixed", {})
+        check_table(fixed, dict.fromkeys(fixed, dict), f"fixed in per_task of {task}")
     raw = _overridden(raw, overrides or {})
     check_table(raw, _KEYS, f"the recipe {name}")
     for key in ("tasks", "methods", "model"):
