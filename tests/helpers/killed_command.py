@@ -101,7 +101,7 @@ def ended(
     return End(process.exitcode, said.read_text(errors="replace"), seconds)
 
 
-def _work(words: list[str], cache: Path, scratch: Path, said: Path, ready: Any, folder: Path | None) -> None:
+def _work(words: list[str], cache: Path, scratch: Path, said: Path, ready: Any, folder: Path | None = None) -> None:
     os.setsid()
     os.chdir(folder or ".")
     import datasets

@@ -57,10 +57,10 @@ def test_the_quality_of_a_jpeg(quality):
 def test_what_a_camera_says():
     exif = Image.Exif()
     exif[272] = "Lumix\0"
-    exif.get_ifd(0x8769)[36867] = "2024:05:06 21:08:09"
+    exif[0x8769] = {36867: "2024:05:06 21:08:09"}
     found = measures(Image.new("RGB", (4, 4)), form="JPEG", exif=exif.tobytes())
     assert (found["hour"], found["camera"]) == (21, "Lumix")
-    exif.get_ifd(0x8769)[36867] = "yesterday evening"
+    exif[0x8769] = {36867: "yesterday evening"}
     assert measures(Image.new("RGB", (4, 4)), form="JPEG", exif=exif.tobytes())["hour"] is None
     damaged = b"Exif\0\0II*\0\xff\xff\xff\xff" + bytes(range(200))
     found = measures(Image.new("RGB", (4, 4)), form="JPEG", exif=damaged)
