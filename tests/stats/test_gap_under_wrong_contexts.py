@@ -1,0 +1,136 @@
+"""The gap under wrong labels: known truths, every way to move rows, and a case worked by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import oochub
+from oochub.stats.estimate import Estimate
+from oochub.stats.gap_under_wrong_contexts import gap_under_wrong_contexts
+from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
+
+
+def _gap(mean_with, mean_against, n_with, n_against, half=0.0):
+    value = mean_with - mean_against
+    estimate = Estimate(value, low=value - half, high=value + half, n=n_with + n_against, method="by hand")
+    return StratifiedGap(
+        estimate=estimate, p_value=0.5, mean_with=mean_with, mean_against=mean_against, n_with=n_with,
+        n_against=n_against, strata=1,
+    )  # fmt: skip
+
+
+def test_by_hand():
+    """A true gap of 0.4, one label in ten wrong on one side, one in five on the other: 0.7 x 0.4 = 0.28 is seen.
+
+    Planted faults: the product of 0.9 and 0.8 in place of 1 - 0.1 - 0.2; the gap times the factor.
+    """
+    many = 10**8  # judged: rates are known
+    found = gap_under_wrong_contexts(
+        _gap(0.9 - 0.04, 0.5 + 0.08, 500, 500, half=0.0),
+        wrong_having=(many // 10, many),
+        wrong_lacking=(many // 5, many),
+    )
+    assert found.shrinkage == pytest.approx(0.7) and found.corrected == pytest.approx(0.4)
+    assert (found.corrected.low, found.corrected.high) == pytest.approx((0.4, 0.4), abs=1e-3)
+    assert "70% of its size: 0.280 is seen, the true gap is about 0.400" in found.words
+
+
+@pytest.mark.parametrize("right", [(5, 2), (6, 1), (1, 4), (3, 3)])
+@pytest.mark.parametrize("moved", [(1, 2), (3, 1), (0, 3)])
+def test_the_worst_case_is_that_of_all_ways_to_move_rows(right, moved):
+    """6 rows with, 5 against; every choice of those that are on the wrong side, one by one.
+
+    Planted faults: equal sides whatever their rows; ones that leave in place of zeros.
+    """
+    sides = [np.arange(n) < ones for n, ones in zip((6, 5), right, strict=True)]
+    gaps = []
+    for leave in itertools.combinations(range(6), moved[0]):
+        for join in itertools.combinations(range(5), moved[1]):
+            truly_with = np.append(np.delete(sides[0], leave), sides[1][list(join)])
+            truly_against = np.append(np.delete(sides[1], join), sides[0][list(leave)])
+            gaps.append(truly_with.mean() - truly_against.mean())
+    many = 10**9
+    checks = [(moved[i] * many, (6, 5)[i] * many) for i in range(2)]
+    worst = gap_under_wrong_contexts(
+        _gap(right[0] / 6, right[1] / 5, 6, 5), wrong_having=checks[0], wrong_lacking=checks[1]
+    ).worst_case
+    assert (worst.low, worst.high) == pytest.approx((min(gaps), max(gaps)), abs=1e-3)
+
+
+@pytest.mark.parametrize("means", [(0.95, 0.7), (0.3, 0.9), (0.5, 0.5)])
+def test_the_worst_case_is_the_worst_of_all_rates_that_may_be(means):
+    """Over a grid of both rates, and at each the most and the fewest ones that may move. Planted fault: ones leave."""
+    checks = (3, 20), (2, 12)
+    ranges = [stats.binomtest(*check).proportion_ci(1 - 0.05 / 3, method="exact") for check in checks]
+    share, gaps = 0.4, []
+    for leave, join in itertools.product(*(np.linspace(ends.low, ends.high, 60) for ends in ranges)):
+        some = [(max(0, rate - (1 - mean)), min(rate, mean)) for rate, mean in zip((leave, join), means, strict=True)]
+        for ones_leave, ones_join in itertools.product(*some):
+            ones = (
+                share * (means[0] - ones_leave) + (1 - share) * ones_join,
+                share * ones_leave + (1 - share) * (means[1] - ones_join),
+            )
+            truly_with = share * (1 - leave) + (1 - share) * join
+            gaps.append(ones[0] / truly_with - ones[1] / (1 - truly_with))
+    worst = gap_under_wrong_contexts(_gap(*means, 40, 60), wrong_having=checks[0], wrong_lacking=checks[1]).worst_case
+    assert (worst.low, worst.high) == pytest.approx((min(gaps), max(gaps)), abs=0.01)
+
+
+@pytest.mark.parametrize("judged", [40, 2000])
+@pytest.mark.parametrize("depends", [None, "against", "with"])
+def test_the_bounds_hold_the_truth(depends, judged):
+    """2,000 draws at a true gap of 0.25; labels wrong by chance, or only those that make the gap larger, or smaller.
+
+    Planted faults: half of the gap's interval; the worst case without it; rates without theirs.
+    """
+    random, held, known = np.random.default_rng(3), 0, 0
+    for _ in range(2000):
+        truly = random.random(400) < 0.4
+        right = random.random(400) < np.where(truly, 0.85, 0.6)
+        wrong = random.random(400) < np.where(truly, 0.1, 0.06)
+        if depends is not None:
+            kind = right == (truly == (depends == "with"))
+            wrong = kind & (random.random(400) < 0.12)
+        said = truly ^ wrong
+        found_wrong = [int(wrong[random.choice(np.flatnonzero(side), judged)].sum()) for side in (said, ~said)]
+        found = gap_under_wrong_contexts(
+            stratified_gap(right, said, np.zeros(400, int)),
+            wrong_having=(found_wrong[0], judged),
+            wrong_lacking=(found_wrong[1], judged),
+        )
+        bounds = found.corrected if depends is None else found.worst_case
+        held, known = held + (bounds.low <= 0.25 <= bounds.high), known + (bounds.low == bounds.low)
+    assert known >= 1990 and held / known >= 0.95
+
+
+def test_a_side_that_is_with_for_having_and_for_lacking():
+    """Half of the rows with have the context and half lack it: rates are mixed. Planted fault: the share not used."""
+    many, gap = 10**8, _gap(0.8, 0.6, 300, 300)
+    rates = {"wrong_having": (many // 10, many), "wrong_lacking": (many // 5 * 2, many)}
+    found = gap_under_wrong_contexts(gap, **rates, having_of_with=0.5, having_of_against=0.5)
+    assert found.shrinkage == pytest.approx(1 - 0.25 - 0.25)
+    alone = gap_under_wrong_contexts(gap, **rates, having_of_with=1, having_of_against=1)
+    assert alone.shrinkage == pytest.approx(0.8)
+
+
+def test_what_is_not_known_says_so():
+    """Planted faults: a rate of 0 where nothing was checked; bounds where the factor may be 0."""
+    gap = _gap(0.8, 0.6, 300, 300, half=0.1)
+    nothing = gap_under_wrong_contexts(gap, wrong_having=(0, 0), wrong_lacking=(1, 50))
+    assert math.isnan(nothing.corrected.low) and "no label of one kind was checked" in nothing.words
+    assert nothing.worst_case.low < 0 and 0.5 < nothing.worst_case.high <= 1
+    half = gap_under_wrong_contexts(gap, wrong_having=(4, 10), wrong_lacking=(4, 10))
+    assert half.corrected == pytest.approx(1.0) and math.isnan(half.corrected.high)
+    assert "either sign" in half.corrected.reason
+    too_few = stratified_gap([0.1, 0.4], [True, False], [0, 0])
+    without = gap_under_wrong_contexts(too_few, wrong_having=(0, 50), wrong_lacking=(0, 50))
+    assert "too few rows" in without.corrected.reason and "too few rows" in without.worst_case.reason
+    scores = gap_under_wrong_contexts(_gap(3.0, 2.0, 9, 9, half=0.5), wrong_having=(0, 50), wrong_lacking=(0, 50))
+    assert scores.corrected.low < 1 < scores.corrected.high and "values in [0, 1]" in scores.worst_case.reason
+    with pytest.raises(oochub.OochubError, match="having_of_with must lie"):
+        gap_under_wrong_contexts(gap, wrong_having=(0, 5), wrong_lacking=(0, 5), having_of_with=2)
+    with pytest.raises(oochub.OochubError, match="successes must lie"):
+        gap_under_wrong_contexts(gap, wrong_having=(9, 5), wrong_lacking=(0, 5))
