@@ -134,3 +134,31 @@ def test_a_report_keeps_its_findings(tmp_path):
     assert again.contexts == report.contexts
     assert "What goes with each class" in report.to_markdown() and "What goes with each class" in report.to_html()
     assert report["context/grass"] == again.contexts.contexts[0].gap
+
+
+def test_wrong_labels_give_the_gap_bounds():
+    """With one label in ten wrong of either kind the gap is 0.8 of the true one.
+
+    Planted faults: rows as usual all taken to lack the context; rates of having and of lacking swapped.
+    """
+    many = 10**7
+    both = ContextCheck(wrong_with=many // 10, checked_with=many, wrong_without=many // 10, checked_without=many)
+    one = ContextCheck(wrong_with=many // 5, checked_with=many, wrong_without=0, checked_without=many)
+    made = rows()
+    found = oochub.evaluate(predictions_of(made, checks={"grass": both, "sand": one}), resamples=100).contexts
+    by_name = {each.name: each for each in found.contexts}
+    grass, sand = by_name["grass"], by_name["sand"]
+    assert grass.bounds == pytest.approx(grass.gap / 0.8) and grass.bounds.low < grass.gap.low / 0.8
+    # sand is usual for camels: cows with sand and camels without are against
+    rate = {True: 0.2, False: 0.0}  # of rows with sand, and without
+    shares = []
+    for is_against in (True, False):
+        rates = [
+            rate[NAMES.index("sand") in places]
+            for label, places, chosen in zip(made["label"], made["contexts"], made["chosen_on"], strict=True)
+            if places is not None and not chosen and label < 2
+            and ((1 in places) != (label == 1)) == is_against
+        ]  # fmt: skip
+        shares.append(np.mean(rates))
+    assert sand.bounds == pytest.approx(sand.gap / (1 - sum(shares)), rel=1e-3)
+    assert oochub.evaluate(predictions_of(made), resamples=100).contexts.contexts[0].bounds is None

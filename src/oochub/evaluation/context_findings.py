@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.evaluation.evaluated import Evaluated
-from oochub.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.found_contexts import CHOSEN_ON, COLUMN, ContextCheck, FoundContexts
 from oochub.report.context_records import ClassInContext, ContextFinding, ContextFindings, Role, Status
 from oochub.stats.adjusted_p_values import adjusted_p_values
 from oochub.stats.context_signs import context_signs
 from oochub.stats.estimate import Estimate
+from oochub.stats.gap_under_wrong_contexts import gap_under_wrong_contexts
 from oochub.stats.lift import lift_of_counts
 from oochub.stats.proportion import wilson
 from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
@@ -118,7 +119,7 @@ def _finding(
     classes: Any,
 ) -> ContextFinding:
     status: Status = "too few" if math.isnan(gap.p_value) else "shown" if adjusted <= _LEVEL else "not shown"
-    reason = gap.reason
+    reason, check = gap.reason, (facts.checks or {}).get(facts.names[number])
     if not signs.any():
         reason = "the context is neither usual nor unusual for any class on the rows where that was chosen"
     return ContextFinding(
@@ -135,8 +136,25 @@ def _finding(
         adjusted_p_value=adjusted,
         reason=reason,
         classes=tuple(_class(c, name, has, label, right, signs) for c, name in enumerate(classes)),
-        check=(facts.checks or {}).get(facts.names[number]),
+        check=check,
+        bounds=None if check is None else _bounds(gap, check, has, signs[label]),
     )
+
+
+def _bounds(gap: StratifiedGap, check: ContextCheck, has: NDArray[np.bool_], sign: NDArray[np.int8]) -> Estimate:
+    """The gap behind the one seen, where labels are as often wrong as people found."""
+    against = (sign != 0) & (has != (sign > 0))
+    return gap_under_wrong_contexts(
+        gap,
+        wrong_having=(check.wrong_with, check.checked_with),
+        wrong_lacking=(check.wrong_without, check.checked_without),
+        having_of_with=_share(has[against]),
+        having_of_against=_share(has[(sign != 0) & ~against]),
+    ).corrected
+
+
+def _share(has: NDArray[np.bool_]) -> float:
+    return float(has.mean()) if len(has) else 0.0
 
 
 def _class(
