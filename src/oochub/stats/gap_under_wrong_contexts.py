@@ -79,8 +79,8 @@ def gap_under_wrong_contexts(
         confidence: Level of all intervals.
 
     Returns:
-        The GapUnderWrongContexts. Ends of the corrected gap are nan, with the reason, where e_w + e_a may be 1 or more,
-        where nothing was checked, or where the gap has no interval. The worst case then still has ends, but for a gap
+        The GapUnderWrongContexts. Ends of the corrected gap are nan, with the reason, where e_w + e_a may be 1 or more (a
+        gap of either sign may then lie behind the one seen), where nothing was checked, or where the gap has no interval. The worst case then still has ends, but for a gap
         without interval, and for values outside [0, 1].
 
     Raises:
@@ -134,7 +134,7 @@ def _rate(having: Estimate, lacking: Estimate, share: float) -> Estimate:
 def _corrected(gap: Estimate, below: float, above: float, shrinkage: Estimate) -> Estimate:
     reason = shrinkage.reason or (gap.reason if math.isnan(below) else None)
     if reason is None and shrinkage.low <= 0:
-        reason = "so many labels may be wrong that a gap of either sign can lie behind the one seen"
+        reason = "too many labels may be wrong for bounds"
     value = gap.value / shrinkage.value if shrinkage.value > 0 else math.nan
     if reason:
         return Estimate(value, n=gap.n, method=_METHOD, reason=reason)
