@@ -79,9 +79,9 @@ def gap_under_wrong_contexts(
         confidence: Level of all intervals.
 
     Returns:
-        The GapUnderWrongContexts. Ends of the corrected gap are nan, with the reason, where e_w + e_a may be 1 or more (a
-        gap of either sign may then lie behind the one seen), where nothing was checked, or where the gap has no interval. The worst case then still has ends, but for a gap
-        without interval, and for values outside [0, 1].
+        The GapUnderWrongContexts. Ends of the corrected gap are nan, with the reason, where e_w + e_a may be 1 or more
+        (a gap of either sign may lie behind the one seen), where nothing was checked, or where the gap has no
+        interval. The worst case then still has ends, but for a gap without interval, and for values outside [0, 1].
 
     Raises:
         OochubError: More wrong than judged, or a share outside [0, 1].
