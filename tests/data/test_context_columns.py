@@ -85,6 +85,23 @@ def test_a_training_split_is_what_is_chosen_on():
     assert BuildRecord.of(found["test"].info).facts.found_contexts.settings["at"] == 50
 
 
+def test_half_of_the_other_splits_is_chosen_on_where_train_is_left_out():
+    """Planted faults seen: train among the rows to choose on; train among those to test on."""
+    data = datasets.DatasetDict(train=pictures(0, 1, 2), test=pictures(*range(0, 200, 2)))
+    found = oochub.contexts(data, by=Bright(), choose_on="half")
+    assert found["train"]["chosen_on"][:] == [None] * 3 and found["train"]["contexts"][:] == [[]] * 3
+    chosen = np.array(found["test"]["chosen_on"][:])
+    record = BuildRecord.of(found["test"].info).facts.found_contexts
+    assert record.settings["at"] == pytest.approx(np.arange(0, 200, 2)[chosen].mean())
+    assert (record.chosen_rows, record.settings["choose_on"]) == (chosen.sum(), "half")
+    alone = oochub.contexts(data["test"], by=Bright())["train"]
+    assert alone["chosen_on"][:] == found["test"]["chosen_on"][:]
+    with pytest.raises(OochubError, match=r"nothing to test on beside train, or no train: the splits are train\."):
+        oochub.contexts(data["train"], by=Bright(), choose_on="train")
+    with pytest.raises(OochubError, match=r"No choice of rows named 'halves'\. Did you mean 'half'"):
+        oochub.contexts("absent", by=Bright(), choose_on="halves")
+
+
 def test_a_picture_is_measured_once(tmp_path):
     """By its bytes: a copy of the data elsewhere measures nothing, one picture more its own part alone."""
     way = Bright()

@@ -48,6 +48,10 @@ def contexts(
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take what was measured before of the same pictures.")
     ] = True,
+    choose_on: Annotated[
+        str,
+        typer.Option(help="Rows to choose on: train, half (of the other splits), auto (train, else half of all)."),
+    ] = "auto",
     seed: Annotated[int, typer.Option(help="Of the halves.", min=0, max=2**32 - 1)] = 0,
     config: ConfigName = None,
     data_dir: DataDir = None,
@@ -75,6 +79,7 @@ def contexts(
         options=parse_options(option or []) or None,
         skip_broken=skip_broken,
         cache=cache,
+        choose_on=choose_on,
         seed=seed,
     )
     from oochub.build_record import BuildRecord

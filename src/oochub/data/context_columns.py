@@ -1,6 +1,5 @@
 """Adds contexts that nobody labelled to data of pictures: a way measures the pictures and names what it finds."""
 
-import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +16,12 @@ from oochub import catalog
 from oochub.build_record import OWN, BuildRecord, without_build_column
 from oochub.context_way import ContextWay, NamedContexts
 from oochub.data.columns import Columns
-from oochub.data.load import declaration_for, load_columns
+from oochub.data.load import load_columns
 from oochub.data.measured_pictures import measured_pictures
 from oochub.data.open_source import source_name
+from oochub.data.rows_to_choose_on import CHOICES, rows_to_choose_on
 from oochub.data.write_repository import check_replaceable, write_repository
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, either, unknown_name
 from oochub.files import sole_writer
 from oochub.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
 from oochub.parameters import check_parameters
@@ -42,15 +42,15 @@ def contexts(
     options: Mapping[str, Any] | None = None,
     skip_broken: bool = False,
     cache: bool = True,
+    choose_on: str = "auto",
     seed: int = 0,
     **settings: Any,
 ) -> datasets.DatasetDict:
     """The data with the contexts that a way finds in their pictures.
 
     The last columns are new: `contexts`, the contexts of each row, none or several, null for a picture that cannot be
-    read; `chosen_on`, whether the row was looked at to choose something; and what the way measured. The rows to choose
-    on are the split train where there are others, else half of the rows, by a digest of their ids and `seed`: a
-    statement about contexts is tested on the other rows.
+    read; `chosen_on`, whether the row was looked at to choose something, null where it is no row to test on either;
+    and what the way measured. A statement about contexts is tested on the rows on which nothing was chosen.
 
     Args:
         source: A benchmark ("spawrious/o2o_hard"), a folder of pictures, files, an id on the Hub, or a data set that
@@ -65,6 +65,9 @@ def contexts(
         options: Of the benchmark's builder.
         skip_broken: Give rows whose picture cannot be read no context; else the first is an error.
         cache: Keep what is measured, and take what was measured before.
+        choose_on: "train", "half" of the rows of the other splits, or "auto": train where there are other splits, else
+            half of the rows, see `rows_to_choose_on`. Take "half" where each class of train has its context and no
+            other.
         seed: Of the halves.
         **settings: Of the way: model, names, ...
 
@@ -83,6 +86,8 @@ def contexts(
     ['dark', 'bright']
     """
     way = way_of(by, settings)
+    if choose_on not in CHOICES:
+        raise unknown_name("choice of rows", choose_on, CHOICES)
     target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
     columns = Columns(image=image, label=label)
     if isinstance(source, str | Path):
@@ -93,9 +98,9 @@ def contexts(
         data = source if isinstance(source, Mapping) else datasets.DatasetDict({str(source.split or "train"): source})
     data = without_build_column(data)
     if target is None:
-        return _found(data, way, source, skip_broken=skip_broken, cache=cache, seed=seed)
+        return _found(data, way, source, choose_on=choose_on, seed=seed, skip_broken=skip_broken, cache=cache)
     with sole_writer(target):
-        found = _found(data, way, source, skip_broken=skip_broken, cache=cache, seed=seed)
+        found = _found(data, way, source, choose_on=choose_on, seed=seed, skip_broken=skip_broken, cache=cache)
         record = BuildRecord.of(next(iter(found.values())).info)
         assert record is not None  # noqa: S101 _found gives each split one
         write_repository(target, found, record, _text(found, record), tag="contexts")
@@ -142,7 +147,14 @@ def context_counts(part: datasets.Dataset) -> list[int]:
 
 
 def _found(
-    data: Mapping[str, datasets.Dataset], way: ContextWay, source: Any, *, skip_broken: bool, cache: bool, seed: int
+    data: Mapping[str, datasets.Dataset],
+    way: ContextWay,
+    source: Any,
+    *,
+    choose_on: str,
+    seed: int,
+    skip_broken: bool,
+    cache: bool,
 ) -> datasets.DatasetDict:
     first = next(iter(data.values()))
     for name in (COLUMN, CHOSEN_ON):
@@ -154,7 +166,7 @@ def _found(
             f"Contexts are found in pictures, and the data have only {', '.join(first.column_names)}. Name the column "
             f"of pictures with {option}."
         )
-    chosen_on = _chosen_on(data, seed)
+    chosen_on = rows_to_choose_on(data, choose_on=choose_on, seed=seed)
     measured = {
         split: measured_pictures(part, way, split=split, skip_broken=skip_broken, cache=cache)
         for split, part in data.items()
@@ -164,7 +176,8 @@ def _found(
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
     of_all = np.concatenate(list(known.values()))
     labels = [np.asarray(part["label"][:], np.int64) if classes else np.full(len(part), -1) for part in data.values()]
-    label, rows = np.concatenate(labels)[of_all], np.concatenate(list(chosen_on.values()))[of_all]
+    chosen = pa.chunked_array(list(chosen_on.values()), pa.bool_()).fill_null(False)
+    label, rows = np.concatenate(labels)[of_all], chosen.to_numpy()[of_all]
     measures = pa.concat_tables([table for table, _ in measured.values()]).filter(pa.array(of_all))
     named = way.name(measures, label=label, classes=classes, chosen_on=rows)
     class_rows = {name: int((rows & (label == number)).sum()) for number, name in enumerate(classes)}
@@ -179,36 +192,17 @@ def _found(
         chosen_rows=int(rows.sum()),
         class_rows=class_rows,
         class_counts=class_counts,
-        settings={**way.settings(), **named.settings},
+        settings={"choose_on": choose_on, **way.settings(), **named.settings},
         model=way.model,
     )
     return _joined(data, named, known, chosen_on, facts, source)
-
-
-def _chosen_on(data: Mapping[str, datasets.Dataset], seed: int) -> dict[str, NDArray[np.bool_]]:
-    """Whether each row may be looked at to choose: those of train where there are other splits, else half of them."""
-    if "train" in data and len(data) > 1:
-        return {split: np.full(len(part), split == "train") for split, part in data.items()}
-    declared = declaration_for(data)
-    chosen = {}
-    for split, part in data.items():
-        column = next(
-            (name for name in (declared and declared.cluster, "example_id") if name in part.column_names), None
-        )
-        units = [f"{split}/{row}" for row in range(len(part))] if column is None else part[column][:]
-        chosen[split] = np.array([_is_first_half(str(unit), seed) for unit in units], bool)
-    return chosen
-
-
-def _is_first_half(unit: str, seed: int) -> bool:
-    return hashlib.sha256(f"{seed}/{unit}".encode()).digest()[0] < 128
 
 
 def _joined(
     data: Mapping[str, datasets.Dataset],
     named: NamedContexts,
     known: Mapping[str, NDArray[np.bool_]],
-    chosen_on: Mapping[str, NDArray[np.bool_]],
+    chosen_on: Mapping[str, pa.BooleanArray],
     facts: FoundContexts,
     source: Any,
 ) -> datasets.DatasetDict:
@@ -222,7 +216,7 @@ def _joined(
         lists = datasets.List(datasets.ClassLabel(names=list(named.names)))
         made: dict[str, tuple[Any, Any]] = {
             COLUMN: (lists, pa.array(found, pa.list_(pa.int64())).take(place)),
-            CHOSEN_ON: (datasets.Value("bool"), pa.array(chosen_on[split])),
+            CHOSEN_ON: (datasets.Value("bool"), chosen_on[split]),
         }
         for name, (kind, values) in named.columns.items():
             made[name] = (kind, values[rows].take(place) if hasattr(values, "take") else values[rows][place])
