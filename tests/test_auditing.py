@@ -32,6 +32,34 @@ def test_a_model_that_looks_at_the_background_relies_on_it(pictures):
     assert {row.group for row in report.group_rows} == {"light/red", "light/blue", "dark/red", "dark/blue"}
 
 
+def test_contexts_are_found_where_the_data_say_none(pictures, tmp_path):
+    """The same by hand, with the background found by its hue: right as usual, wrong against, and nothing to test."""
+    found = {"context": None, "contexts": "properties", "out": tmp_path / "audit"}
+    report = audit(Onlooker("background"), pictures, **found)
+    red = next(each for each in report.contexts.contexts if each.name == "red")
+    assert (red.status, red.gap, red.n_usual, red.n_against) == ("shown", -1.0, 200, 200)
+    said = verdict(report)
+    assert said.case == "relies" and "red (usual for light)" in said.sentence
+    assert said.lead.startswith("It is right 100 times in 100") and "not checked by people" in said.on_what.detail
+    assert said.headline in (tmp_path / "audit/report.html").read_text("utf-8")
+    by_share = audit(Onlooker("background"), pictures, **found, correction="benjamini_hochberg")
+    assert by_share.contexts.correction == "benjamini_hochberg"
+    right = verdict(audit(Onlooker("object"), pictures, **{**found, "out": None}))
+    assert (right.case, right.headline) == ("too_few", "No context could be tested.")
+    assert right.lead == "AUC is 100.0 of 100."
+
+
+def test_what_is_asked_of_contexts_is_checked_first(pictures):
+    for wrong, words in (
+        ({"contexts": "propertys"}, "Did you mean 'properties'"),
+        ({"contexts": "properties", "context_settings": {"k": 3}}, "k"),
+        ({"context_settings": {"k": 3}}, "name it with contexts="),
+        ({"contexts": "properties", "correction": "bonferroni"}, "holm"),
+    ):
+        with pytest.raises(OochubError, match=words):
+            audit(Onlooker("object"), pictures, **wrong)
+
+
 def test_a_model_that_looks_at_the_object_does_not(pictures):
     report = audit(Onlooker("object"), pictures)
     assert verdict(report).headline == "Any effect of context is smaller than 2 points."

@@ -3,19 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from oochub.artifacts import AUDIT
+from oochub.context_way import ContextWay
 from oochub.data.check_context import check_context
 from oochub.data.columns import Columns
+from oochub.data.context_columns import contexts as with_contexts
+from oochub.data.context_columns import way_of
 from oochub.data.load import declaration_for, load_columns
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import check_writable, sole_writer
 from oochub.hub.check_source import check_source
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
+from oochub.stats.adjusted_p_values import Correction
 from oochub.stats.estimate import Sampling
 
 
@@ -33,6 +37,9 @@ def audit(
     options: Mapping[str, Any] | None = None,
     splits: Iterable[str] | None = None,
     out: str | Path | None = None,
+    contexts: str | ContextWay | None = None,
+    context_settings: Mapping[str, Any] | None = None,
+    correction: Correction = "holm",
     resamples: int = 1000,
     seed: int = 0,
     **prediction: Any,
@@ -55,6 +62,10 @@ def audit(
         splits: Splits to predict; None takes all but "train".
         out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
             model, data and settings is not made again. None writes nothing.
+        contexts: A way to find contexts in the pictures, a name of `oochub list context` or the way itself, for data
+            that do not say them; see `oochub.contexts`. What it measures is kept in the cache.
+        context_settings: Of that way by its name, such as {"model": "my-encoder"}.
+        correction: Over all contexts tested, see `oochub.evaluate`.
         resamples: Bootstrap replicates.
         seed: Of the bootstrap.
         **prediction: What else `oochub.predict` takes: mode, batch_size, device, dtype, limit, ...
@@ -63,7 +74,8 @@ def audit(
         The Report; its first line in every form is the verdict.
 
     Raises:
-        OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context.
+        OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context;
+            an unknown way, or data that have found contexts already.
 
     >>> import tempfile
     >>> from oochub.studies.demo.example import example
@@ -73,6 +85,11 @@ def audit(
     ('custom', 16, 16)
     """
     Sampling(resamples=resamples, seed=seed)  # checked before the data are read
+    way = None if contexts is None else way_of(contexts, context_settings or {})
+    if correction not in get_args(Correction):
+        raise unknown_name("correction", correction, get_args(Correction))
+    if way is None and context_settings:
+        raise OochubError("context_settings= are those of a way to find contexts: name it with contexts=.")
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")
@@ -87,15 +104,19 @@ def audit(
             raise OochubError(f"{unread}= is read where source is a path or a name; this data set is loaded already.")
         data = source
     _check_task(data)
-    check_context(data)
+    if way is None:
+        check_context(data)
+    else:
+        data = with_contexts(data, by=way, skip_broken=bool(prediction.get("skip_broken")), seed=seed)
+    chosen: dict[str, Any] = {"correction": correction, "resamples": resamples, "seed": seed}
     if folder is None:
         predictions = predict(model, data, splits=splits, **prediction)
-        return _evaluated(predictions, predictions, resamples=resamples, seed=seed)
+        return _evaluated(predictions, predictions, **chosen)
     with sole_writer(folder):
         predictions = predict(model, data, splits=splits, out=folder / "predictions.parquet", **prediction)
-        report = _kept(folder / "report.json", predictions, resamples=resamples, seed=seed)
+        report = _kept(folder / "report.json", predictions, **chosen)
         if report is None:
-            report = _evaluated(predictions, folder / "predictions.parquet", resamples=resamples, seed=seed)
+            report = _evaluated(predictions, folder / "predictions.parquet", **chosen)
             report.save(folder / "report.json")
         report.to_html(folder / "report.html")
     return report
@@ -110,13 +131,13 @@ def _check_task(data: Any) -> None:
         raise OochubError(f"{declared.name} holds many tasks at once here. Audit one of them: {task}.")
 
 
-def _evaluated(predictions: Predictions, source: Predictions | Path, **sampling: int) -> Report:
+def _evaluated(predictions: Predictions, source: Predictions | Path, **chosen: Any) -> Report:
     """The report; of own data with contexts also the gap at equal shares of the classes, by which it is judged."""
     own = predictions.metadata.facts.usual_contexts is not None and predictions.output.one_answer
-    return evaluate(source, match="label" if own else None, **sampling)  # type: ignore[arg-type]
+    return evaluate(source, match="label" if own else None, **chosen)
 
 
-def _kept(file: Path, predictions: Predictions, *, resamples: int, seed: int) -> Report | None:
+def _kept(file: Path, predictions: Predictions, *, correction: Correction, resamples: int, seed: int) -> Report | None:
     """The report in the folder, where it is of these predictions and settings; else None."""
     if not file.is_file():
         return None
@@ -127,5 +148,7 @@ def _kept(file: Path, predictions: Predictions, *, resamples: int, seed: int) ->
     origin = report.provenance
     key = predictions.metadata.provenance.get("key")  # of model, data and settings; a model object has none
     made_of = (origin.prediction.get("key"), origin.predictions.sha256, origin.resamples, origin.seed, origin.oochub)
+    if report.contexts is not None and report.contexts.correction != correction:
+        return None
     same = made_of == (key, predictions.digest, resamples, seed, version("oochub"))
     return report if same and key is not None else None

@@ -85,6 +85,16 @@ ImageProcessor = Annotated[
     str | None,
     typer.Option(metavar="FOLDER_OR_ID", help="Of another model, where this one has no preprocessor_config.json."),
 ]
+ContextModel = Annotated[
+    str | None, typer.Option(help="What the way looks with: a model folder or a Hub id; not for properties.")
+]
+ContextNames = Annotated[str | None, typer.Option(help="zero_shot: the contexts to look for, grass,beach,road.")]
+ContextOptions = Annotated[
+    list[str] | None, typer.Option(callback=check_pairs, help="Another setting of the way, key=value; repeatable.")
+]
+CorrectionName = Annotated[
+    Literal["holm", "benjamini_hochberg"], typer.Option("--correction", help="Over all found contexts that are tested.")
+]
 Device = Annotated[
     str, typer.Option(callback=check_device, help="auto (a GPU if there is one), cpu, cuda, cuda:1, mps.")
 ]
@@ -136,6 +146,12 @@ def check_models(*models: str | None, image_processor: str | None) -> None:
         check_source(model, kind="model", hint="`oochub train` makes one.")
     if image_processor is not None:
         check_source(image_processor, kind="model", hint="--image-processor names a folder with a processor.")
+
+
+def context_settings(model: str | None, names: str | None, pairs: list[str] | None, *, by: str) -> dict[str, Any]:
+    """The settings of a way to find contexts: its model, its names, and the others by the option `by`."""
+    given = {"model": model, "names": None if names is None else [name.strip() for name in names.split(",")]}
+    return parse_options(pairs or [], by=by) | {name: value for name, value in given.items() if value is not None}
 
 
 def mode_settings(label_map: str | None, restrict: bool, pairs: list[str] | None) -> dict[str, Any]:

@@ -12,6 +12,10 @@ from oochub.commands._options import (
     Compile,
     ConfigName,
     ContextColumn,
+    ContextModel,
+    ContextNames,
+    ContextOptions,
+    CorrectionName,
     DataDir,
     Device,
     Dtype,
@@ -32,12 +36,14 @@ from oochub.commands._options import (
     Source,
     Usual,
     check_models,
+    context_settings,
     done,
     mode_settings,
     out_console,
     without_weight_bars,
     writes,
 )
+from oochub.errors import OochubError
 
 
 def audit(
@@ -52,6 +58,14 @@ def audit(
     group_column: GroupColumn = None,
     image_column: ImageColumn = None,
     usual: Usual = None,
+    contexts: Annotated[
+        str | None,
+        typer.Option(help="Find contexts in the pictures first, by one of `oochub list context`: properties, ..."),
+    ] = None,
+    context_model: ContextModel = None,
+    context_names: ContextNames = None,
+    context_option: ContextOptions = None,
+    correction: CorrectionName = "holm",
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default all but train.")] = None,
     batch_size: Annotated[
         int | None, typer.Option(help="Rows a forward pass; default 16, on a GPU 128.", min=1)
@@ -85,6 +99,9 @@ def audit(
 
     predictions = out / _FILES["predictions"]
     before = predictions.stat().st_mtime_ns if predictions.exists() else None
+    found_by = context_settings(context_model, context_names, context_option, by="--context-option")
+    if contexts is None and found_by:
+        raise OochubError("--context-model, --context-names and --context-option go with --contexts WAY: name the way.")
     settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
     report = run(
@@ -100,6 +117,9 @@ def audit(
         options=parse_options(option or []) or None,
         splits=split or None,
         out=out,
+        contexts=contexts,
+        context_settings=found_by or None,
+        correction=correction,
         batch_size=batch_size,
         preprocessing=preprocessing,
         image_processor=image_processor,
@@ -119,7 +139,10 @@ def audit(
     said = verdict(report)
     result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
     if as_json:
-        done({"headline": said.sentence, "case": said.case, "gap": to_json(report.gap.estimate), **result}, as_json)
+        findings = report.contexts.contexts if report.contexts else None
+        found = {} if findings is None else {"shown": [each.name for each in findings if each.status == "shown"]}
+        answer = {"headline": said.sentence, "case": said.case, "gap": to_json(report.gap.estimate), **found}
+        done({**answer, **result}, as_json)
         return
     out_console.print(terminal(report))
     out_console.print()

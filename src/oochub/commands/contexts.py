@@ -1,7 +1,7 @@
 """The command `oochub contexts`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -10,13 +10,16 @@ from oochub.artifacts import REPOSITORY
 from oochub.commands._options import (
     AsJson,
     ConfigName,
+    ContextModel,
+    ContextNames,
+    ContextOptions,
     DataDir,
     ImageColumn,
     LabelColumn,
     Options,
     SkipBroken,
     Source,
-    check_pairs,
+    context_settings,
     done,
     out_console,
     without_weight_bars,
@@ -34,14 +37,9 @@ def contexts(
             help="The folder of the repository: new, empty, or one with contexts to replace.",
         ),
     ],
-    model: Annotated[
-        str | None, typer.Option(help="What the way looks with: a model folder or a Hub id; not for properties.")
-    ] = None,
-    names: Annotated[str | None, typer.Option(help="zero_shot: the contexts to look for, grass,beach,road.")] = None,
-    way_option: Annotated[
-        list[str] | None,
-        typer.Option(callback=check_pairs, help="Another setting of the way, key=value; repeatable."),
-    ] = None,
+    model: ContextModel = None,
+    names: ContextNames = None,
+    way_option: ContextOptions = None,
     label_column: LabelColumn = None,
     image_column: ImageColumn = None,
     skip_broken: SkipBroken = False,
@@ -63,10 +61,7 @@ def contexts(
     from oochub.data.context_columns import way_of
     from oochub.parameters import parse_options
 
-    settings: dict[str, Any] = parse_options(way_option or [], by="--way-option")
-    given = {"model": model, "names": None if names is None else [name.strip() for name in names.split(",")]}
-    settings |= {name: value for name, value in given.items() if value is not None}
-    way = way_of(by, settings)
+    way = way_of(by, context_settings(model, names, way_option, by="--way-option"))
     without_weight_bars()
     found = find(
         source,

@@ -11,6 +11,7 @@ from oochub.commands._options import (
     AsJson,
     ConfigName,
     ContextColumn,
+    CorrectionName,
     DataDir,
     GroupColumn,
     ImageColumn,
@@ -55,6 +56,7 @@ def evaluate(
     classes: Annotated[
         str, typer.Option(help="What an answer may be: all classes, or those present in its set.")
     ] = "all",
+    correction: CorrectionName = "holm",
     benchmark: Annotated[
         str | None,
         typer.Option(help="What a CSV, Parquet or NPZ file of answers is of: spawrious/o2o_hard, or own data."),
@@ -116,6 +118,7 @@ def evaluate(
         reference=reference,
         pairs=[_pair(names) for names in pair] if pair else None,
         probes=probe or [],
+        correction=correction,
         classes=classes,  # type: ignore[arg-type]  # evaluate checks it
         seed=seed,
         loading=loading,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.found_contexts import CHOSEN_ON, COLUMN, ContextCheck, FoundContexts
 from oochub.report.context_records import ClassInContext, ContextFinding, ContextFindings, Role, Status
-from oochub.stats.adjusted_p_values import adjusted_p_values
+from oochub.stats.adjusted_p_values import Correction, adjusted_p_values
 from oochub.stats.context_signs import context_signs
 from oochub.stats.estimate import Estimate
 from oochub.stats.gap_under_wrong_contexts import gap_under_wrong_contexts
@@ -25,13 +25,17 @@ _ROLES: Mapping[int, Role] = {1: "usual", -1: "unusual", 0: "neither"}
 _ORDER: Mapping[Status, int] = {"shown": 0, "not shown": 1, "too few": 2}
 
 
-def context_findings(evaluated: Evaluated) -> ContextFindings | None:
+def context_findings(evaluated: Evaluated, correction: Correction = "holm") -> ContextFindings | None:
     """The contexts that `oochub.contexts` found, each with its gap, tested on the rows on which nothing was chosen.
 
     What is usual for a class was chosen on other rows, by the interval of the lift there. Of the tested rows those
     that have a context which is usual for their class, or lack one that is unusual, are as usual; the others are
     against it. The gap is the accuracy against minus as usual, class by class; its p-values are corrected over all
-    contexts that could be tested (Holm).
+    contexts that could be tested.
+
+    Args:
+        evaluated: The rows.
+        correction: "holm" or "benjamini_hochberg".
 
     Returns:
         None for rows without such contexts, and for a kind of output without one class a row.
@@ -52,7 +56,7 @@ def context_findings(evaluated: Evaluated) -> ContextFindings | None:
     cluster = evaluated.cluster(tested)
     gaps = [_gap(right, has[:, number], label, signs[number], cluster) for number in range(len(facts.names))]
     p_values = [gap.p_value for gap in gaps]
-    adjusted = adjusted_p_values(p_values)
+    adjusted = adjusted_p_values(p_values, correction=correction)
     found = [
         _finding(number, facts, gap, p_value, has[:, number], label, right, signs[number], predictions.class_names)
         for number, (gap, p_value) in enumerate(zip(gaps, adjusted, strict=True))
@@ -62,7 +66,7 @@ def context_findings(evaluated: Evaluated) -> ContextFindings | None:
         model=facts.model,
         n_chosen=facts.chosen_rows,
         n_tested=len(tested),
-        correction="holm",
+        correction=correction,
         level=_LEVEL,
         n_tests=sum(not math.isnan(p_value) for p_value in p_values),
         contexts=tuple(sorted(found, key=lambda each: (_ORDER[each.status], _by_gap(each.gap)))),

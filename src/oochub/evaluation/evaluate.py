@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from oochub.provenance import provenance
 from oochub.report.origin_records import PredictionsSource, Provenance
 from oochub.report.records import Calibration, Side, Slice
 from oochub.report.report import Report
+from oochub.stats.adjusted_p_values import Correction
 
 _SIDES: tuple[Side, ...] = ("in", "out")
 _PROBES = ("zoom",)
@@ -51,6 +52,7 @@ def evaluate(
     probes: Iterable[str] = (),
     classes: Classes = "all",
     match: str | None = None,
+    correction: Correction = "holm",
     resamples: int = 1000,
     seed: int = 0,
     benchmark: Any = None,
@@ -77,6 +79,8 @@ def evaluate(
         match: A numeric auxiliary column, such as "area": the gap is also given with this column spread alike on both
             sides (`report["matched_gap"]`, see `oochub.evaluation.matching`). "label" is the gap at equal shares of the
             classes, by which the verdict then goes.
+        correction: Of the tests of contexts that `oochub.contexts` found: "holm" keeps the chance of one false finding
+            among all at 5%, "benjamini_hochberg" the expected share of false ones among those shown.
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Seed of the bootstrap.
         benchmark: What answers of another program are of: a source of `oochub.load`, such as "spawrious/o2o_hard", or
@@ -107,6 +111,8 @@ def evaluate(
     for name in probes:
         if name not in _PROBES:
             raise unknown_name("probe", name, _PROBES)
+    if correction not in get_args(Correction):
+        raise unknown_name("correction", correction, get_args(Correction))
     check_classes(classes)
     for name in detectors:
         if isinstance(name, str):
@@ -162,7 +168,7 @@ def evaluate(
         groups=groups(evaluated, sides, everything.split),
         worst_group=worst_groups(evaluated, everything.split),
         errors=errors_by_context(evaluated, everything.mask, everything.split, allowed),
-        contexts=context_findings(evaluated),
+        contexts=context_findings(evaluated, correction),
         detection=detection,
         probes=probed,
         calibration=_calibrations(evaluated, behind, slices) if kind.one_answer else None,
@@ -182,6 +188,7 @@ def evaluate(
                 files,
                 benchmark=_source(benchmark),
                 match=[match] if match else [],
+                correction=[correction] if correction != "holm" else [],
                 classes=[classes] if classes != "all" else [],
                 detector=[each if isinstance(each, str) else detector_key(each) for each in detectors],
                 reference=[Path(reference).name] if isinstance(reference, str | Path) else [],

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from oochub.found_contexts import ContextCheck
 from oochub.report.records import SHOWN
 from oochub.schema import Bounds, Count, Share, ShareEstimate, optional
+from oochub.stats.adjusted_p_values import Correction
 from oochub.stats.estimate import Estimate
 
 Status = Literal["shown", "not shown", "too few"]
@@ -95,7 +96,7 @@ class ContextFindings:
     model: str | None = None
     n_chosen: Count
     n_tested: Count
-    correction: Literal["holm", "benjamini_hochberg"]
+    correction: Correction
     level: Share
     n_tests: Count
     contexts: Annotated[tuple[ContextFinding, ...], SHOWN]

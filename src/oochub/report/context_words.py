@@ -12,8 +12,23 @@ if TYPE_CHECKING:
 TITLE = "What goes with each class"
 LISTED = 12
 """Contexts that a page or a terminal shows; all are in report.json."""
-_CLASSES = 3  # named in a cell
+_NAMED = 3  # contexts of a sentence, classes of a cell
 _CORRECTIONS = {"holm": "Holm", "benjamini_hochberg": "Benjamini-Hochberg"}
+
+
+def context_headline(found: ContextFindings) -> str:
+    """The finding in one sentence: the contexts shown, or that none is."""
+    shown = [each for each in found.contexts if each.status == "shown"]
+    worse = [each for each in shown if each.gap < 0]
+    if worse:
+        names = [f"{wording.words(each.name)} ({_goes_with(each)})" for each in worse[:_NAMED]]
+        more = [f"{len(worse) - _NAMED} more"] if len(worse) > _NAMED else []
+        return f"This model does worse where the context is not the usual one: {wording.listed([*names, *more])}."
+    if shown:
+        return "This model does better where the context is not the usual one."
+    if not found.contexts:
+        return "No context was found."
+    return "No context found is shown to matter." if found.n_tests else "No context could be tested."
 
 
 def context_sentences(report: "Report") -> tuple[str, ...]:
@@ -21,33 +36,46 @@ def context_sentences(report: "Report") -> tuple[str, ...]:
     found = report.contexts
     if found is None:
         return ()
+    return context_headline(found), f"{tests_words(found)} {_left_out(found)}".strip(), checked_words(found)
+
+
+def tests_words(found: ContextFindings) -> str:
+    """How many contexts are shown of those tested, on which rows, and for what they are corrected."""
     shown = [each for each in found.contexts if each.status == "shown"]
-    worse = [each for each in shown if each.gap < 0]
-    few = sum(each.status == "too few" for each in found.contexts)
-    if worse:
-        names = wording.listed([wording.words(each.name) for each in worse[:_CLASSES]])
-        more = f" and {len(worse) - _CLASSES} more" if len(worse) > _CLASSES else ""
-        headline = f"The model is worse where a usual context is missing or an unusual one is there: {names}{more}."
-    elif shown:
-        headline = "The model is better against what is usual. Check labels and contexts before believing it."
-    elif found.n_tests:
-        headline = "No context is shown to matter."
-    else:
-        headline = "No context can be tested."
-    better = len(shown) - len(worse)
-    counts = f"{len(shown)} of {found.n_tests} contexts that could be tested are shown"
-    counts += f", {better} of them the other way round" if better and worse else ""
-    counts += f"; {few} have too few rows" if few else ""
-    tested = (
-        f"Tested on {numbers.count(found.n_tested)} rows on which nothing was chosen, at {100 * found.level:g}% "
-        f"for all together ({_CORRECTIONS[found.correction]}); chosen on {numbers.count(found.n_chosen)} others."
+    better = sum(each.gap > 0 for each in shown)
+    counts = f"{len(shown)} of {found.n_tests} contexts tested {'is' if len(shown) == 1 else 'are'} shown"
+    counts += f", {better} of them the other way round" if 0 < better < len(shown) else ""
+    return (
+        f"{counts}. Tested on {numbers.count(found.n_tested)} rows on which nothing was chosen, at "
+        f"{100 * found.level:g}% for all together ({correction_word(found)}); chosen on "
+        f"{numbers.count(found.n_chosen)} others."
     )
-    return headline, f"{counts}. {tested}", _checked(found)
+
+
+def correction_word(found: ContextFindings) -> str:
+    """The name of the correction, as readers know it."""
+    return _CORRECTIONS[found.correction]
+
+
+def checked_words(found: ContextFindings) -> str:
+    """What found the contexts, and whether people checked them."""
+    checked = sum(each.check is not None for each in found.contexts)
+    by = f"by {wording.name(found.way)}" + (f" with {wording.name(found.model)}" if found.model else "")
+    if not checked:
+        return f"Contexts {by}, not checked by people."
+    return f"Contexts {by}; people checked rows of {checked} of {len(found.contexts)}."
+
+
+def listed_contexts(found: ContextFindings) -> tuple[ContextFinding, ...]:
+    """Those that go with a class, in their order, twelve at most."""
+    return tuple(each for each in found.contexts if _has_role(each))[:LISTED]
 
 
 def contexts_table(report: "Report") -> TextTable:
-    """Each context: whether it matters, for which classes it is usual, both accuracies and the gap."""
+    """Each context that goes with a class: whether it matters, for which classes it is usual, both sides, the gap."""
     found = report.contexts
+    if found is None:
+        return TextTable(heads=(), rows=())
     rows = [
         (
             wording.words(each.name),
@@ -55,37 +83,58 @@ def contexts_table(report: "Report") -> TextTable:
             usual_words(each),
             numbers.fraction(each.accuracy_usual),
             numbers.fraction(each.accuracy_against),
-            _gap(each),
-            numbers.count(each.n_against),
+            gap_words(each),
+            numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
+            f"{numbers.count(each.n_usual)} + {numbers.count(each.n_against)}",
         )
-        for each in (found.contexts[:LISTED] if found else ())
+        for each in listed_contexts(found)
     ]
-    heads = ("Context", "Matters", "Usual for", "As usual %", "Against %", "Gap in points", "n against")
+    p = f"p ({correction_word(found)})"
+    heads = ("Context", "Matters", "Usual for", "As usual %", "Against %", "Gap in points", p, "n usual + against")
     return TextTable(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}))
 
 
 def usual_words(finding: ContextFinding) -> str:
     """The classes for which a context is usual, the highest lift first, three by name."""
-    usual = [each for each in finding.classes if each.role == "usual"]
-    usual.sort(key=_lift, reverse=True)
-    more = [f"{len(usual) - _CLASSES} more"] if len(usual) > _CLASSES else []
-    return wording.listed([*(wording.words(each.label) for each in usual[:_CLASSES]), *more]) or numbers.ABSENT
+    return _names(_of_role(finding, "usual")) or numbers.ABSENT
+
+
+def gap_words(finding: ContextFinding) -> str:
+    """The gap in points, and below it its interval."""
+    interval = numbers.interval_points(finding.gap)
+    return numbers.points(finding.gap) + (f"\n{interval}" if interval else "")
+
+
+def _goes_with(finding: ContextFinding) -> str:
+    """For which classes a context is usual; of one that is usual for none, for which it is unusual."""
+    role = "usual" if _of_role(finding, "usual") else "unusual"
+    return f"{role} for {_names(_of_role(finding, role))}"
+
+
+def _names(classes: list[ClassInContext]) -> str:
+    more = [f"{len(classes) - _NAMED} more"] if len(classes) > _NAMED else []
+    return wording.listed([*(wording.words(each.label) for each in classes[:_NAMED]), *more])
+
+
+def _of_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
+    """The classes of that role, those first whose lift is farthest from 1."""
+    several = [each for each in finding.classes if each.role == role]
+    return sorted(several, key=_lift, reverse=role == "usual")
 
 
 def _lift(each: ClassInContext) -> float:
     return float("inf") if numbers.is_undefined(each.lift) else float(each.lift)
 
 
-def _gap(finding: ContextFinding) -> str:
-    if numbers.is_undefined(finding.gap):
-        return wording.name(finding.reason or "no value")
-    interval = numbers.interval_points(finding.gap)
-    return numbers.points(finding.gap) + (f" ({interval})" if interval else "")
+def _has_role(finding: ContextFinding) -> bool:
+    return any(each.role != "neither" for each in finding.classes)
 
 
-def _checked(found: ContextFindings) -> str:
-    checked = sum(each.check is not None for each in found.contexts)
-    by = f"by {found.way}" + (f" with {found.model}" if found.model else "")
-    if not checked:
-        return f"Contexts {by}, not checked by people."
-    return f"Contexts {by}; people checked rows of {checked} of {len(found.contexts)}."
+def _left_out(found: ContextFindings) -> str:
+    """What is not in the table, or in it without a test."""
+    loose = sum(not _has_role(each) for each in found.contexts)
+    few = sum(each.status == "too few" and _has_role(each) for each in found.contexts)
+    parts = [f"{few} {'has' if few == 1 else 'have'} too few rows"] if few else []
+    if loose:
+        parts.append(f"{loose} left out: usual or unusual for no class")
+    return wording.sentence_case(f"{'; '.join(parts)}.") if parts else ""

@@ -13,7 +13,8 @@ from oochub.report.mistake_cards import LINK, mistake_cards
 from oochub.report.origin_records import SideRows
 from oochub.report.records import GroupRow
 from oochub.report.tables import gap_title, group_head, notes
-from oochub.report.verdict import Verdict, verdict
+from oochub.report.verdict import verdict
+from oochub.report.verdict_records import Verdict
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:

@@ -165,6 +165,11 @@ class Report:
         return (*self.notes, note) if unchecked else self.notes
 
     @property
+    def is_by_contexts(self) -> bool:
+        """Whether the contexts that were found are all that the verdict can go by: no row is out of context."""
+        return self.contexts is not None and not self.gap.n_out
+
+    @property
     def group_rows(self) -> tuple[GroupRow, ...]:
         """A row for each group and side; none without groups."""
         return () if self.groups is None else self.groups.rows

@@ -42,7 +42,8 @@ def terminal(report: "Report") -> "Group":
     from rich.text import Text
 
     answer = verdict(report)
-    sides = report.slice_of("in") is not None or report.slice_of("out") is not None
+    has_sides = report.slice_of("in") is not None or report.slice_of("out") is not None
+    sides = has_sides and not report.is_by_contexts
     parts: list[Any] = [Text(answer.sentence, style="bold"), Text(answer.lead), Text()]
     parts += [*(sides_table(report) if sides else slices_table(report)).to_terminal(), Text()]
     groups, matched, legend = groups_table(report), matched_words(report), _legend(report)
@@ -73,7 +74,8 @@ def to_markdown(report: "Report") -> str:
     lines = [f"**{markdown_text(answer.headline)}**{rest}", "", markdown_text(answer.lead), ""]
     lines += [f"- {fact.title}: **{markdown_text(fact.answer)}**{markdown_text(fact.detail)}" for fact in answer.facts]
     lines += [*(f"- {markdown_text(words)}" for words in (matched, worst_group_words(report)) if words), ""]
-    lines += [sides_table(report).to_markdown(" ({})"), "", slices_table(report).to_markdown()]
+    lines += [] if report.is_by_contexts else [sides_table(report).to_markdown(" ({})"), ""]
+    lines += [slices_table(report).to_markdown()]
     groups = groups_table(report)
     lines += ["", groups.to_markdown(" ({})")] if groups.rows else []
     finding, by_context = error_finding(report), errors_table(report)
@@ -81,7 +83,12 @@ def to_markdown(report: "Report") -> str:
         lines += ["", f"**{TITLE}.** {markdown_text(finding.text)}"]
         lines += ["", by_context.to_markdown()] if by_context.rows else []
     if said := context_sentences(report):
-        lines += ["", f"**{CONTEXTS}.** {markdown_text(' '.join(said))}", "", contexts_table(report).to_markdown()]
+        lines += [
+            "",
+            f"**{CONTEXTS}.** {markdown_text(' '.join(said))}",
+            "",
+            contexts_table(report).to_markdown(" ({})"),
+        ]
     for table in detector_tables(report):
         lines += ["", f"**{markdown_text(table.title)}** {markdown_text(' '.join(table.sentences))}", ""]
         lines.append(table.to_markdown())
@@ -105,6 +112,7 @@ def to_latex(report: "Report") -> str:
         worst_group_words(report),
         "Below each value its 95% interval.",
     ]
+    sentences += [f"{CONTEXTS}: {' '.join(said)}"] if (said := context_sentences(report)) else []
     sentences += [f"{wording.sentence_case(note)}." for note in notes(report)]
     return slices_table(report).to_latex(" ".join(filter(None, sentences)))
 

@@ -1,78 +1,20 @@
 """The verdict on a report, in words: does the model rely on context, how much, on what, and how sure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from oochub.report import numbers, wording
+from oochub.report.context_verdict import context_verdict
 from oochub.report.findings import Drop, group_drops, judged_gap, out_count, ranked_groups
 from oochub.report.records import Side, WorstValue
+from oochub.report.verdict_records import Case, Fact, Verdict
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
 
-Case = Literal["failed", "too_few", "relies", "slight", "no_effect", "reversed", "unclear"]
-
 _FEWEST = 50  # examples that the smallest out-of-context slice must hold
 _SIDES: tuple[Side, Side] = ("in", "out")
-
-
-class Fact(NamedTuple):
-    """One of the three facts below the headline.
-
-    Attributes:
-        title: The question.
-        answer: The answer, printed bold.
-        detail: What follows it, with its own leading space or punctuation; may be empty.
-    """
-
-    title: str
-    answer: str
-    detail: str
-
-    @property
-    def text(self) -> str:
-        """The fact in one line of plain text."""
-        return f"{self.title}: {self.answer}{self.detail}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """What the numbers of a report allow to be said.
-
-    Attributes:
-        case: The row of the table of cases that fits first.
-        headline: The sentence that answers whether the model relies on context.
-        rest: What must be said with it; empty in most cases.
-        lead: Both sides in whole numbers, for a reader who does not know the metric.
-        how_much: The gap with its interval.
-        on_what: The context, or the groups that fall most.
-        how_sure: What the interval says and covers.
-    """
-
-    case: Case
-    headline: str
-    rest: str
-    lead: str
-    how_much: Fact
-    on_what: Fact
-    how_sure: Fact
-
-    @property
-    def sentence(self) -> str:
-        """Headline and rest: the first line of every rendering."""
-        return f"{self.headline} {self.rest}".strip()
-
-    @property
-    def facts(self) -> tuple[Fact, Fact, Fact]:
-        """The three facts in their order."""
-        return self.how_much, self.on_what, self.how_sure
-
-    @property
-    def is_shown(self) -> bool:
-        """False where the data do not settle the question: charts then draw hollow marks."""
-        return self.case not in ("failed", "too_few", "unclear")
 
 
 def verdict(report: "Report") -> Verdict:
@@ -96,9 +38,13 @@ def verdict(report: "Report") -> Verdict:
     The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
     relies on it; else they say that it does worse on the second side, and not why.
 
+    Data without a context of their own are judged by the contexts that were found, see `context_verdict`.
+
     Args:
         report: Any report; what it lacks is said, or left out.
     """
+    if report.is_by_contexts:
+        return context_verdict(report)
     case = _case(report)
     drops = group_drops(report)
     headline, rest = _headline(report, case)
