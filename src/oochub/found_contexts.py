@@ -31,6 +31,21 @@ class ContextCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContextRater:
+    """Who checked contexts.
+
+    Attributes:
+        name: That of the file of answers.
+        answered: How many labels were judged.
+        sha256: Of the file.
+    """
+
+    name: str
+    answered: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class FoundContexts:
     """The contexts that a way found; they stand in the facts of a build record.
 
@@ -44,6 +59,7 @@ class FoundContexts:
         settings: Of the way, JSON types.
         model: What the way looked with; None for none.
         checks: Of each context that people checked, what they said.
+        raters: Who checked them.
     """
 
     way: str
@@ -55,3 +71,4 @@ class FoundContexts:
     settings: Mapping[str, Any]
     model: str | None = optional()
     checks: Mapping[str, ContextCheck] | None = optional()
+    raters: tuple[ContextRater, ...] = optional(())

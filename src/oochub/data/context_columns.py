@@ -103,7 +103,7 @@ def contexts(
         found = _found(data, way, source, choose_on=choose_on, seed=seed, skip_broken=skip_broken, cache=cache)
         record = BuildRecord.of(next(iter(found.values())).info)
         assert record is not None  # noqa: S101 _found gives each split one
-        write_repository(target, found, record, _text(found, record), tag="contexts")
+        write_repository(target, found, record, card_text(found, record), tag="contexts")
     return found
 
 
@@ -239,10 +239,11 @@ def _record(info: Any, facts: FoundContexts, notes: Sequence[str], source: Any) 
     return replace(before, notes=(*before.notes, *notes), facts=replace(before.facts, found_contexts=facts))
 
 
-def _text(found: datasets.DatasetDict, record: BuildRecord) -> str:
-    """The card below its metadata."""
+def card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
+    """The card of a repository with contexts, below its metadata."""
     facts = record.facts.found_contexts
     assert facts is not None  # noqa: S101 _joined writes them
+    checked = f"checked by people on rows of {len(facts.checks)}" if facts.checks else "not checked by people"
     counts = {split: context_counts(part) for split, part in found.items()}
     heads = " | ".join(counts)
     lines = [
@@ -253,7 +254,7 @@ def _text(found: datasets.DatasetDict, record: BuildRecord) -> str:
         [
             f"# {record.config}: {TITLE} {facts.way}\n",
             f"The rows of {record.config} with the column `{COLUMN}`, found by oochub {version('oochub')}"
-            f"{f' with {facts.model}' if facts.model else ''}, not checked by people. What was chosen for it was "
+            f"{f' with {facts.model}' if facts.model else ''}, {checked}. What was chosen for it was "
             f"chosen on the {facts.chosen_rows:,} rows where `{CHOSEN_ON}` is true.\n",
             f"| context | rows with | {heads} |\n|---|---|{'---:|' * len(counts)}",
             *lines,
