@@ -16,6 +16,7 @@ KINDS = {  # of what each option writes
     ("audit", "--out"): artifacts.AUDIT,
     ("build", "--audit"): artifacts.CSV,
     ("build", "--out"): artifacts.REPOSITORY,
+    ("check_contexts", "--out"): artifacts.PAGE,
     ("challenge", "--out"): artifacts.REPOSITORY,
     ("cleanliness", "--out"): artifacts.CLEANLINESS,
     ("compare", "--csv"): artifacts.CSV,

@@ -155,6 +155,9 @@ _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/imagenet_ood": _world("toy_imagenet", size=1),
     "encoder": _encoder,
     "own_pictures": _own_pictures,
+    "found": lambda inputs, path: [
+        *("contexts", inputs("own_pictures"), "--by", "properties", "--label-column", "species", "--out", str(path)),
+    ],
     "pipeline": _tiny("pipeline"),
     "captioner": _tiny("captioner"),
     "recipe.toml": _recipe,
@@ -217,6 +220,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("contexts", i("own_pictures"), "--by", "properties", "--label-column", "species", "--out", f"{o}/found"),
         "--no-cache",
     ],
+    "check_contexts": lambda i, o: ["check_contexts", i("found"), "--out", f"{o}/check.html", "--rows", "2"],
     "train": lambda i, o: [
         *("train", _TASK, *_data(i, "spawrious", f"{o}/run"), "--objective", "group_dro", "--environments", "group"),
         *("--num-train-epochs", "3", "--argument", "save_steps=2", "--argument", f"cache_dir={o}/pixels"),

@@ -34,11 +34,12 @@ def check_contexts(
 
         _show(checked_contexts(folder, answers), folder, as_json)
     if out is not None:
+        from oochub.data.columns import Columns
         from oochub.data.load import load_columns
         from oochub.files import written_whole
         from oochub.reviewing.context_page import context_page
 
-        page = context_page(load_columns(str(folder), in_place=True), rows=rows, seed=seed)
+        page = context_page(load_columns(str(folder), Columns(), in_place=True), rows=rows, seed=seed)
         with written_whole(out, kind=PAGE) as draft:
             draft.write_text(page, "utf-8")
         if not as_json:

@@ -65,7 +65,7 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
     if not asked:
         raise OochubError("No rows to check: something was chosen on each row. Find contexts in data with other rows.")
     every = [row for *_, row in asked] + [row for of in beside.values() for row in of]
-    pictures = shown_pictures(data, every, what="sampled")
+    pictures = _pictures(data, every)
     cards = []
     for said, number, row in asked:
         name, words = facts.names[number], facts.words[number]
@@ -80,6 +80,15 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
         about=f"{len(cards):,} pictures of {len(facts.names):,} contexts",
         store=f"oochub check_contexts {digest}",
     )
+
+
+def _pictures(data: Mapping[str, datasets.Dataset], rows: list[str]) -> dict[str, str]:
+    """Of rows by split/id: splits may have the same ids."""
+    pictures = {}
+    for split, part in data.items():
+        own = [row.removeprefix(f"{split}/") for row in rows if row.startswith(f"{split}/")]
+        pictures |= {f"{split}/{name}": shown for name, shown in shown_pictures(part, own, what="sampled").items()}
+    return pictures
 
 
 def facts_of_contexts(data: Mapping[str, datasets.Dataset]) -> FoundContexts:
@@ -101,13 +110,13 @@ def facts_of_contexts(data: Mapping[str, datasets.Dataset]) -> FoundContexts:
 def context_rows(
     data: Mapping[str, datasets.Dataset], facts: FoundContexts
 ) -> tuple[list[str], "np.ndarray[tuple[int, ...], Any]", "np.ndarray[tuple[int, ...], Any]"]:
-    """The ids of the rows whose picture could be read, which contexts each has (n, k), whether it is tested (n,)."""
+    """split/id of the rows whose picture could be read, which contexts each has (n, k), whether it is tested (n,)."""
     example, has, tested = list[str](), list[list[bool]](), list[bool]()
-    for part in data.values():
+    for split, part in data.items():
         columns = part.select_columns(["example_id", COLUMN, CHOSEN_ON])[:]
-        for row, of, chosen in zip(columns["example_id"], columns[COLUMN], columns[CHOSEN_ON], strict=True):
+        for name, of, chosen in zip(columns["example_id"], columns[COLUMN], columns[CHOSEN_ON], strict=True):
             if of is not None:
-                example.append(str(row))
+                example.append(f"{split}/{name}")
                 has.append([number in of for number in range(len(facts.names))])
                 tested.append(not chosen)
     return example, np.array(has, bool).reshape(-1, len(facts.names)), np.array(tested, bool)
