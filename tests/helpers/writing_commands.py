@@ -156,7 +156,7 @@ _INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "encoder": _encoder,
     "own_pictures": _own_pictures,
     "found": lambda inputs, path: [
-        *("contexts", inputs("own_pictures"), "--by", "properties", "--label-column", "species", "--out", str(path)),
+        *("contexts", _TASK, "--by", "properties", *_data(inputs, "spawrious", str(path))),
     ],
     "pipeline": _tiny("pipeline"),
     "captioner": _tiny("captioner"),

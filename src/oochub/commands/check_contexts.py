@@ -19,7 +19,9 @@ def check_contexts(
         list[Path] | None,
         typer.Argument(metavar="ANSWERS...", help="The files that the page saved, one a rater: FOLDER stores them."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(callback=writes(PAGE), help="The page to judge on, one HTML file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=writes(PAGE), help="The page to judge on, one HTML file.")
+    ] = None,
     rows: Annotated[int, typer.Option(help="Of each context, half of them without it.", min=2)] = 20,
     seed: Annotated[int, typer.Option(help="Of the sample.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,

@@ -75,11 +75,9 @@ def checked_contexts(folder: str | Path, answers: Sequence[str | Path]) -> Found
             for rater in scores.raters
         )
         stored = replace(facts, checks=checks, raters=raters)
-        for part in data.values():
-            record = BuildRecord.of(part.info)
-            assert record is not None  # noqa: S101 facts_of_contexts found one
-            record = replace(record, facts=replace(record.facts, found_contexts=stored))
-            part.info.description = record.describe((part.info.description or "").partition("\n")[0])
+        record = BuildRecord.of(next(iter(data.values())).info)
+        assert record is not None  # noqa: S101 facts_of_contexts found one
+        record = replace(record, facts=replace(record.facts, found_contexts=stored))
         write_repository(target, data, record, card_text(data, record), tag="contexts")
     return stored
 

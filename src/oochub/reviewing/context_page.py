@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import datasets
 import numpy as np
+from numpy.typing import NDArray
 
 from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
@@ -84,7 +84,7 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
 
 def _pictures(data: Mapping[str, datasets.Dataset], rows: list[str]) -> dict[str, str]:
     """Of rows by split/id: splits may have the same ids."""
-    pictures = {}
+    pictures = dict[str, str]()
     for split, part in data.items():
         own = [row.removeprefix(f"{split}/") for row in rows if row.startswith(f"{split}/")]
         pictures |= {f"{split}/{name}": shown for name, shown in shown_pictures(part, own, what="sampled").items()}
@@ -109,7 +109,7 @@ def facts_of_contexts(data: Mapping[str, datasets.Dataset]) -> FoundContexts:
 
 def context_rows(
     data: Mapping[str, datasets.Dataset], facts: FoundContexts
-) -> tuple[list[str], "np.ndarray[tuple[int, ...], Any]", "np.ndarray[tuple[int, ...], Any]"]:
+) -> tuple[list[str], NDArray[np.bool_], NDArray[np.bool_]]:
     """split/id of the rows whose picture could be read, which contexts each has (n, k), whether it is tested (n,)."""
     example, has, tested = list[str](), list[list[bool]](), list[bool]()
     for split, part in data.items():

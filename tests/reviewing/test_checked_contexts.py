@@ -1,0 +1,106 @@
+"""A check of found contexts: which rows are asked for, what several raters said, what the repository then says.
+
+Planted faults seen: rows on which something was chosen are asked for; pictures of a row with the same id in another
+split; wrong answers counted for the other half; rows that change when answers are stored; a tie of raters counted as
+right.
+"""
+
+import base64
+import io
+import re
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+
+import oochub
+from oochub.build_record import BuildRecord
+from oochub.data.context_columns import contexts
+from oochub.errors import OochubError
+from oochub.found_contexts import ContextCheck
+from oochub.reviewing.checked_contexts import checked_contexts
+from oochub.reviewing.context_page import context_page
+
+GRAY = {"train": (20, 200, 21, 210, 22, 220), "test": (10, 205, 11, 215, 12, 225)}
+
+
+@pytest.fixture
+def found(tmp_path, monkeypatch):
+    """Dark and bright pictures in both splits, whose rows have the same ids: r0 of train is not r0 of test."""
+    monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
+    for split, grays in GRAY.items():
+        for number, gray in enumerate(grays):
+            file = tmp_path / "pictures" / split / "ab"[number % 2] / f"r{number}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (8, 8), (gray,) * 3).save(file)
+    contexts(str(tmp_path / "pictures"), by="properties", out=tmp_path / "found")
+    return tmp_path / "found"
+
+
+def answer(path, **answers):
+    """A file as the page saves it; `has_0` is row r0 of test that is said to be dark."""
+    lines = [f"image,dark/{key.replace('_', '/test/r')},{said},2026-01-31T12:00:00Z" for key, said in answers.items()]
+    path.write_text("\n".join(["scope,id,decision,at", *lines, ""]))
+    return path
+
+
+def record(folder):
+    return BuildRecord.of(oochub.load(folder)["test"].info).facts.found_contexts
+
+
+def test_page_asks_for_both_halves_of_rows_on_which_nothing_was_chosen(found, tmp_path):
+    page = context_page(oochub.load(found), rows=4)
+    ids = [card for card in _cards(page) if card.startswith("dark/")]
+    dark = {f"dark/has/test/r{row}" for row in (0, 2, 4)}
+    bright = {f"dark/lacks/test/r{row}" for row in (1, 3, 5)}
+    assert len(ids) == 4 and len(set(ids) & dark) == 2 and len(set(ids) & bright) == 2
+    shown = np.asarray(Image.open(_first_picture(page, ids[0])))
+    assert abs(shown.mean() - GRAY["test"][int(ids[0][-1])]) < 2  # not that of train, which is darker or brighter
+    assert _cards(context_page(oochub.load(found), rows=4)) == _cards(page)
+
+
+def test_counts_by_hand_of_two_raters(found, tmp_path):
+    """r0: wrong by one, right by the other: a tie is wrong. r2: right by both. r1: wrong. r3: right. r4, r5: open."""
+    before = oochub.load(found)
+    one = answer(tmp_path / "ann.csv", has_0="wrong", has_2="right", lacks_1="wrong", lacks_3="right", has_4="open")
+    other = answer(tmp_path / "bob.csv", has_0="right", has_2="right")
+    other.write_text(other.read_text().replace("12:00", "13:00"))
+    stored = checked_contexts(found, [one, other])
+    expected = {"dark": ContextCheck(wrong_with=1, checked_with=2, wrong_without=1, checked_without=2)}
+    assert stored.checks == expected and record(found).checks == expected
+    assert [(rater.name, rater.answered) for rater in record(found).raters] == [("ann", 4), ("bob", 2)]
+    after = oochub.load(found)
+    for split, part in before.items():
+        assert part.features == after[split].features
+        raw = (each[split].cast_column("image", datasets.Image(decode=False))[:] for each in (before, after))
+        assert next(raw) == next(raw)
+    assert "checked by people on rows of 1" in (found / "README.md").read_text()
+    assert checked_contexts(found, [other]).checks["dark"].checked_without == 0  # the answers before are replaced
+
+
+def test_refusals(found, tmp_path):
+    files = sorted((found / "data").iterdir())
+    for answers, said in (
+        ({"lacks_0": "right"}, "on no page, first dark/lacks/test/r0"),  # it is said to have it
+        ({"has_9": "right"}, "on no page, first dark/has/test/r9"),
+        ({"has_0": "open"}, "hold no answers"),
+    ):
+        with pytest.raises(OochubError, match=said):
+            checked_contexts(found, [answer(tmp_path / "ann.csv", **answers)])
+    with pytest.raises(OochubError, match="There is no"):
+        checked_contexts(tmp_path / "nothing", [tmp_path / "ann.csv"])
+    with pytest.raises(OochubError, match="2 rows or more"):
+        context_page(oochub.load(found), rows=1)
+    with pytest.raises(OochubError, match="no contexts that oochub found"):
+        context_page(oochub.load(tmp_path / "pictures"), rows=2)
+    assert record(found).checks is None and sorted((found / "data").iterdir()) == files
+
+
+def _cards(page):
+    return list(dict.fromkeys(re.findall(r'"([^"]+/(?:has|lacks)/[^"]+)"', page)))
+
+
+def _first_picture(page, card):
+    start = page.index("base64,", page.index(f'"{card}"')) + len("base64,")
+    return io.BytesIO(base64.b64decode(page[start : page.index('"', start)]))
