@@ -14,12 +14,12 @@ nobody labelled: Sohoni et al. 2020, GEORGE, Section 4.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import datasets
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
+from oochub.data.picture_rows import picture_rows
 from oochub.errors import OochubError
 
 if TYPE_CHECKING:
@@ -84,9 +84,11 @@ class Clusters(ContextWay):
         import torch
 
         inputs, encoder, device = self._ready
+        # a processor that keeps the shape of pictures pads those of a batch to the largest
+        batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
         features = []
         with torch.inference_mode():
-            for batch in inputs.batches(_rows(pictures), batch_size=self.batch_size, device=device):
+            for batch in inputs.batches(picture_rows(pictures), batch_size=batch_size, device=device):
                 features.append(encoder(**batch.inputs).cpu().numpy())
         values = np.concatenate(features)
         if not np.isfinite(values).all():
@@ -142,7 +144,7 @@ class Clusters(ContextWay):
 
     @property
     def _inputs(self) -> "Input":
-        return self._source.inputs(_rows([]), processor=self._processor)
+        return self._source.inputs(picture_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
     def _ready(self) -> "tuple[Input, Encoder, torch.device]":
@@ -155,13 +157,6 @@ class Clusters(ContextWay):
             encoder = Encoder.opened(self._source, inputs, pooling=self._pooling).to(device).eval()
             self._opened = inputs, cast("Encoder", encoder), device
         return self._opened
-
-
-def _rows(pictures: Sequence[OpenedPicture]) -> datasets.Dataset:
-    features = datasets.Features({"image": datasets.Image()})
-    return datasets.Dataset.from_dict(
-        {"image": [{"bytes": picture.content, "path": None} for picture in pictures]}, features
-    )
 
 
 def _beyond_class(

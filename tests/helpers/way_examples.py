@@ -1,0 +1,33 @@
+"""A tiny example of each way to find contexts; a new way adds its own."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import tiny_detectors
+import torch
+import transformers as hf
+
+
+def _properties(folder: Path) -> dict[str, Any]:
+    return {}
+
+
+def _clusters(folder: Path) -> dict[str, Any]:
+    torch.manual_seed(0)
+    config = hf.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], num_labels=2)
+    hf.ResNetForImageClassification(config).eval().save_pretrained(folder)
+    hf.ConvNextImageProcessor(size={"shortest_edge": 32}, crop_pct=1.0).save_pretrained(folder)
+    return {"model": folder}
+
+
+def _segments(folder: Path) -> dict[str, Any]:
+    return {"model": tiny_detectors.folder(folder, "segformer"), "label_map": {"a": ["car"]}}
+
+
+WAY_EXAMPLES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "properties": _properties,
+    "clusters": _clusters,
+    "segments": _segments,
+}
+"""The settings of a way, by its name; models are written to the folder."""
