@@ -106,9 +106,10 @@ class RobustTrainer:
             model.config.problem_type = None if self._task.problem_type == BOXES else self._task.problem_type
             model.config.id2label = dict(enumerate(self._names))
             model.config.label2id = {name: number for number, name in enumerate(self._names)}
-        if self._task.problem_type == TOKENS:
-            check_tokens(objective, model, args, self._train)
         evaluation = None if eval_dataset is None else self._examples("validation", None)
+        if self._task.problem_type == TOKENS:
+            splits = {"train": self._train} | ({} if evaluation is None else {"validation": evaluation})
+            check_tokens(objective, model, args, splits)
         wanted = args.auxiliary_column
         auxiliary = None if wanted is None else auxiliary_of(train_dataset, wanted, args.auxiliary_weight)
         self._data = TrainingData(self._train, evaluation, self._validated_by(evaluation, tuple(metrics)), auxiliary)

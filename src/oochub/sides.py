@@ -115,6 +115,18 @@ class GroupsOfRows(Rows):
         parts = np.split(rows[order], first[1:])  # one empty part where there is no name at all
         return dict(zip(names.astype(str).tolist(), parts, strict=False))
 
+    def counting(self, columns: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+        """(n,) True where a row, of whatever split, is of a group that counts; None where all are, or nothing says so.
+
+        >>> side = WorstOfGroups(split="test", where={"region": ("Asia", "Europe")})
+        >>> side.counting({"region": np.array(["Asia", "Other"])}), side.counting({})
+        (array([ True, False]), None)
+        """
+        if not self.where or not set(self.where) <= set(columns):
+            return None
+        chosen = {name: columns[name] for name in self.where}
+        return self.mask({"split": np.full(len(next(iter(chosen.values()))), self.split), **chosen})
+
     def statistic(self, values: Sequence[float], *, higher_is_better: bool = True) -> float:
         """The side's number, of the metric of each of its groups; nan where no group has one.
 

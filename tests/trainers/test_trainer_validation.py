@@ -11,6 +11,7 @@ from datasets import ClassLabel, Dataset
 from trainings import CLASSES, ENVIRONMENTS, made_split, trainer_of, with_group_norm
 
 import oochub
+from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
 from oochub.trainers.fine_tuning.validation import Validation
@@ -89,6 +90,24 @@ def test_the_worst_of_groups_that_overlap() -> None:
     assert measured.selection.greater_is_better
     with pytest.raises(OochubError, match="'worst_group' needs group"):
         validation(dataset, metrics=["worst_group"])
+
+
+def test_the_region_that_the_headline_of_fmow_leaves_out_counts_here_neither() -> None:
+    """By hand: no answer of Other is right, half of Asia's are.
+
+    Planted faults seen: worst_group.accuracy over all; the metric over all.
+    """
+    region = ["Other"] * 8 + ["Asia"] * 16 + ["Europe"] * 16
+    dataset = split().add_column("group", region).add_column("region", region)
+    dataset.info.description = BuildRecord(benchmark="wilds", config="fmow", version="1.1").describe("Places.")
+    label = np.array(dataset["label"])
+    said = np.where(np.arange(40) < 16, 1 - label, label)  # Other and half of Asia are wrong
+    logits = np.eye(2, dtype=np.float32)[said]
+    for metrics in ((), ("worst_group",)):
+        found = validation(dataset, metrics=metrics).measure(logits)
+        assert (found["accuracy"], found["worst_group.accuracy"]) == (24 / 40, 1 / 2)
+    dataset.info.description = "Somebody's own."
+    assert validation(dataset).measure(logits)["worst_group.accuracy"] == 0
 
 
 def test_where_there_are_no_hard_rows_or_groups() -> None:

@@ -158,14 +158,16 @@ def check_objective(
         raise OochubError(f"{name} cannot serve labels of the kind {problem_type} ({error}). Take erm.") from error
 
 
-def check_tokens(objective: Objective, model: Any, args: RobustTrainingArguments, train: Examples) -> None:
+def check_tokens(
+    objective: Objective, model: Any, args: RobustTrainingArguments, splits: Mapping[str, Examples]
+) -> None:
     """Whether an objective, a causal language model and arguments go together with rows of tokens.
 
     Args:
         objective: With its hyperparameters.
         model: The model.
         args: The settings.
-        train: The training rows.
+        splits: The rows of each split, by its name.
 
     Raises:
         OochubError: What is for one answer a row, a token that the model does not know, or more than it reads.
@@ -175,13 +177,17 @@ def check_tokens(objective: Objective, model: Any, args: RobustTrainingArguments
             f"Tokens are many answers a row: {type(objective).__name__}, dropout= or auxiliary_column= is for one. "
             "Take erm, group_dro, irm or coral, without these arguments."
         )
-    table = train.dataset.select_columns([train.inputs.column, "tokens"]).with_format("arrow")[:]
-    largest = max(pc.max(pc.list_flatten(column)).as_py() or 0 for column in table.columns)
-    if largest >= model.config.vocab_size:
-        raise OochubError(
-            f"The training set has the token {largest}, and the model knows those from 0 to "
-            f"{model.config.vocab_size - 1}. Take a model of the same tokenizer."
-        )
-    longest, length = getattr(model.config, "max_position_embeddings", None), train.label.shape[1]
-    if longest is not None and length > longest:
-        raise OochubError(f"A row has {length} tokens, and the model reads at most {longest}. Cut the rows.")
+    longest = getattr(model.config, "max_position_embeddings", None) or 2**31
+    for split, examples in splits.items():
+        table = examples.dataset.select_columns([examples.inputs.column, "tokens"]).with_format("arrow")[:]
+        largest = max(pc.max(pc.list_flatten(column)).as_py() or 0 for column in table.columns)
+        if largest >= model.config.vocab_size:
+            raise OochubError(
+                f"The {split} set has the token {largest}, and the model knows those from 0 to "
+                f"{model.config.vocab_size - 1}. Take a model of the same tokenizer."
+            )
+        length = examples.label.shape[1]
+        if length > longest:
+            raise OochubError(
+                f"A row of the {split} set has {length} tokens, and the model reads at most {longest}. Cut the rows."
+            )

@@ -16,6 +16,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
 from oochub.models.drawn_boxes import drawn_boxes
 from oochub.output import output_of
+from oochub.sides import GroupsOfRows
 from oochub.trainers.losses import example_losses
 from oochub.trainers.rows.examples import Examples, column
 from oochub.trainers.rows.targets import BOXES, CLASSES, LABELS, TOKENS
@@ -53,7 +54,9 @@ class Validation:
     "worst_group.accuracy". Then every named metric: it gets those of its arguments by name that the split has: label,
     prediction, probability, score (of class 1, for two classes; of each label, where a row has several), group (column
     "group", else, where there is no column "groups", the environments), challenge. A number of a metric with several is
-    called "<metric>.<key>". All is tried once on equal logits, so that a metric that cannot be computed says so now.
+    called "<metric>.<key>". A benchmark whose headline is of some groups alone, as FMoW's is of five regions, leaves
+    the others out of every number of groups. All is tried once on equal logits, so that a metric that cannot be
+    computed says so now.
 
     Args:
         examples: The validation split.
@@ -90,7 +93,10 @@ class Validation:
             if source and source in dataset.column_names and argument not in self._columns:
                 self._columns[argument] = column(dataset, source)
         self._hard = {kind: np.flatnonzero(self._columns.get("challenge", np.array([])) == kind) for kind in _HARD}
-        self._groups = _memberships(dataset, self._columns.get("group"))
+        record = BuildRecord.of(dataset.info)
+        self._facts = BuildFacts() if record is None else record.facts
+        self._counting = _counting(dataset, record)
+        self._groups = _memberships(dataset, self._columns.get("group"), self._counting)
         known = environment_column if environment_column in dataset.column_names else None
         self._environments = _coded(column(dataset, known) if known else None)
         if problem_type == TOKENS and "kinds" in dataset.column_names:
@@ -108,8 +114,6 @@ class Validation:
                 "hard_positive or hard_negative. Choose another, for example 'loss'."
             )
         self._metrics = {name: catalog.get("metric", name) for name in names}
-        record = BuildRecord.of(dataset.info)
-        self._facts = BuildFacts() if record is None else record.facts
         numbers = self.measure(blank)
         if metric_for_best_model not in numbers:
             raise unknown_name("number for metric_for_best_model", metric_for_best_model, numbers)
@@ -124,7 +128,10 @@ class Validation:
         numbers, arrays = self._own(logits), self._columns | self._predicted(logits)
         for name, metric in self._metrics.items():
             try:
-                value = metric(**_arguments(name, metric, arrays), **self._facts.options_of(metric))
+                given = _arguments(name, metric, arrays)
+                if "group" in given and self._counting is not None:
+                    given = {key: values[self._counting] for key, values in given.items()}
+                value = metric(**given, **self._facts.options_of(metric))
             except OochubError as error:
                 if self._type == CLASSES:
                     raise
@@ -215,13 +222,26 @@ class _Memberships(NamedTuple):
     code: NDArray[np.intp]
 
 
-def _memberships(dataset: Any, group: Any) -> _Memberships | None:
-    """Of the groups of rows, one each; else of the column "groups"; None without either."""
+def _counting(dataset: Any, record: BuildRecord | None) -> NDArray[np.bool_] | None:
+    """Which rows (n,) are of groups that the benchmark's headline is of; None where all are, or none is."""
+    if record is None or record.benchmark not in catalog.names("benchmark"):
+        return None
+    side = catalog.get("benchmark", record.benchmark).of(record.config).out_of_context
+    if not isinstance(side, GroupsOfRows):
+        return None
+    counting = side.counting({name: column(dataset, name) for name in side.where if name in dataset.column_names})
+    return counting if counting is not None and counting.any() else None
+
+
+def _memberships(dataset: Any, group: Any, counting: NDArray[np.bool_] | None) -> _Memberships | None:
+    """Of the groups of rows that count, one each; else of the column "groups"; None without either."""
     if group is None and "groups" in dataset.column_names:
         lists = dataset.select_columns(["groups"]).with_format("arrow")[:].column("groups").combine_chunks()
         row, group = pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists).to_numpy(zero_copy_only=False)
     else:
         row = np.arange(len(dataset))
+    if counting is not None and group is not None:
+        row, group = row[counting[row]], np.asarray(group)[counting[row]]
     coded = _coded(group)
     return _Memberships(row, coded[0]) if coded and len(row) else None
 

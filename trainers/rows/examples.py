@@ -6,13 +6,15 @@ from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
+from torch.nn import functional
 from torch.utils.data import Dataset
 
 from oochub.errors import OochubError
 from oochub.input import Fetch, Input
-from oochub.trainers.rows.targets import Task, targets
+from oochub.trainers.rows.targets import TOKENS, Task, targets
 
 
 class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
@@ -32,7 +34,8 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
         environment_names: Names of the environments by number.
 
     Raises:
-        OochubError: Not a map-style data set, no rows, a missing column, or labels that are not the model's classes.
+        OochubError: Not a map-style data set, no rows, a missing column, labels that are not the model's classes, or a
+            row without a label for each of its tokens.
     """
 
     def __init__(
@@ -46,7 +49,9 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
         environment_column: str | None = None,
     ) -> None:
         _check_form(dataset, split, [inputs.column, task.column, *([environment_column] if environment_column else [])])
-        self.dataset, self.inputs = dataset, inputs
+        if task.problem_type == TOKENS:
+            _check_lengths(dataset, split, [inputs.column, task.column])
+        self.dataset, self.inputs, self._of_tokens = dataset, inputs, task.problem_type == TOKENS
         self.label = targets(dataset, task, split=split, names=names)
         codes, self.environment_names = _environments(dataset, split, environment_column)
         self.environment = torch.from_numpy(codes)
@@ -64,11 +69,18 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
         return len(self.label)
 
     def __getitems__(self, rows: list[int]) -> dict[str, torch.Tensor] | OochubError:
-        """What `inputs` reads of a batch, with its label, environment and row (b,); or what is wrong with a row."""
+        """What `inputs` reads of a batch, with its label, environment and row (b,); or what is wrong with a row.
+
+        Tokens are padded to the longest row of the split, as labels are: all batches and processes have one width.
+        """
         assert self._fetch is not None  # noqa: S101  open() comes first
         batch = self._fetch(rows)
         if isinstance(batch, OochubError):
             return batch
+        if self._of_tokens:
+            missing = self.label.shape[1] - batch["input_ids"].shape[1]
+            filling = {"input_ids": self.inputs.processor.padding, "attention_mask": 0}
+            batch = {name: functional.pad(batch[name], (0, missing), value=value) for name, value in filling.items()}
         return batch | {"label": self.label[rows], "environment": self.environment[rows], "row": torch.tensor(rows)}
 
 
@@ -101,6 +113,16 @@ def _check_form(dataset: Any, split: str, needed: list[str]) -> None:
         )
     if not len(dataset):
         raise OochubError(f"The {split} set is empty. Check the split and any filter.")
+
+
+def _check_lengths(dataset: Any, split: str, names: list[str]) -> None:
+    table = dataset.select_columns(names).with_format("arrow")[:]
+    given, asked = (pc.fill_null(pc.list_value_length(table[name]), 0).to_numpy() for name in names)
+    for row in np.flatnonzero(given != asked)[:1]:
+        raise OochubError(
+            f"Row {row} of the {split} set has {given[row]} {names[0]} and {asked[row]} {names[1]}. Give each of its "
+            f"{names[0]} the token that comes next, -100 where nobody asks."
+        )
 
 
 def _environments(dataset: Any, split: str, name: str | None) -> tuple[NDArray[np.int64], list[str]]:

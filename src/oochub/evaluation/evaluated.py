@@ -84,10 +84,7 @@ class Evaluated:
     def _counting(self) -> NDArray[np.bool_] | None:
         """Which rows (n,) are of groups that the headline is of; None where all are."""
         side = self.benchmark.out_of_context
-        if not (isinstance(side, GroupsOfRows) and side.where and all(name in self.columns for name in side.where)):
-            return None
-        anywhere = np.full(len(self.known), side.split)
-        return side.mask({"split": anywhere, **{name: self.columns[name] for name in side.where}})
+        return side.counting(self.columns) if isinstance(side, GroupsOfRows) else None
 
     @cached_property
     def examples(self) -> ExampleDigest:
