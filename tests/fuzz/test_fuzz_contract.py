@@ -76,6 +76,7 @@ ELSEWHERE = {
     "src/oochub/prediction/parts.py": "parts of a run that was stopped, tests/prediction/test_parts.py",
     "src/oochub/prediction/lazy_columns.py": "files that predictions_file.py has checked",
     "src/oochub/report/figure_sources.py": "a table of the package",
+    "src/oochub/reviewing/checked_contexts.py": "answers by their own reader, and their digest",
     "src/oochub/reviewing/shown_pictures.py": "pictures of a data set that was built",
     "studies/imagenet_ood/class_audit.py": "a list of classes, tests/studies/test_class_audit.py",
     "studies/spawrious/generation/contact_sheet.py": "pictures of a run of its own",
