@@ -37,7 +37,7 @@ def colors(names=NAMES):
         **{"hidden_sizes": [8] * 4, "num_attention_heads": [1] * 4, "depths": [1] * 4, "decoder_hidden_size": 8},
         id2label=dict(enumerate(names)),
     )
-    processor = hf.SegformerImageProcessorPil(size={"height": 32, "width": 32}, do_normalize=False)
+    processor = tiny_detectors.segformer_processor(size={"height": 32, "width": 32}, do_normalize=False)
     return {"model": Colors(config).eval(), "image_processor": processor}
 
 
