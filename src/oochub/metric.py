@@ -37,6 +37,8 @@ class MetricFacts:
             a pandas Categorical of names (n,). Other metrics are given arrays.
         whole_groups: Whether groups are a sample of such, so that a bootstrap draws them with all their rows, and one
             that is drawn twice counts as two.
+        group_means: Where the metric is the mean over groups of each group's mean of one number a row: makes these
+            numbers (n,) of (columns, **options), so that a bootstrap works each row out once.
         from_record: Arguments that a report takes from the facts of the build record, each with the name of its fact.
     """
 
@@ -51,6 +53,7 @@ class MetricFacts:
     interval: Callable[..., Any] | None = None
     compact: bool = False
     whole_groups: bool = False
+    group_means: Callable[..., NDArray[np.float64]] | None = None
     from_record: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -15,6 +15,7 @@ Wheat Head Detection 2021.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,11 @@ class _DetectionAccuracyState:
     def compute(self) -> float:
         if not self._groups:
             raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
-        return math.fsum(total / count for total, count in self._groups.values()) / len(self._groups)
+        return _mean(self._groups)
+
+
+def _mean(groups: Mapping[Any, tuple[float, int]]) -> float:
+    return math.fsum(total / count for total, count in groups.values()) / len(groups)
 
 
 def _sums(values: Array, group: Any) -> dict[Any, tuple[float, int]]:
@@ -106,12 +111,14 @@ def _sums(values: Array, group: Any) -> dict[Any, tuple[float, int]]:
     return {name: (total, count) for name, total, count in named if count}
 
 
-def _interval(
-    columns: dict[str, Array], sampling: Sampling, iou: float = 0.5, threshold: float = 0.5, form: str | None = None
-) -> Estimate:
-    state = _DetectionAccuracyState(iou, threshold, form)
-    state.update(**columns)
-    values = state.values(columns["boxes"], columns["scores"], columns["true_boxes"])
+def _of_images(columns: Mapping[str, Array], **options: Any) -> Array:
+    """The accuracy of each image (n,)."""
+    state = _DetectionAccuracyState(**options)
+    return state.values(columns["boxes"], columns["scores"], columns["true_boxes"])
+
+
+def _interval(columns: Mapping[str, Array], sampling: Sampling, **options: Any) -> Estimate:
+    values = _of_images(columns, **options)
     group = columns.get("group")
     codes = np.zeros(len(values), np.int64)
     if group is not None:
@@ -123,7 +130,7 @@ def _interval(
     drawn = bootstrap(lambda value: float(value.mean()), {"value": means}, sampling.of_groups(codes))
     few = f"only {count} groups: the interval may be too narrow" if count < _FEW else None
     return Estimate(
-        state.compute(),
+        _mean(_sums(values, group)),
         low=drawn.low,
         high=drawn.high,
         n=len(values),
@@ -132,7 +139,14 @@ def _interval(
     )
 
 
-FACTS = MetricFacts(title="Detection accuracy", direction="higher", outputs=("boxes",), interval=_interval)
+FACTS = MetricFacts(
+    title="Detection accuracy",
+    direction="higher",
+    outputs=("boxes",),
+    interval=_interval,
+    whole_groups=True,
+    group_means=_of_images,
+)
 
 
 class DetectionAccuracy(MetricShell):

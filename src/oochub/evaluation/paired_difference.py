@@ -126,10 +126,17 @@ def percentile_difference(
 
 def _of_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> TestedDifference:
     """By a bootstrap of groups, or of clusters where each group lies in one; each copy is a group of its own."""
-    first = pair[0]
+    first, facts = pair[0], facts_of(metric)
     rows = first.rows_for(metric, rows)
     group = np.unique(check_group(first.columns["group"][rows]).codes, return_inverse=True)[1]
     sampling = _sampling(first, rows)
+    if facts is not None and facts.group_means is not None:
+        before, after = (facts.group_means(each.arrays(metric, rows), **each.options(metric)) for each in pair)
+        if group.max() == 0:  # a single one: its rows, as its interval draws them
+            return _by_interval(mean_estimate(after - before, sampling, are_shares=False))
+        means = np.bincount(group, after - before) / np.bincount(group)
+        drawn = mean_estimate(means, sampling.of_groups(group), are_shares=False)
+        return _by_interval(Estimate.from_dict({**drawn.to_dict(), "n": len(rows)}))
     whole = sampling if sampling.of_groups(group).cluster is not None else replace(sampling, cluster=group)
 
     def change(place: Rows) -> float:
