@@ -67,9 +67,10 @@ class Browser:
     def show(self, path, *, width, scheme="light"):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.evaluate("window.isOfBefore = true")  # the page of before stays for a moment, and it is complete
         self.call("Page.navigate", url=path.as_uri())
         deadline = time.monotonic() + 20
-        while self.evaluate("document.readyState + location.protocol") != "completefile:":
+        while self.evaluate("window.isOfBefore || document.readyState + location.protocol") != "completefile:":
             assert time.monotonic() < deadline, "the page did not load in 20 s"
 
     def evaluate(self, expression):
