@@ -110,10 +110,13 @@ class MetricShell(metaclass=_JoinsEvaluate):
     it are the docstrings of the file and of the function of its name; `citation` is the file's paragraph "Source: ..."
     unless it is set.
 
-    The arrays carry the names of the metric function's arguments; `references` is accepted for `label`, and
-    `predictions` for the `prediction`, `score` or `probability` that the metric compares with it. Options
-    (such as the bins of ece) come with the first batch, or with `compute` on whole arrays. Whatever happens
-    in `compute`, the rows are gone afterwards. One process: merge the states, or gather the predictions.
+    The arrays carry the names of the metric function's arguments. As everywhere in `evaluate`, `references` is accepted
+    for the truth (`label`; without one `is_ood` or `true_boxes`), and `predictions` for the `prediction`, `score`,
+    `probability` or `boxes` that the metric compares with it. Options (such as the bins of ece) come with the first
+    batch, or with `compute` on whole arrays. Whatever happens in `compute`, the rows are gone afterwards. One process:
+    merge the states, or gather the predictions.
+
+    In `evaluate.combine`, `add_batch` hands each metric the arrays that it needs; `compute` hands all of them to each.
     """
 
     state: type[Any]
@@ -152,9 +155,9 @@ class MetricShell(metaclass=_JoinsEvaluate):
 
     def add(self, **row: Any) -> None:
         """Add one row: the names of the arrays, each with one value; options as in add_batch."""
-        names = {"reference": "label", "prediction": _compared_array(self.state)}
-        arrays = set(_parameters(self.state.update))
-        renamed = {names.get(name, name): value for name, value in row.items() if value is not None}
+        theirs = {"reference": "references"} | ({} if "prediction" in self._arrays else {"prediction": "predictions"})
+        renamed = {theirs.get(name, name): value for name, value in row.items() if value is not None}
+        arrays = {*self._arrays, *_aliases(self.state)}
         self.add_batch(**{name: [value] if name in arrays else value for name, value in renamed.items()})
 
     def add_batch(self, **batch: Any) -> None:
@@ -184,6 +187,18 @@ class MetricShell(metaclass=_JoinsEvaluate):
             self._pending, self._options, self._rows = None, {}, 0
         return value if isinstance(value, dict) else {self.name: value}
 
+    @property
+    def _arrays(self) -> Mapping[str, bool]:
+        return _parameters(self.state.update)
+
+    def _feature_names(self) -> list[str]:
+        """What `evaluate.combine` hands a module in `add_batch`, by the names used there, and nothing else.
+
+        The arrays that the metric needs; groups too, since another number without them would come in silence.
+        """
+        theirs = {array: name for name, array in _aliases(self.state).items()}
+        return [theirs.get(name, name) for name, needed in self._arrays.items() if needed or name == "group"]
+
     def _agree(self, options: dict[str, Any]) -> None:
         changed = {name: option for name, option in options.items() if self._options.get(name, _UNSET) != option}
         if changed and self._pending is not None:
@@ -205,25 +220,32 @@ class MetricShell(metaclass=_JoinsEvaluate):
 def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The names of arrays, each with the array that it stands for, and the names of options."""
     arrays, options = _parameters(state.update), _parameters(state)
-    aliases = {"references": "label", "predictions": _compared_array(state)}
+    aliases = _aliases(state)
     meanings = {name: aliases.get(name, name) for name in names}
     unknown = sorted(name for name, meaning in meanings.items() if meaning not in arrays and meaning not in options)
     if unknown:
         allowed = ", ".join([*arrays, *options])
         raise OochubError(f"This metric takes {allowed}, got {', '.join(unknown)}.")
     of_arrays = tuple((name, meaning) for name, meaning in meanings.items() if meaning in arrays)
+    twice = [name for name, meaning in of_arrays if name != meaning and meaning in names]
+    if twice:
+        raise OochubError(f"{twice[0]} and {aliases[twice[0]]} are one array of this metric. Give one of them.")
     return of_arrays, tuple(set(names) & set(options))
+
+
+def _aliases(state: Any) -> Mapping[str, str]:
+    """The arrays that `references` and `predictions` stand for."""
+    arrays = _parameters(state.update)
+    truth = next((name for name in ("label", "is_ood", "true_boxes") if name in arrays), None)
+    compared = next((name for name in ("prediction", "score", "probability", "boxes") if name in arrays), None)
+    named = {"references": truth, "predictions": compared}
+    return {name: array for name, array in named.items() if array is not None}
 
 
 @cache
 def _missing(state: Any, arrays: tuple[str, ...]) -> tuple[str, ...]:
     """The arrays that a metric needs as well."""
     return tuple(name for name, is_needed in _parameters(state.update).items() if is_needed and name not in arrays)
-
-
-def _compared_array(state: type[Any]) -> str:
-    arrays = _parameters(state.update)
-    return next((name for name in ("prediction", "score", "probability") if name in arrays), "predictions")
 
 
 @cache

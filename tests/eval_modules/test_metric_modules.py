@@ -113,6 +113,39 @@ def test_evaluate_loads_what_was_imported_before_it() -> None:
     assert numbers == "{'accuracy': 0.75, 'error_rate': 0.25}"
 
 
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_names_of_evaluate_in_combine(name: str, kind: str) -> None:
+    """`predictions` and `references` stand for the metric's own arrays: whole, in batches, and beside another metric.
+
+    Planted faults seen: features by the metric's names, which `combine` cannot find; no truth but `label`.
+    """
+    metric = subject(name, kind)
+    columns = {array: column for array, column in metric.columns(40, 3).items() if (name, array) != _LEFT_OUT}
+    truth = next(each for each in ("label", "is_ood", "true_boxes") if each in columns)
+    compared = next(each for each in ("prediction", "score", "probability", "boxes") if each in columns)
+    expected = metric(columns)
+    theirs = {{truth: "references", compared: "predictions"}.get(each, each): columns[each] for each in columns}
+    same(evaluate.load(str(FOLDER / name)).compute(**theirs), expected)
+    both = evaluate.combine({which: evaluate.load(str(FOLDER / name)) for which in ("one", "two")})
+    whole = both.compute(**theirs)
+    for rows in (slice(25), slice(25, 40)):
+        both.add_batch(**{each: column[rows] for each, column in theirs.items()})
+    for result in (whole, both.compute()):
+        assert set(result) == {f"{which}_{key}" for which in ("one", "two") for key in expected}
+        for which in ("one", "two"):
+            same({key: result[f"{which}_{key}"] for key in expected}, expected)
+
+
+_LEFT_OUT = ("worst_group", "probability")  # what a metric does not need, `add_batch` of combine does not hand it
+
+
+def test_an_array_by_two_names_is_an_error() -> None:
+    """Planted fault seen: the last of the two wins."""
+    shell = evaluate.load(str(FOLDER / "accuracy"))
+    with pytest.raises(OochubError, match=r"references and label are one array of this metric\. Give one of them\."):
+        shell.compute(references=[0, 1], label=[1, 1], predictions=[0, 1])
+
+
 def test_a_batch_without_an_array_says_which() -> None:
     """Fault planted: no array counted as needed is a TypeError of Python."""
     shell = evaluate.load(str(FOLDER / "accuracy"))
