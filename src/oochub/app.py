@@ -32,6 +32,7 @@ app = typer.Typer(
     cls=_Commands,
     help="Out-of-context benchmarks: build, train, predict, evaluate, report.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     epilog="First steps:  oochub example toy  |  oochub demo  |  oochub list  |  oochub show models",
 )

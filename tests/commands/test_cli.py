@@ -42,7 +42,14 @@ def test_from_raw_folder_to_page(run, spawrious, tmp_path):
     assert code == 0 and content["run"] == str(out) and content["best_epoch"] == 1 and content["global_step"] > 0
     code, output, err = run("predict", out, benchmark, *data, "--out", tmp_path / "preds.parquet")
     assert code == 0 and output.strip().endswith("preds.parquet"), err
+    before = sorted(each.name for each in tmp_path.iterdir())
+    code, printed, err = run("evaluate", tmp_path / "preds.parquet")
+    assert code == 0 and sorted(each.name for each in tmp_path.iterdir()) == before, err
+    code, whole, err = run("evaluate", tmp_path / "preds.parquet", "--json")
     code, output, err = run("evaluate", tmp_path / "preds.parquet", "--out", tmp_path / "report.json")
+    assert output == printed + f"{tmp_path / 'report.json'}\n"  # planted fault seen: nothing printed without --out
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert {name: json.loads(whole)[name] for name in ("metrics", "gap")} == {n: report[n] for n in ("metrics", "gap")}
     assert code == 0 and output.strip().endswith("report.json") and "Out of context" in output, err
     page = tmp_path / "report.html"
     code, output, err = run("report", tmp_path / "report.json", "--html", page, "--latex", tmp_path / "t.tex")
@@ -71,6 +78,37 @@ def test_lists_and_shows(run):
     assert code == 0 and "Sagawa" in output
     code, output, _ = run("--version")
     assert code == 0 and output == f"oochub {oochub.__version__}\n"
+
+
+def test_a_thing_is_shown_by_its_name_alone(run):
+    """Planted faults seen: the first of two kinds; a config that is no name."""
+    for kind, name in (
+        ("benchmark", "nooch"),
+        ("metric", "ece"),
+        ("objective", "group_dro"),
+        ("benchmark", "nooch/all"),
+    ):
+        assert run("show", name) == run("show", kind, name)
+    _, _, errors = run("show", "saliency")
+    assert "2 things are called saliency" in errors
+    assert "oochub show figure saliency, oochub show command saliency" in errors
+    _, _, errors = run("show", "noch")
+    assert "Did you mean 'nooch'" in errors
+
+
+def test_list_of_a_benchmark_has_every_config(run):
+    """Planted fault seen: cut at twelve."""
+    code, output, _ = run("list", "nooch")
+    lines = output.split()
+    assert code == 0 and len(lines) == len(set(lines)) > 171 and {"nooch/ce_car", "nooch/gist_zebra"} <= set(lines)
+    assert json.loads(run("list", "nooch", "--json")[1]) == {"nooch": [line.removeprefix("nooch/") for line in lines]}
+    assert "(`oochub list nooch` has all" in run("show", "nooch")[1]
+
+
+def test_short_help(run):
+    """-h is --help, of the program and of each command."""
+    for words in ([], ["evaluate"], ["list"]):
+        assert run(*words, "-h") == run(*words, "--help")
 
 
 @pytest.mark.parametrize("name", oochub.names("benchmark"))

@@ -1,8 +1,10 @@
 """The command `oochub evaluate`."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +27,9 @@ from oochub.commands._options import (
 from oochub.errors import OochubError
 from oochub.files import check_writable
 
+if TYPE_CHECKING:
+    from oochub.report.report import Report
+
 
 def evaluate(
     predictions: Annotated[
@@ -34,7 +39,10 @@ def evaluate(
             "CSV, Parquet or NPZ files of any program."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The JSON file of the report; a folder for several tasks.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The JSON file of the report; a folder for several tasks. Without it the report is printed."),
+    ] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Repeatable; default the benchmark's.")] = None,
     match: Annotated[
         str | None,
@@ -79,7 +87,8 @@ def evaluate(
 ) -> None:
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
     several = task is not None and (len(task) > 1 or "every" in task)
-    check_writable(out, kind=REPORTS if several else REPORT)
+    if out is not None:
+        check_writable(out, kind=REPORTS if several else REPORT)
     from oochub.data.columns import parse_usual
     from oochub.evaluation.evaluate import evaluate as run
     from oochub.parameters import parse_options
@@ -103,9 +112,19 @@ def evaluate(
     if task:
         from oochub.evaluation.task_reports import task_reports
 
-        written = task_reports(
-            predictions, task, out, source=source | loading, metrics=metric or None, match=match, seed=seed
-        )
+        with TemporaryDirectory() as scratch:
+            written = task_reports(
+                predictions,
+                task,
+                out or Path(scratch, "reports" if several else "report.json"),
+                source=source | loading,
+                metrics=metric or None,
+                match=match,
+                seed=seed,
+            )
+            if out is None:
+                _print({name: Report.load(file) for name, file in written.items()}, as_json)
+                return
         if len(written) == 1 and not as_json:
             out_console.print(terminal(Report.load(*written.values())))
         done({"reports": len(written), "report": str(out)}, as_json)
@@ -124,10 +143,31 @@ def evaluate(
         loading=loading,
         **source,
     )
+    kept = {} if keep is None else {"predictions": str(keep)}
+    if out is None:
+        _print({"": report}, as_json)
+        if not as_json:
+            done(kept, as_json)
+        return
     report.save(out)
     if not as_json:
         out_console.print(terminal(report))
-    done({"report": str(out), **({} if keep is None else {"predictions": str(keep)})}, as_json)
+    done({"report": str(out), **kept}, as_json)
+
+
+def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
+    """Reports that no file keeps: as tables, each below its task; as JSON whole, of several tasks by their names."""
+    from oochub.report.tables import terminal
+    from oochub.schema import to_json
+
+    if as_json:
+        whole = {name: to_json(report) for name, report in reports.items()}
+        out_console.print_json(json.dumps(next(iter(whole.values())) if len(whole) == 1 else whole))
+        return
+    for name, report in reports.items():
+        if len(reports) > 1:
+            out_console.print(f"\n== {name}", markup=False)
+        out_console.print(terminal(report))
 
 
 def _kept(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:

@@ -1,6 +1,7 @@
 """The command `oochub list`."""
 
 import json
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -11,10 +12,16 @@ from oochub.commands._options import AsJson, out_console
 
 
 def list_(
-    kind: Annotated[str | None, typer.Argument(help="One kind of them: benchmark, metric, ...; default all.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="One kind: benchmark, metric, ...; or a benchmark, for its configs; default all kinds."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lists what the hub has, kind by kind: benchmarks, metrics, detectors, objectives, criteria, figures, commands."""
+    """Lists what the hub has, kind by kind, or every config of a benchmark: oochub list nooch."""
+    if kind in catalog.names("benchmark"):
+        _list_configs(kind, as_json)
+        return
     kinds = [kind] if kind else catalog.kinds()
     summaries = {each: {name: catalog.summary(each, name) for name in catalog.names(each)} for each in kinds}
     if as_json:
@@ -28,3 +35,17 @@ def list_(
             table.add_row(name, text)
         out_console.print(table if entries else f"[italic]{each}[/italic]\nnone in this version")
         out_console.print()
+
+
+def _list_configs(benchmark: str, as_json: bool) -> None:
+    """Every config, a line each; page by page where they are more than a terminal shows."""
+    from datasets import get_dataset_config_names
+
+    configs = get_dataset_config_names(benchmark)
+    if as_json:
+        out_console.print_json(json.dumps({benchmark: configs}))
+        return
+    paged = out_console.is_terminal and len(configs) >= out_console.height
+    with out_console.pager() if paged else nullcontext():
+        for config in configs:
+            out_console.print(f"{benchmark}/{config}", markup=False)

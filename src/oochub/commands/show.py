@@ -14,7 +14,8 @@ from oochub.errors import OochubError, unknown_name
 
 def show(
     kind: Annotated[
-        str, typer.Argument(help="What it is, as `oochub list` has it: benchmark, metric, ...; or models.")
+        str,
+        typer.Argument(help="What it is, as `oochub list` has it: benchmark, metric, ...; models; or its name alone."),
     ],
     name: Annotated[
         str | None, typer.Argument(help="Its name; nooch/all is one config of a benchmark; of models, a model_type.")
@@ -30,8 +31,7 @@ def show(
         _show_models(name, as_json)
         return
     if name is None:
-        catalog.names(kind)  # an unknown kind is an error
-        raise OochubError(f"show needs the name of a {kind}: oochub show {kind} NAME. `oochub list {kind}` has them.")
+        kind, name = _named(kind)
     from oochub.report.showing import describe
 
     text = describe(kind, name, data_dir=data_dir)
@@ -39,6 +39,21 @@ def show(
         out_console.print_json(json.dumps({"kind": kind, "name": name, "text": text}))
         return
     out_console.print(text, markup=False)
+
+
+def _named(name: str) -> tuple[str, str]:
+    """The one thing of that name, with its kind."""
+    if name in catalog.kinds():
+        raise OochubError(f"show needs the name of a {name}: oochub show {name} NAME. `oochub list {name}` has them.")
+    plain = name.partition("/")[0]  # of nooch/all
+    found = [kind for kind in catalog.kinds() if (plain if kind == "benchmark" else name) in catalog.names(kind)]
+    if not found:
+        known = [each for kind in catalog.kinds() for each in catalog.names(kind)]
+        raise unknown_name("thing or kind of thing", name, [*catalog.kinds(), *known], "`oochub list` shows all.")
+    if len(found) > 1:
+        several = ", ".join(f"oochub show {kind} {name}" for kind in found)
+        raise OochubError(f"{len(found)} things are called {name}. Say which: {several}.")
+    return found[0], name
 
 
 def _show_models(name: str | None, as_json: bool) -> None:

@@ -89,7 +89,8 @@ def _benchmark(name: str, config: str, data_dir: str | None) -> str:
     chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
     place = f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})"
     if len(shown) == 1:
-        lines = [_head(shown[0]), "", *_facts(shown[0], config or _listed(configs)), "", place, shown[0].tree(found)]
+        listed = config or _listed(configs, name)
+        lines = [_head(shown[0]), "", *_facts(shown[0], listed), "", place, shown[0].tree(found)]
     else:
         lines = [_head(declared), "", f"home            {declared.homepage}"]
         lines += [f"data sets       {', '.join(next(iter(data_set.configs)) for data_set in shown)}"]
@@ -151,8 +152,9 @@ def _found(name: str, data_dir: str | None) -> Path | None:
     return folder
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")
+def _listed(names: Sequence[str], benchmark: str) -> str:
+    more = f", ... (`oochub list {benchmark}` has all {len(names)})" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _raw_files(benchmark: Benchmark) -> Iterator[str]:
