@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import tiny_detectors
+import tiny_zero_shot
 import torch
 import transformers as hf
 
@@ -25,9 +26,14 @@ def _segments(folder: Path) -> dict[str, Any]:
     return {"model": tiny_detectors.folder(folder, "segformer"), "label_map": {"a": ["car"]}}
 
 
+def _zero_shot(folder: Path) -> dict[str, Any]:
+    return {"model": tiny_zero_shot.folder(folder, "clip"), "names": ["mountain", "snow", "beach"]}
+
+
 WAY_EXAMPLES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "properties": _properties,
     "clusters": _clusters,
     "segments": _segments,
+    "zero_shot": _zero_shot,
 }
 """The settings of a way, by its name; models are written to the folder."""

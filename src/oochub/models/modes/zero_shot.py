@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,13 +14,11 @@ from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, either
 from oochub.input import Input
-from oochub.models.auto_model import auto_model
+from oochub.models.dual_encoder import DualEncoder
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.models.opening import opening
 from oochub.models.prompts import TEMPLATE_SETS, Given, Templates, read_prompts, read_templates
 from oochub.models.prompts import prompts as class_texts
-from oochub.models.text_encoder import TextEncoder
 from oochub.output import Output, output_of, output_of_features
 from oochub.thing_asked_for import thing_asked_for
 
@@ -54,7 +52,7 @@ class ZeroShotMode(Mode):
         OochubError: A model of another kind, a data set without names of classes, texts that do not fit.
     """
 
-    auto_models: ClassVar[tuple[str, ...]] = ("AutoModelForZeroShotImageClassification",)
+    auto_models: ClassVar[tuple[str, ...]] = (DualEncoder.auto_model,)
     rank: ClassVar[int] = 1
 
     def __init__(
@@ -68,7 +66,7 @@ class ZeroShotMode(Mode):
         negatives: Sequence[str] | str = _NEGATIVES,
         tokenizer: Any = None,
     ) -> None:
-        auto = auto_model(source, self.auto_models, mode="zero_shot")
+        DualEncoder.check_kind(source, mode="zero_shot")
         record = BuildRecord.of(data.part.info)
         used = _templates(record) if templates is None else read_templates(templates, what="templates")
         absent = read_templates(negatives, what="negatives")
@@ -81,16 +79,14 @@ class ZeroShotMode(Mode):
             texts = [class_texts([thing.name], each)[0] for each in (absent, used)]
             texts = texts if thing.present else texts[::-1]
         against = class_texts(self.class_names, absent) if self.kind.name == "labels" else []
-        encoder = TextEncoder(_tokenizer(source, inputs, data.part, tokenizer), source.config)
-        beside = encoder.tokens(texts[0])
-        model, unexpected = source.opened(auto, inputs, beside=beside, logits="logits_per_image")
-        model = model.to(data.device)
-        scale, bias = _scale(model)
-        _check(_Cosines(model, scale * encoder.embeddings(model, texts[0]), bias), inputs.probe(), beside)
-        weight = encoder.ensembles(model, texts)
+        reader = DualEncoder.text_encoder(source, inputs, data.part, tokenizer=tokenizer)
+        reader.tokens(texts[0])  # one that is too long is said before weights are read
+        encoder = DualEncoder.opened(source, inputs, reader, device=data.device)
+        weight, bias = encoder.of_texts(texts), encoder.bias
         if against:
-            weight, bias = weight - encoder.ensembles(model, against), torch.zeros_like(bias)
-        self.network = _Cosines(model, scale * weight, bias).eval()
+            weight, bias = weight - encoder.of_texts(against), torch.zeros_like(bias)
+        self.network = _Cosines(encoder.model, encoder.scale * weight, bias).eval()
+        unexpected = encoder.unexpected
         self.about, self.training = source.about("zero_shot"), source.training
         self.details = _details(texts, against) | ({"unexpected_weights": list(unexpected)} if unexpected else {})
         if (thing is not None and given is None) or against:
@@ -111,8 +107,7 @@ class _Cosines(nn.Module):  # type: ignore[misc]
         self.head.requires_grad_(False)
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        features = self.model.get_image_features(**inputs).pooler_output
-        return ImageClassifierOutput(logits=self.head(features / features.norm(dim=-1, keepdim=True)))
+        return ImageClassifierOutput(logits=self.head(DualEncoder.of_pictures(self.model, inputs)))
 
 
 def _templates(record: BuildRecord | None) -> tuple[str, ...]:
@@ -137,45 +132,6 @@ def _classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
         )
         raise OochubError(f"The data set does not name its classes, so there is no text for them. {named}")
     return kind, tuple(names)
-
-
-def _tokenizer(source: ModelSource, inputs: Input, part: Any, given: Any) -> Any:
-    if given is not None or inputs.tokenizer is not None:
-        return inputs.tokenizer if given is None else given
-    if source.path is None:
-        raise OochubError(
-            "A model object needs the tokenizer of its texts: give its processor of pictures and texts as processor=, "
-            "or tokenizer=."
-        )
-    with opening(source.path, words="a model of pictures and texts with its tokenizer"):
-        return catalog.get("input", "texts").load_processor(source.path, part)
-
-
-def _scale(model: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """What cosines are multiplied by, and what is added: CLIP's logit_scale, ALIGN's temperature, SigLIP's bias."""
-    own = {name: weight.detach() for name, weight in model.named_parameters(recurse=False)}
-    if "logit_scale" in own:
-        return own["logit_scale"].exp(), own.get("logit_bias", torch.zeros_like(own["logit_scale"]))
-    if "temperature" in own:
-        return 1 / own["temperature"], torch.zeros_like(own["temperature"])
-    raise _not_served(model)
-
-
-def _check(network: _Cosines, pictures: Mapping[str, torch.Tensor], beside: Mapping[str, torch.Tensor]) -> None:
-    """Holds the network against the model's own answer."""
-    model = network.model
-    inputs, words = ({name: each.to(model.device) for name, each in given.items()} for given in (pictures, beside))
-    with torch.no_grad():
-        own, ours = model(**inputs, **words).logits_per_image, network(**inputs).logits
-    if own.shape != ours.shape or not torch.allclose(own, ours, rtol=1e-3, atol=1e-3):
-        raise _not_served(model)
-
-
-def _not_served(model: Any) -> OochubError:
-    return OochubError(
-        f"{type(model).__name__} does not answer with scaled cosines of the embeddings of a picture and of texts, so "
-        "zero_shot does not serve it. Take a CLIP, SigLIP, ALIGN, AltCLIP, BLIP or Chinese-CLIP model."
-    )
 
 
 def _details(texts: Sequence[Sequence[str]], against: Sequence[Sequence[str]]) -> dict[str, Any]:
