@@ -33,11 +33,16 @@ def test_a_model_that_looks_at_the_background_relies_on_it(pictures):
 
 
 def test_contexts_are_found_where_the_data_say_none(pictures, tmp_path):
-    """The same by hand, with the background found by its hue: right as usual, wrong against, and nothing to test."""
+    """The same by hand, with the background found by its hue: right as usual, wrong against, and nothing to test.
+
+    Fault planted: predictions that keep pictures of mistakes alone.
+    """
     found = {"context": None, "contexts": "properties", "out": tmp_path / "audit"}
     report = audit(Onlooker("background"), pictures, **found)
     red = next(each for each in report.contexts.contexts if each.name == "red")
     assert (red.status, red.gap, red.n_usual, red.n_against) == ("shown", -1.0, 200, 200)
+    assert [(row.predicted == row.label, row.image is None) for row in red.rows_usual] == [(True, False)] * 5
+    assert [(row.predicted == row.label, row.image is None) for row in red.rows_against] == [(False, False)] * 5
     said = verdict(report)
     assert said.case == "relies" and "red (usual for light)" in said.sentence
     assert said.lead.startswith("It is right 100 times in 100") and "not checked by people" in said.on_what.detail

@@ -4,56 +4,13 @@ Planted faults seen: rows that were chosen on among those tested; a row without 
 signs of the tested rows; a null list as no contexts; a class that has rows of one kind alone counted in.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from found_rows import CLASSES, NAMES, SIGNS, predictions_of, rows
 
 import oochub
-from oochub.build_record import BuildFacts
-from oochub.found_contexts import ContextCheck, FoundContexts
+from oochub.found_contexts import ContextCheck
 from oochub.prediction.predictions import Predictions
-
-NAMES = ("grass", "sand")
-CLASSES = ["cow", "camel", "bird"]
-COUNTS = {"grass": {"cow": 90, "camel": 10, "bird": 50}, "sand": {"cow": 12, "camel": 80, "bird": 47}}
-SIGNS = {"grass": {"cow": 1, "camel": -1, "bird": 0}, "sand": {"cow": -1, "camel": 1, "bird": 0}}
-
-
-def rows(n=600, seed=0, effect=0.4):
-    """Rows of three classes; a cow off grass is more often wrong by `effect`."""
-    rng = np.random.default_rng(seed)
-    label = rng.integers(0, 3, n)
-    grass = rng.random(n) < np.array([0.8, 0.15, 0.5])[label]
-    sand = rng.random(n) < 0.4
-    contexts = [[place for place, has in enumerate(pair) if has] for pair in zip(grass, sand, strict=True)]
-    contexts[5] = None
-    right = rng.random(n) < 0.85 - effect * ((label == 0) & ~grass)
-    return {
-        "label": label,
-        "contexts": contexts,
-        "chosen_on": rng.random(n) < 0.3,
-        "answer": np.where(right, label, (label + 1) % 3),
-    }
-
-
-def predictions_of(made, **facts):
-    found = FoundContexts(
-        way="hand",
-        names=NAMES,
-        words=("much green", "much yellow"),
-        chosen_rows=300,
-        class_rows=dict.fromkeys(CLASSES, 100),
-        class_counts=COUNTS,
-        settings={},
-        **facts,
-    )
-    logits = np.eye(3)[made["answer"]]
-    names = [None if row is None else [NAMES[place] for place in row] for row in made["contexts"]]
-    predictions = Predictions.from_arrays(
-        logits=logits, label=made["label"], class_names=CLASSES, contexts=names, chosen_on=made["chosen_on"]
-    )
-    return Predictions(predictions.table, replace(predictions.metadata, facts=BuildFacts(found_contexts=found)))
 
 
 def looped(made, context):

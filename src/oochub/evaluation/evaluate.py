@@ -245,6 +245,9 @@ def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Se
     light, column = evaluated.predictions.rows.light, evaluated.benchmark.group_column
     if column in light.column_names and light.column(column).null_count:
         notes.append(f"{light.column(column).null_count:,} rows have nothing in {column}")
+    found = metadata.facts.found_contexts
+    if found is not None and not evaluated.predictions.output.one_answer:
+        notes.append(f"contexts that were found ({found.way}) are not tested: that needs one class a row")
     outside = int((~evaluated.known).sum())
     if outside:
         where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"

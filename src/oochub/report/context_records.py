@@ -11,6 +11,8 @@ from oochub.stats.estimate import Estimate
 
 Status = Literal["shown", "not shown", "too few"]
 Role = Literal["usual", "unusual", "neither"]
+PICTURED = 5
+"""Contexts of which a report has rows to show: the first ones, whose pictures fill a screen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,27 @@ class ClassInContext:
     lift: Estimate
     accuracy_with: ShareEstimate
     accuracy_without: ShareEstimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextRow:
+    """One tested row, as a reader sees it: drawn whatever the model answered, see `RowsWithContexts.shown`.
+
+    Attributes:
+        example_id: Its id.
+        split: Its split.
+        label: What is true, in words.
+        predicted: What the model answered.
+        image: A small JPEG in base64; None where the predictions have none.
+        attribution: Source and license of the picture.
+    """
+
+    example_id: str
+    split: str
+    label: str
+    predicted: str
+    image: str | None = optional()
+    attribution: str | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +81,8 @@ class ContextFinding:
         classes: Each class.
         check: What people said of sampled rows; None where nobody checked.
         bounds: The gap if context labels are as often wrong as they said; None without a check.
+        rows_usual: A few of the rows as usual, of each class as many as it counts in the gap.
+        rows_against: A few of the rows against.
     """
 
     name: str
@@ -75,6 +100,8 @@ class ContextFinding:
     classes: Annotated[tuple[ClassInContext, ...], SHOWN]
     check: ContextCheck | None = optional()
     bounds: Estimate | None = optional()
+    rows_usual: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
+    rows_against: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
 
 
 @dataclass(frozen=True, kw_only=True)

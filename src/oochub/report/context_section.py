@@ -1,12 +1,23 @@
 """The section of the page on contexts that nobody labelled: what each goes with, and whether it matters."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from oochub.report import numbers, svg, wording
-from oochub.report.context_records import ContextFinding
-from oochub.report.context_words import LISTED, TITLE, context_sentences, usual_words
+from oochub.report.context_records import PICTURED, ContextFinding, ContextRow
+from oochub.report.context_words import (
+    LISTED,
+    TITLE,
+    context_sentences,
+    goes_with,
+    has_role,
+    listed_contexts,
+    role_words,
+)
+from oochub.report.embedded_picture import embedded_picture
+from oochub.report.mistake_cards import LINK
 from oochub.report.svg import Scale
 
 if TYPE_CHECKING:
@@ -14,19 +25,30 @@ if TYPE_CHECKING:
 
 _TICKS = 3
 _SCALE = Scale(low=-1.0, high=1.0)
+_PICTURE_BYTES = 120_000  # half of the page's
 
 
-def context_section(report: "Report") -> dict[str, Any] | None:
-    """What the template prints of the field `contexts`; None for a report without it."""
+def context_section(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
+    """What the template prints of the field `contexts`; None for a report without it.
+
+    Args:
+        report: Any report.
+        images: False leaves the pictures out.
+
+    Raises:
+        OochubError: A picture that is not a base64 JPEG.
+    """
     found, said = report.contexts, context_sentences(report)
     if found is None or not said:
         return None
+    listed = listed_contexts(found)
     return {
         "title": TITLE,
         "finding": said,
-        "rows": [_row(each) for each in found.contexts[:LISTED]],
+        "rows": [_row(each) for each in listed],
+        **_pictures(listed[:PICTURED] if images else ()),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
-        "left_out": max(len(found.contexts) - LISTED, 0),
+        "left_out": max(sum(map(has_role, found.contexts)) - LISTED, 0),
     }
 
 
@@ -34,7 +56,7 @@ def _row(finding: ContextFinding) -> dict[str, Any]:
     return {
         "name": wording.words(finding.name),
         "words": wording.name(finding.words, 60),
-        "usual": usual_words(finding),
+        "usual": role_words(finding),
         "status": finding.status,
         "gap": finding.gap,
         "n": f"{numbers.count(finding.n_usual)} + {numbers.count(finding.n_against)}",
@@ -52,3 +74,35 @@ def _chart(finding: ContextFinding) -> Markup:
         parts.append(svg.whisker(_SCALE, gap, role, 14, 2))
         parts.append(Markup('<svg x="{}" y="14" class="{}"><circle r="4.5"/></svg>').format(_SCALE.at(gap), role))
     return svg.strip(28, parts)
+
+
+def _pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
+    """Rows as usual and against of each, until the bytes are spent; those without a picture are left out."""
+    strips: list[dict[str, Any]] = []
+    spent = 0
+    for finding in findings:
+        sides = [
+            ("as usual", finding.rows_usual, finding.n_usual),
+            ("against", finding.rows_against, finding.n_against),
+        ]
+        read = [(side, [_card(row) for row in rows if row.image], n) for side, rows, n in sides]
+        size = sum(card["size"] for _, cards, _ in read for card in cards)
+        if any(cards for _, cards, _ in read) and spent + size <= _PICTURE_BYTES:
+            spent += size
+            strips.append({"name": wording.words(finding.name), "goes": goes_with(finding), "sides": read})
+    return {"strips": strips, "picture_bytes": spent}
+
+
+def _card(row: ContextRow) -> dict[str, Any]:
+    """A picture with its class, and the answer where it is wrong."""
+    picture, size = embedded_picture(row.image or "", f"row {row.example_id}")
+    label, said = wording.words(row.label), wording.words(row.predicted)
+    link = LINK.match(row.attribution or "")
+    return {
+        "picture": picture,
+        "size": size,
+        "label": label,
+        "said": "" if row.predicted == row.label else said,
+        "title": wording.name(" · ".join(filter(None, (row.example_id, row.attribution)))),
+        "url": link[0] if link else None,
+    }

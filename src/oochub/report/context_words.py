@@ -13,6 +13,10 @@ TITLE = "What goes with each class"
 LISTED = 12
 """Contexts that a page or a terminal shows; all are in report.json."""
 _NAMED = 3  # contexts of a sentence, classes of a cell
+_LEVELS = {
+    "holm": "together they show one by chance in at most {:g}% of cases",
+    "benjamini_hochberg": "of those that they show at most {:g}% are by chance, on average",
+}
 _CORRECTIONS = {"holm": "Holm", "benjamini_hochberg": "Benjamini-Hochberg"}
 
 
@@ -21,7 +25,7 @@ def context_headline(found: ContextFindings) -> str:
     shown = [each for each in found.contexts if each.status == "shown"]
     worse = [each for each in shown if each.gap < 0]
     if worse:
-        names = [f"{wording.words(each.name)} ({_goes_with(each)})" for each in worse[:_NAMED]]
+        names = [f"{wording.words(each.name)} ({goes_with(each)})" for each in worse[:_NAMED]]
         more = [f"{len(worse) - _NAMED} more"] if len(worse) > _NAMED else []
         return f"This model does worse where the context is not the usual one: {wording.listed([*names, *more])}."
     if shown:
@@ -43,12 +47,16 @@ def tests_words(found: ContextFindings) -> str:
     """How many contexts are shown of those tested, on which rows, and for what they are corrected."""
     shown = [each for each in found.contexts if each.status == "shown"]
     better = sum(each.gap > 0 for each in shown)
-    counts = f"{len(shown)} of {found.n_tests} contexts tested {'is' if len(shown) == 1 else 'are'} shown"
-    counts += f", {better} of them the other way round" if 0 < better < len(shown) else ""
+    count = {0: "none is", 1: "1 is"}.get(len(shown), f"{len(shown)} are")
+    others = f", {better} of them the other way round" if 0 < better < len(shown) else ""
+    rows = f"{numbers.count(found.n_tested)} rows on which nothing was chosen"
+    chosen = f"what is usual was chosen on {numbers.count(found.n_chosen)} others"
+    if not found.n_tests:
+        return f"There are {rows}; {chosen}."
+    level = _LEVELS[found.correction].format(100 * found.level)
     return (
-        f"{counts}. Tested on {numbers.count(found.n_tested)} rows on which nothing was chosen, at "
-        f"{100 * found.level:g}% for all together ({correction_word(found)}); chosen on "
-        f"{numbers.count(found.n_chosen)} others."
+        f"Of {found.n_tests} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
+        f"({correction_word(found)}). {wording.sentence_case(chosen)}."
     )
 
 
@@ -68,7 +76,7 @@ def checked_words(found: ContextFindings) -> str:
 
 def listed_contexts(found: ContextFindings) -> tuple[ContextFinding, ...]:
     """Those that go with a class, in their order, twelve at most."""
-    return tuple(each for each in found.contexts if _has_role(each))[:LISTED]
+    return tuple(each for each in found.contexts if has_role(each))[:LISTED]
 
 
 def contexts_table(report: "Report") -> TextTable:
@@ -80,7 +88,7 @@ def contexts_table(report: "Report") -> TextTable:
         (
             wording.words(each.name),
             each.status,
-            usual_words(each),
+            role_words(each),
             numbers.fraction(each.accuracy_usual),
             numbers.fraction(each.accuracy_against),
             gap_words(each),
@@ -99,13 +107,18 @@ def usual_words(finding: ContextFinding) -> str:
     return _names(_of_role(finding, "usual")) or numbers.ABSENT
 
 
+def role_words(finding: ContextFinding) -> str:
+    """The classes for which a context is usual; of one that is usual for none, for which it is unusual."""
+    return _names(_of_role(finding, "usual")) or goes_with(finding)
+
+
 def gap_words(finding: ContextFinding) -> str:
     """The gap in points, and below it its interval."""
     interval = numbers.interval_points(finding.gap)
     return numbers.points(finding.gap) + (f"\n{interval}" if interval else "")
 
 
-def _goes_with(finding: ContextFinding) -> str:
+def goes_with(finding: ContextFinding) -> str:
     """For which classes a context is usual; of one that is usual for none, for which it is unusual."""
     role = "usual" if _of_role(finding, "usual") else "unusual"
     return f"{role} for {_names(_of_role(finding, role))}"
@@ -126,15 +139,16 @@ def _lift(each: ClassInContext) -> float:
     return float("inf") if numbers.is_undefined(each.lift) else float(each.lift)
 
 
-def _has_role(finding: ContextFinding) -> bool:
+def has_role(finding: ContextFinding) -> bool:
+    """Whether a context is usual or unusual for a class."""
     return any(each.role != "neither" for each in finding.classes)
 
 
 def _left_out(found: ContextFindings) -> str:
     """What is not in the table, or in it without a test."""
-    loose = sum(not _has_role(each) for each in found.contexts)
-    few = sum(each.status == "too few" and _has_role(each) for each in found.contexts)
+    loose = sum(not has_role(each) for each in found.contexts)
+    few = sum(each.status == "too few" and has_role(each) for each in found.contexts)
     parts = [f"{few} {'has' if few == 1 else 'have'} too few rows"] if few else []
     if loose:
-        parts.append(f"{loose} left out: usual or unusual for no class")
+        parts.append(f"{loose} {'is' if loose == 1 else 'are'} left out: usual or unusual for no class")
     return wording.sentence_case(f"{'; '.join(parts)}.") if parts else ""

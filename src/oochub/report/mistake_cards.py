@@ -1,19 +1,14 @@
 """Pictures with captions of rows that a model got wrong, as a page shows them."""
 
-import base64
-import binascii
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from markupsafe import Markup
-
-from oochub.errors import OochubError
 from oochub.report import numbers, wording
+from oochub.report.embedded_picture import PICTURE_BYTES, embedded_picture
 from oochub.report.origin_records import EvaluatedBenchmark
 from oochub.report.records import Box, BoxesInPicture, Mistake
 
-_PICTURE_BYTES = 12 * 20_000
 _BOX_BYTES = 60_000  # of the boxes of all pictures
 _LONGEST_TEXT = 400  # characters of a mistake that is a text
 _WRONG = re.compile("⟦([^⟦⟧]*)⟧")
@@ -22,9 +17,9 @@ LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._~%/?#=&+,:@-]*)?")
 
 
 def mistake_cards(
-    mistakes: Sequence[Mistake], benchmark: EvaluatedBenchmark, *, images: bool = True
+    mistakes: Sequence[Mistake], benchmark: EvaluatedBenchmark, *, images: bool = True, budget: int = PICTURE_BYTES
 ) -> list[dict[str, Any]]:
-    """What the template prints of each mistake; pictures beyond 240 kB in all are left out, the first ones kept.
+    """What the template prints of each mistake; pictures beyond the budget are left out, the first ones kept.
 
     Boxes are drawn over their picture, as long as there are few enough of them; then the captions say so.
 
@@ -32,15 +27,18 @@ def mistake_cards(
         mistakes: In the order in which they are shown.
         benchmark: Its words stand in the captions.
         images: False leaves all pictures out.
+        budget: Bytes of all pictures.
 
     Raises:
         OochubError: A picture that is not a base64 JPEG.
     """
-    budget, boxes_budget, cards = _PICTURE_BYTES, _BOX_BYTES, []
+    boxes_budget, cards = _BOX_BYTES, []
     for mistake in mistakes:
-        size = _picture_size(mistake) if images and mistake.image else 0
+        picture, size = None, 0
+        if images and mistake.image:
+            picture, size = embedded_picture(mistake.image, f"mistake {mistake.example_id}")
         fits, budget = size <= budget, budget - (size if size <= budget else 0)
-        picture = Markup("data:image/jpeg;base64,{}").format(mistake.image) if size and fits else None
+        picture = picture if fits else None
         boxes = _boxes(mistake.boxes) if picture and mistake.boxes else None
         length = sum(len(path) for path in boxes["paths"].values()) if boxes else 0
         drawn, boxes_budget = length <= boxes_budget, boxes_budget - (length if length <= boxes_budget else 0)
@@ -50,19 +48,6 @@ def mistake_cards(
             | _caption(benchmark, mistake)
         )
     return cards
-
-
-def _picture_size(mistake: Mistake) -> int:
-    try:
-        data = base64.b64decode(mistake.image or "", validate=True)
-    except (binascii.Error, ValueError):
-        data = b""
-    if not data.startswith(b"\xff\xd8\xff"):
-        raise OochubError(
-            f"The picture of mistake {wording.name(mistake.example_id)!r} must be a base64 JPEG, and it is not. "
-            "Make the report again with `oochub evaluate`, or render it without pictures."
-        )
-    return len(data)
 
 
 def _boxes(boxes: BoxesInPicture) -> dict[str, Any]:

@@ -14,7 +14,8 @@ def render_page(report: "Report", *, images: bool = True) -> str:
 
     Every text of the report is escaped, names are cut at 120 characters, control and bidi characters become U+FFFD.
     The page may load nothing: its policy names the hash of its one style block and allows `data:` pictures only.
-    Pictures beyond 240 kB in all are left out, worst mistakes first kept, and the captions say so.
+    Pictures beyond 240 kB in all are left out: of contexts those beyond 120 kB, then the mistakes that are less bad,
+    and the captions say so.
 
     Args:
         report: Any report; what it lacks is said, or left out.
@@ -25,6 +26,9 @@ def render_page(report: "Report", *, images: bool = True) -> str:
             would exceed 300 kB without pictures or 600 kB with them.
     """
     shown = sections(report, images=images)
-    pictures = sum(len(card["picture"] or "") for card in (shown["mistakes"] or {"shown": []})["shown"])
+    strips = (shown["contexts"] or {"strips": []})["strips"]
+    cards = [card for strip in strips for _, side, _ in strip["sides"] for card in side]
+    cards += (shown["mistakes"] or {"shown": []})["shown"]
+    pictures = sum(len(card["picture"] or "") for card in cards)
     advice = f"It has {len(report.slices)} slices and {len(report.notes)} notes: evaluate fewer splits at once."
     return self_contained_page("report.html.jinja", pictures=pictures, advice=advice, report=report, **shown)

@@ -7,6 +7,7 @@ from oochub.prediction.metadata import Training
 from oochub.report import charts, numbers, svg, theme, wording
 from oochub.report.context_section import context_section
 from oochub.report.detector_section import detection_section
+from oochub.report.embedded_picture import PICTURE_BYTES
 from oochub.report.error_section import error_section
 from oochub.report.findings import headings, match_title, matched_words, out_count, worst_group_words
 from oochub.report.mistake_cards import LINK, mistake_cards
@@ -34,12 +35,14 @@ def sections(report: "Report", *, images: bool = True) -> Section:
 
     Args:
         report: Any report.
-        images: False leaves the pictures of the mistakes out.
+        images: False leaves all pictures out.
 
     Raises:
-        OochubError: A picture of a mistake is not a base64 JPEG.
+        OochubError: A picture is not a base64 JPEG.
     """
     answer, titles = verdict(report), headings(report)
+    contexts = context_section(report, images=images)
+    left = PICTURE_BYTES - (contexts["picture_bytes"] if contexts else 0)
     return {
         "verdict": answer,
         "head": _head(report, answer),
@@ -48,9 +51,9 @@ def sections(report: "Report", *, images: bool = True) -> Section:
         "groups": _groups(report, titles.groups),
         "confidence": _confidence(report, titles.confidence),
         "errors": error_section(report),
-        "contexts": context_section(report),
+        "contexts": contexts,
         "detection": detection_section(report),
-        "mistakes": _mistakes(report, images=images),
+        "mistakes": _mistakes(report, images=images, budget=left),
         "reproduce": _reproduce(report),
         "sides": {side: wording.side_title(report.benchmark, side) for side in charts.SIDES},
     }
@@ -178,11 +181,11 @@ def _confidence(report: "Report", title: str) -> Section | None:
     return {"title": title, "finding": finding, "chart": chart, "curves": curves}
 
 
-def _mistakes(report: "Report", *, images: bool) -> Section | None:
+def _mistakes(report: "Report", *, images: bool, budget: int) -> Section | None:
     mistakes = report.mistakes[:_PICTURES]
     if not mistakes:
         return None
-    shown = mistake_cards(mistakes, report.benchmark, images=images)
+    shown = mistake_cards(mistakes, report.benchmark, images=images, budget=budget)
     has_pictures = report.benchmark.words.example == "image" or any(mistake.image for mistake in mistakes)
     return {
         "shown": shown,

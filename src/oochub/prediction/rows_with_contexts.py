@@ -1,0 +1,121 @@
+"""The rows on which contexts that nobody labelled are tested, and what each context is to them."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.prediction.predictions import Predictions
+from oochub.stats.context_signs import context_signs
+from oochub.stats.row_blocks import row_blocks
+
+_SHOWN = 5  # rows of a side that a page shows
+_TOGETHER = 1 << 13  # ids looked at together
+
+
+@dataclass(frozen=True)
+class RowsWithContexts:
+    """The rows with contexts that `oochub.contexts` found, on which nothing was chosen.
+
+    A row is as usual where it has a context that is usual for its class, or lacks one that is unusual, and else against
+    it; of a class for which the context is neither, it is on no side.
+
+    Attributes:
+        predictions: All rows.
+        facts: What was found, and chosen.
+        rows: The numbers of the tested rows (t,).
+        label: Their classes (t,).
+        has: Which contexts they have (t, k).
+        signs: What each context is for each class (k, c): 1 usual, -1 unusual, 0 neither.
+    """
+
+    predictions: Predictions
+    facts: FoundContexts
+    rows: NDArray[np.int64]
+    label: NDArray[np.int64]
+    has: NDArray[np.bool_]
+    signs: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> "RowsWithContexts | None":
+        """None for rows without found contexts, and for a kind of output without one class a row."""
+        facts = predictions.metadata.facts.found_contexts
+        is_there = {COLUMN, CHOSEN_ON} <= set(predictions.column_names)
+        if facts is None or not is_there or not predictions.output.one_answer:
+            return None
+        lists = predictions.rows.column(COLUMN).combine_chunks()
+        chosen = predictions.rows.column(CHOSEN_ON).combine_chunks().fill_null(True)
+        tested = pc.and_(lists.is_valid(), pc.invert(chosen)).to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(tested & predictions.output.known(predictions.label))
+        return cls(
+            predictions=predictions,
+            facts=facts,
+            rows=rows,
+            label=np.asarray(predictions.label[rows], np.int64),
+            has=_has(lists.take(pa.array(rows)), facts.names),
+            signs=_signs(facts, predictions.class_names),
+        )
+
+    def sides(self, number: int) -> NDArray[np.int8]:
+        """1 for the rows (t,) that are as usual with this context, -1 for those against it, 0 for those of no side."""
+        own: NDArray[np.int8] = self.signs[number][self.label] * np.where(self.has[:, number], 1, -1).astype(np.int8)
+        return own
+
+    def shown(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Row numbers of a few rows as usual and a few against, as the gap of this context compares them.
+
+        Of each class there are as many on both sides, in proportion to what it counts in the gap (Mantel and Haenszel's
+        weight, by D'Hondt); which rows of it, a digest of their ids says: the same each time, whatever the model
+        answered. Where no class has rows on both sides, they are drawn from all.
+        """
+        sides, label = self.sides(number)[self._drawn], self.label[self._drawn]
+        usual, against = (np.bincount(label[sides == side], minlength=self.signs.shape[1]) for side in (1, -1))
+        weight, seats = usual * against / np.maximum(usual + against, 1), np.zeros(len(usual), np.int64)
+        for _ in range(_SHOWN):
+            seats[np.argmax(weight / (seats + 1))] += 1
+        drawn = []
+        for side in (1, -1):
+            own = np.flatnonzero(sides == side)
+            of_class = [own[label[own] == k][:count] for k, count in enumerate(seats) if count]
+            some = np.sort(np.concatenate(of_class)) if weight.any() else own[:_SHOWN]
+            drawn.append(self.rows[self._drawn[some]])
+        return drawn[0], drawn[1]
+
+    @cached_property
+    def _drawn(self) -> NDArray[np.int64]:
+        """The places of the tested rows (t,) in the order of the digests of their splits and ids."""
+        digests = np.empty(len(self.rows), np.uint64)
+        columns = self.predictions.rows.light.select(["split", "example_id"])
+        for part in row_blocks(len(self.rows), _TOGETHER):
+            some = columns.take(pa.array(self.rows[part]))
+            names = zip(*(some.column(name).to_pylist() for name in some.column_names), strict=True)
+            digests[part] = [_digest(f"{split}/{name}") for split, name in names]
+        return np.argsort(digests, kind="stable")
+
+
+def _digest(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+
+
+def _has(lists: pa.ListArray, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Whether a row has a context (t, k), of lists of its contexts by number or by name."""
+    flat = lists.flatten()
+    named = flat.dictionary_decode() if pa.types.is_dictionary(flat.type) else flat
+    is_text = pa.types.is_string(named.type) or pa.types.is_large_string(named.type)
+    place = pc.index_in(named, pa.array(names, named.type)) if is_text else named
+    has = np.zeros((len(lists), len(names)), bool)
+    has[pc.list_parent_indices(lists).to_numpy(), place.to_numpy(zero_copy_only=False).astype(np.int64)] = True
+    return has
+
+
+def _signs(facts: FoundContexts, classes: list[str]) -> NDArray[np.int8]:
+    """By the lift on the rows where that was chosen."""
+    counts = [facts.class_counts.get(context, {}) for context in facts.names]
+    having = np.array([[of.get(name, 0) for of in counts] for name in classes], np.int64)
+    rows = [facts.class_rows.get(name, 0) for name in classes]
+    return context_signs(having.reshape(len(classes), len(counts)), rows).T

@@ -1,0 +1,170 @@
+"""The section on contexts that nobody labelled, in each state: what it says, and which rows it shows.
+
+Planted faults seen: the right answers marked in place of the wrong ones; a context without a class in the table;
+pictures shown with images=False; a picture that is no JPEG let through.
+"""
+
+import base64
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from found_rows import CLASSES, jpeg, predictions_of, rows, with_facts
+from parsed_page import ParsedPage
+from PIL import Image
+
+import oochub
+from oochub.errors import OochubError
+from oochub.found_contexts import ContextCheck
+from oochub.prediction.predictions import Predictions
+from oochub.report.verdict import verdict
+
+EVEN = {"grass": dict.fromkeys(CLASSES, 50), "sand": dict.fromkeys(CLASSES, 40)}
+KNOWN = {
+    "way": "hand", "names": ("grass",), "words": ("much green",), "chosen_rows": 9, "class_rows": {"cow": 9},
+    "class_counts": {"grass": {"cow": 5}}, "settings": {},
+}  # fmt: skip
+
+
+def report_of(made, **more):
+    return oochub.evaluate(predictions_of(made, **more), resamples=100)
+
+
+def words(report):
+    """The section as its reader sees it."""
+    html = report.to_html()
+    return html[html.index('<section id="contexts">') :].partition("</section>")[0]
+
+
+def test_not_checked():
+    said = words(report_of(rows(3000), model="big/segmenter"))
+    assert "Contexts by hand with big/segmenter, not checked by people." in said
+    assert "Of 2 tested, 1 is shown to matter. The tests are on" in said
+    assert "together they show one by chance in at most 5% of cases (Holm)" in said
+    assert "This model does worse where the context is not the usual one: grass (usual for cow)." in said
+
+
+def test_a_share_of_false_findings_is_said_as_such():
+    predictions = predictions_of(rows(3000))
+    said = words(oochub.evaluate(predictions, resamples=100, correction="benjamini_hochberg"))
+    assert "of those that they show at most 5% are by chance, on average (Benjamini-Hochberg)" in said
+
+
+def test_checked():
+    check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
+    said = words(report_of(rows(3000), checks={"grass": check}))
+    assert "people checked rows of 1 of 2." in said and said.count("if checked rates hold: ") == 1
+
+
+def test_none_found():
+    made = rows() | {"contexts": [[] for _ in range(600)]}
+    report = report_of(made, names=(), words=(), class_counts={})
+    assert "No context was found." in words(report) and "What such rows look like" not in words(report)
+    assert verdict(report).case == "too_few"
+
+
+def test_none_testable():
+    made = rows()
+    report = report_of(made | {"answer": made["label"]})
+    assert "No context could be tested." in words(report) and "tested," not in words(report)
+    assert verdict(report).headline == "No context could be tested."
+
+
+def test_too_few():
+    report = report_of(rows(40))
+    assert "2 have too few rows." in words(report) and words(report).count(">too few<") == 2
+
+
+def test_none_is_usual():
+    report = report_of(rows(), class_counts=EVEN)
+    said = words(report)
+    assert "2 are left out: usual or unusual for no class." in said and "<tbody>\n</tbody>" in said
+
+
+def test_unusual_alone():
+    report = report_of(rows(), class_counts=EVEN | {"grass": {"cow": 26, "camel": 10, "bird": 26}})
+    assert "unusual for camel" in words(report)
+
+
+def test_one_class():
+    made = rows()
+    only = {name: made[name] for name in ("contexts", "chosen_on")}
+    zeros = np.zeros(600, np.int64)
+    report = report_of(only | {"label": zeros, "answer": zeros}, classes=["cow"], class_rows={"cow": 300})
+    assert "No context could be tested." in words(report)
+    assert "2 are left out: usual or unusual for no class." in words(report)
+
+
+def test_several_labels_say_why_there_is_none():
+    made = Predictions.from_arrays(
+        logits=np.eye(3), labels=np.eye(3), class_names=CLASSES, contexts=[["grass"]] * 3, chosen_on=[False] * 3
+    )
+    report = oochub.evaluate(with_facts(made, KNOWN), resamples=100)
+    assert report.contexts is None and 'id="contexts"' not in report.to_html()
+    assert any("contexts that were found (hand) are not tested: that needs one class a row" in note
+               for note in report.notes)  # fmt: skip
+
+
+def test_data_with_contexts_of_their_own_are_judged_by_those():
+    made = rows(3000)
+    sides = {"challenge": ["easy", "hard"] * 1500}
+    report = report_of(made, columns=sides)
+    assert report.gap.n_out == 1500 and not report.is_by_contexts
+    assert "grass (usual for cow)" in words(report) and "grass" not in verdict(report).sentence
+
+
+@pytest.fixture(scope="module")
+def pictured():
+    """A report of rows with a picture each, shades of gray by their number."""
+    made = rows(300)
+    columns = {"thumbnail": [jpeg(row % 256) for row in range(300)]}
+    return made, report_of(made, columns=columns)
+
+
+def test_rows_are_shown_with_their_answers(pictured):
+    made, report = pictured
+    cards = [row for each in report.contexts.contexts for side in (each.rows_usual, each.rows_against) for row in side]
+    assert len(cards) == 20 and all(row.image for row in cards)
+    wrong = [row for row in cards if row.predicted != row.label]
+    assert 0 < len(wrong) < 20
+    section = ParsedPage(words(report))
+    said = [attributes["alt"].partition(", ")[2] for tag, attributes in section.tags if tag == "img"]
+    assert said == ["answered right" if row.predicted == row.label else f"wrongly called {row.predicted}"
+                    for row in cards]  # fmt: skip
+    for row in cards:
+        number = int(row.example_id)
+        assert not made["chosen_on"][number] and CLASSES[made["label"][number]] == row.label
+
+
+def test_pictures_may_be_left_out(pictured):
+    _, report = pictured
+    assert "What such rows look like" in report.to_html()
+    bare = report.to_html(images=False)
+    assert "What such rows look like" not in bare and "What goes with each class" in bare
+    assert "What such rows look like" not in report_of(rows(300)).to_html()
+
+
+def test_a_report_keeps_its_rows(pictured, tmp_path):
+    _, report = pictured
+    again = oochub.Report.load(report.save(tmp_path / "report.json"))
+    assert again.to_html() == report.to_html()
+    for one, other in zip(again.contexts.contexts, report.contexts.contexts, strict=True):
+        assert (one.rows_usual, one.rows_against) == (other.rows_usual, other.rows_against)
+
+
+def test_what_is_no_picture_is_refused(pictured):
+    _, report = pictured
+    first = report.contexts.contexts[0]
+    broken = replace(first, rows_usual=(replace(first.rows_usual[0], image="bm90IGEgSlBFRw=="),))
+    found = replace(report.contexts, contexts=(broken,))
+    with pytest.raises(OochubError, match="must be a base64 JPEG"):
+        replace(report, contexts=found).to_html()
+
+
+def test_small_pictures_stay_small(pictured):
+    """A picture of a row is at most 112 pixels a side, so that fifty are a part of a page."""
+    _, report = pictured
+    for row in report.contexts.contexts[0].rows_usual:
+        with Image.open(io.BytesIO(base64.b64decode(row.image))) as picture:
+            assert picture.size == (112, 84)
