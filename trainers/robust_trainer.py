@@ -1,6 +1,6 @@
 """RobustTrainer: trains a classifier of transformers with an objective that sees the environments."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from oochub.input import Input, check_changes, check_config, kind_of_processor
 from oochub.models.pretrained import pretrained
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
+from oochub.trainers.fine_tuning.callbacks import Callbacks
 from oochub.trainers.fine_tuning.fitting import check_detector, check_objective, check_tokens, head_of
 from oochub.trainers.fine_tuning.loop import Loop
 from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
@@ -65,8 +66,13 @@ class RobustTrainer:
         tokenizer: The tokenizer of the model, for texts.
         processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an
             `oochub.models.array_processor.ArrayProcessor`.
+        processing_class: The same, by the name that transformers' Trainer has for it.
         environment_column: As in the arguments, over which it wins.
         metrics: Names of metrics computed on the validation split after each epoch.
+        compute_metrics: As transformers' Trainer takes it: an `EvalPrediction` of the logits and labels of the whole
+            validation split to numbers by name. They stand in the history as eval_<name> and may choose the epoch
+            (`metric_for_best_model`, with `greater_is_better`).
+        callbacks: Callbacks of transformers, `TrainerCallback` or anything with such methods, see `Callbacks`.
 
     Attributes:
         model: The model, with `affine_after_blocks` a larger copy of it; after `train`, with the kept weights.
@@ -86,8 +92,11 @@ class RobustTrainer:
         image_processor: Any = None,
         tokenizer: Any = None,
         processor: Any = None,
+        processing_class: Any = None,
         environment_column: str | None = None,
         metrics: Iterable[str] = (),
+        compute_metrics: Callable[[Any], Mapping[str, Any]] | None = None,
+        callbacks: Sequence[Any] = (),
     ) -> None:
         _check_tracker(args.report_to)
         if args.affine_after_blocks:
@@ -95,7 +104,15 @@ class RobustTrainer:
 
             model = with_affine(model)
         self.model, self.args, self.objective = model, args, objective
-        self._inputs = _inputs(args, image_processor=image_processor, tokenizer=tokenizer, processor=processor)
+        self._inputs = _inputs(
+            args,
+            image_processor=image_processor,
+            tokenizer=tokenizer,
+            processor=processor,
+            processing_class=processing_class,
+        )
+        self._callbacks = tuple(callbacks)
+        Callbacks(self._callbacks, args=args, main=True)  # something else is said now
         check_config(self._inputs, model.config)
         self._column = environment_column or args.environment_column or _environment_column(train_dataset)
         self._splits = {"train": train_dataset} | ({} if eval_dataset is None else {"validation": eval_dataset})
@@ -112,7 +129,9 @@ class RobustTrainer:
             check_tokens(objective, model, args, splits)
         wanted = args.auxiliary_column
         auxiliary = None if wanted is None else auxiliary_of(train_dataset, wanted, args.auxiliary_weight)
-        self._data = TrainingData(self._train, evaluation, self._validated_by(evaluation, tuple(metrics)), auxiliary)
+        self._data = TrainingData(
+            self._train, evaluation, self._validated_by(evaluation, tuple(metrics), compute_metrics), auxiliary
+        )
         self._environments = self._train.counts(self._train.environment, len(self._train.environment_names))
         classes = self._task.problem_type == CLASSES
         objective.prepare(
@@ -128,6 +147,8 @@ class RobustTrainer:
         attach(model, auxiliary, width=sum(layer.weight.flatten(1).shape[1] for layer in self._head), seed=args.seed)
         run = settings(model, self._inputs, objective, args, self._splits)
         run |= {"environment_column": self._column, "metrics": list(metrics)}
+        if compute_metrics is not None:
+            run["compute_metrics"] = getattr(compute_metrics, "__qualname__", type(compute_metrics).__qualname__)
         self._folder = RunFolder(args.output_dir, run, overwrite=args.overwrite_output_dir)
 
     def train(self) -> TrainResult:
@@ -140,7 +161,15 @@ class RobustTrainer:
         folder = self._folder
         if not folder.finished:
             with folder.alone():
-                loop = Loop(self.model, self.objective, self.args, data=self._data, folder=folder, head=self._head)
+                loop = Loop(
+                    self.model,
+                    self.objective,
+                    self.args,
+                    data=self._data,
+                    folder=folder,
+                    head=self._head,
+                    callbacks=self._callbacks,
+                )
                 progress = loop.run()
                 self.model, state, writes = loop.trained()
                 detach(self.model)
@@ -213,7 +242,9 @@ class RobustTrainer:
             environment_column=environment_column,
         )
 
-    def _validated_by(self, evaluation: Examples | None, metrics: tuple[str, ...]) -> Validation | None:
+    def _validated_by(
+        self, evaluation: Examples | None, metrics: tuple[str, ...], compute_metrics: Any
+    ) -> Validation | None:
         args = self.args
         if evaluation is not None:
             return Validation(
@@ -224,8 +255,9 @@ class RobustTrainer:
                 metric_for_best_model=args.metric_for_best_model,
                 greater_is_better=args.greater_is_better,
                 environment_column=self._column,
+                compute_metrics=compute_metrics,
             )
-        if args.early_stopping_patience or args.metric_for_best_model != "loss" or metrics:
+        if args.early_stopping_patience or args.metric_for_best_model != "loss" or metrics or compute_metrics:
             raise OochubError("Metrics and early stopping need a validation split. Pass eval_dataset.")
         return None
 
@@ -234,7 +266,8 @@ def _inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
     given = {name: each for name, each in processors.items() if each is not None}
     if len(given) != 1:
         raise OochubError(
-            "Pass image_processor=, for a model of pictures, or tokenizer=, for a model of texts, or processor=."
+            "Pass one of image_processor=, for a model of pictures, tokenizer=, for a model of texts, and processor= "
+            "or processing_class=, for any."
         )
     ((name, own),) = given.items()
     usual = {"image_processor": "pictures", "tokenizer": "texts"}

@@ -29,7 +29,7 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def train(
-    source: str,
+    source: str | Path,
     out: str | Path,
     *,
     objective: str = "erm",
@@ -49,6 +49,7 @@ def train(
     options: Mapping[str, Any] | None = None,
     leave_out: str | None = None,
     overwrite: bool = False,
+    callbacks: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Trains `model` on `benchmark/config`, or on own data, and leaves a Hugging Face model directory in `out`.
 
@@ -75,6 +76,7 @@ def train(
         options: Options of the builder.
         leave_out: An environment whose rows are dropped from training and validation.
         overwrite: Replace another run in `out`.
+        callbacks: Callbacks of transformers, see `RobustTrainer`.
 
     Returns:
         run (the folder), best_epoch, best_value (its `metric_for_best_model`) and global_step, JSON types only.
@@ -82,6 +84,7 @@ def train(
     Raises:
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
+    source = str(source)
     check_writable(out, kind=RUN)
     method = _objective(objective, hyperparameters or {})
     declared = declaration_of(f"{source}/{config}" if config else source) if is_benchmark(source) else None
@@ -151,6 +154,7 @@ def train(
         objective=method,
         environment_column=environment_column,
         processor=processor,
+        callbacks=callbacks,
     )
     result = trainer.train()
     return {

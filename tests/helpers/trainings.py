@@ -96,7 +96,8 @@ def trainer_of(
     model: Any = None,
     **changed: Any,
 ) -> RobustTrainer:
-    own = {key: changed.pop(key) for key in ("metrics", "environment_column") if key in changed}
+    names = ("metrics", "environment_column", "compute_metrics", "callbacks", "processing_class")
+    own = {key: changed.pop(key) for key in names if key in changed}
     network, processor = model or backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
     return RobustTrainer(
         network,
@@ -104,7 +105,7 @@ def trainer_of(
         train_dataset=train,
         eval_dataset=validation,
         objective=oochub.get("objective", objective)(**(hyperparameters or {})),
-        image_processor=processor,
+        **({} if "processing_class" in own else {"image_processor": processor}),
         **own,
     )
 

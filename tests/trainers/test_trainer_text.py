@@ -154,7 +154,7 @@ def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:
             trainer_of(tmp_path / "run", train, **change)
     with pytest.raises(OochubError, match="no column 'text', only words"):
         trainer_of(tmp_path / "run", train.rename_column("text", "words"))
-    with pytest.raises(OochubError, match=r"Pass image_processor=, .* or tokenizer="):
+    with pytest.raises(OochubError, match=r"Pass one of image_processor=, .* tokenizer="):
         RobustTrainer(
             bert(), arguments(tmp_path / "run"), train_dataset=train, objective=oochub.get("objective", "erm")()
         )

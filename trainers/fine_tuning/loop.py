@@ -15,6 +15,7 @@ from oochub.caches import cache_folder
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.batch import Batch
+from oochub.trainers.fine_tuning.callbacks import Callbacks
 from oochub.trainers.fine_tuning.epoch_losses import EpochLosses
 from oochub.trainers.fine_tuning.fitting import sampler_of
 from oochub.trainers.fine_tuning.launch import accelerator_of, check_shards, deterministic
@@ -22,6 +23,7 @@ from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
 from oochub.trainers.fine_tuning.schedule import Schedule, optimizer_of
 from oochub.trainers.fine_tuning.stages import stage_steps
 from oochub.trainers.fine_tuning.step_draws import step_draws
+from oochub.trainers.fine_tuning.trackers import Trackers
 from oochub.trainers.fine_tuning.training_data import TrainingData
 from oochub.trainers.learner import Learner
 from oochub.trainers.objective import CleanPass, Objective
@@ -39,6 +41,7 @@ class Loop:
         data: What it is trained and measured on.
         folder: Where checkpoints go, and come from.
         head: The model's last layers, where their inputs are wanted.
+        callbacks: See `Callbacks`.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Loop:
         data: TrainingData,
         folder: RunFolder,
         head: Sequence[nn.Module] = (),
+        callbacks: Sequence[Any] = (),
     ) -> None:
         self._objective, self._args, self._folder, self._data = objective, args, folder, data
         self._accelerator = accelerator = accelerator_of(args, folder.path)
@@ -77,12 +81,21 @@ class Loop:
         self._eval_batches = data.evaluation and self._loader(data.evaluation, args.per_device_eval_batch_size)
         objective.to(accelerator.device)
         accelerator.register_for_checkpointing(self._schedule, objective)
-        accelerator.init_trackers("oochub", config=args.settings)
+        self._trackers = Trackers(accelerator, args.settings)
+        self._tell = Callbacks(
+            callbacks,
+            args=args,
+            main=accelerator.is_main_process,
+            selection=data.validation.selection if data.validation else None,
+            model=model,
+            processing_class=data.train.inputs.processor,
+        )
 
     def run(self) -> Progress:
         """Trains from the last complete checkpoint on, and restores the weights of the best epoch."""
         with deterministic(self._args.full_determinism), torch.random.fork_rng(devices=[]):
             progress = self._resumed()
+            self._tell("on_train_begin", progress)
             quiet = None if self._accelerator.is_main_process else True
             with tqdm(initial=progress.global_step, unit="step", disable=quiet) as bar:
                 while True:
@@ -99,8 +112,8 @@ class Loop:
                     bar.set_postfix(self._close_epoch(progress))
         if progress.best_epoch != progress.epoch:
             self._accelerator.load_state(str(self._folder.of_epoch(progress.best_epoch)))
-        for tracker in self._accelerator.trackers:  # end_training() would also end the process group of the caller
-            tracker.finish()
+        self._trackers.finish()
+        self._tell("on_train_end", progress)
         return progress
 
     def trained(self) -> tuple[Any, dict[str, Tensor], bool]:
@@ -168,19 +181,21 @@ class Loop:
         self._objective.next_stage(CleanPass(logits, features, train.label, train.environment), self._learner)
         self._learner.forget()
         progress.stage += 1
+        self._tell.begin_stage()
         progress.best_epoch, progress.best_value, progress.bad_epochs = 0, None, 0
         self._begin_stage(progress)
 
     def _stage_done(self, progress: Progress) -> bool:
         patience = self._args.early_stopping_patience
         spent = progress.stage == self._last_stage and 0 < patience <= progress.bad_epochs
-        return spent or progress.global_step >= progress.stage_began + progress.stage_steps
+        return spent or self._tell.stop or progress.global_step >= progress.stage_began + progress.stage_steps
 
     def _run_epoch(self, progress: Progress, bar: Any) -> None:
         """The loop: a batch, a step; `progress` is the position in it at any moment."""
         accelerator, objective, learner = self._accelerator, self._objective.train(), self._learner
         inputs, args = self._data.train.inputs, self._args
         self._model.train()
+        self._tell("on_epoch_begin", progress)
         batches = skip_first_batches(self._batches, progress.step) if progress.step else self._batches
         # through the loader to the sampler: else Accelerate sets the epochs since this process's start
         batches.set_epoch(progress.epoch)
@@ -196,6 +211,7 @@ class Loop:
             learner.done = (progress.global_step - progress.stage_began) / progress.stage_steps
             if progress.batches == objective.anneal_steps:
                 learner.forget()
+            self._tell("on_step_begin", progress)
             with accelerator.accumulate(self._model):
                 ready = inputs.ready(rows, augment=args.augment, generator=draws.augmentation)
                 batch = Batch(ready, rows["label"], rows["environment"], rows["row"])
@@ -207,7 +223,8 @@ class Loop:
                 progress.global_step += 1
                 self._schedule.step()
                 bar.update()
-                if self._stage_done(progress):
+                self._tell("on_step_end", progress)
+                if self._stage_done(progress) or self._tell.stop_epoch:
                     break
                 if args.save_steps and progress.global_step % args.save_steps == 0:
                     self._save_within_epoch(progress)
@@ -221,6 +238,7 @@ class Loop:
                 f"The loss of epoch {progress.epoch} is {means.objective}: training diverged. "
                 f"Lower learning_rate (it is {self._args.learning_rate:g})."
             )
+        self._tell("on_epoch_end", progress)
         names, numbers, by_environment = self._data.train.environment_names, {}, None
         validation = self._data.validation
         if self._eval_batches is not None and validation is not None:
@@ -237,11 +255,15 @@ class Loop:
             **{f"eval_{name}": value for name, value in numbers.items()},
             **({"eval_accuracy_by_environment": by_environment} if by_environment else {}),
         }
+        if numbers:
+            self._tell("on_evaluate", progress, metrics={f"eval_{name}": value for name, value in numbers.items()})
         progress.history.append(record)
         self._select(progress, numbers)
-        self._save(progress)
         shown = {key: value for key, value in record.items() if isinstance(value, float)}
-        self._accelerator.log(shown, step=progress.global_step)
+        self._tell("on_log", progress, logs=shown | {"epoch": float(progress.epoch)})
+        self._save(progress)
+        self._tell("on_save", progress)
+        self._trackers.log(record)
         return {key: round(value, 4) for key, value in shown.items() if key in ("loss", "eval_loss")}
 
     def _select(self, progress: Progress, numbers: dict[str, float]) -> None:

@@ -1,7 +1,7 @@
 """What a model is worth on the validation split: its losses, metrics of the hub, and which epoch is the best."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
@@ -54,7 +54,8 @@ class Validation:
     "worst_group.accuracy". Then every named metric: it gets those of its arguments by name that the split has: label,
     prediction, probability, score (of class 1, for two classes; of each label, where a row has several), group (column
     "group", else, where there is no column "groups", the environments), challenge. A number of a metric with several is
-    called "<metric>.<key>". A benchmark whose headline is of some groups alone, as FMoW's is of five regions, leaves
+    called "<metric>.<key>". `compute_metrics` gives more numbers, by the names that it gives them, without a leading
+    "eval_". A benchmark whose headline is of some groups alone, as FMoW's is of five regions, leaves
     the others out of every number of groups. All is tried once on equal logits, so that a metric that cannot be
     computed says so now.
 
@@ -66,6 +67,7 @@ class Validation:
         metric_for_best_model: One of the numbers; its metric need not stand in `metrics`.
         greater_is_better: Direction of that number; None takes the metric's own.
         environment_column: Its accuracies are `by_environment`; used as `group` where there is no column "group".
+        compute_metrics: As transformers' Trainer takes it: an `EvalPrediction` of logits and labels to numbers by name.
 
     Attributes:
         selection: How an epoch is chosen.
@@ -84,6 +86,7 @@ class Validation:
         metric_for_best_model: str = "loss",
         greater_is_better: bool | None = None,
         environment_column: str | None = None,
+        compute_metrics: Callable[[Any], Mapping[str, Any]] | None = None,
     ) -> None:
         dataset, self._label, self._type = examples.dataset, examples.label, problem_type
         self._binary = problem_type == CLASSES and classes == 2
@@ -107,6 +110,8 @@ class Validation:
         blank = np.zeros(shape, np.float32)
         own = self._own(blank)
         chosen = metric_for_best_model.partition(".")[0]
+        self._compute_metrics = compute_metrics
+        own |= self._computed(blank)
         names = [*dict.fromkeys([*metrics, *([] if metric_for_best_model in own else [chosen])])]
         if chosen == "hard_loss" and chosen not in own:
             raise OochubError(
@@ -142,7 +147,10 @@ class Validation:
                 numbers |= {f"{name}.{key}": float(value[key]) for key in _keys(metric, value)}
             else:
                 numbers[name] = float(value)
-        return numbers
+        computed = self._computed(logits)
+        if twice := [name for name in computed if name in numbers]:
+            raise OochubError(f"compute_metrics gives {twice[0]!r}, a number that there is already. Call it otherwise.")
+        return numbers | computed
 
     def by_environment(self, logits: NDArray[np.float32]) -> dict[str, float] | None:
         """The accuracy of each environment that the split has; None without environments or classes."""
@@ -164,6 +172,17 @@ class Validation:
             if self._groups is not None:
                 numbers["worst_group.accuracy"] = float(_means(correct[self._groups.row], self._groups.code).min())
         return numbers
+
+    def _computed(self, logits: NDArray[np.float32]) -> dict[str, float]:
+        """What `compute_metrics` gives."""
+        if self._compute_metrics is None:
+            return {}
+        from transformers import EvalPrediction
+
+        given = self._compute_metrics(EvalPrediction(predictions=logits, label_ids=self._columns["label"]))
+        if not isinstance(given, Mapping) or not all(np.ndim(value) == 0 for value in given.values()):
+            raise OochubError(f"compute_metrics returns a dict of numbers by name, got {given!r}.")
+        return {name.removeprefix("eval_"): float(value) for name, value in given.items()}
 
     def _losses(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         if self._type == TOKENS:
@@ -195,7 +214,7 @@ class Validation:
         if name in _HIGHER:
             return _HIGHER[name]
         metric, _, key = name.partition(".")
-        facts = facts_of(self._metrics[metric])
+        facts = facts_of(self._metrics[metric]) if metric in self._metrics else None
         facts = facts.keys.get(key, facts) if facts else None
         if facts is None or facts.direction == "none":
             raise OochubError(f"The hub does not know in which direction {name!r} is better. Say greater_is_better.")

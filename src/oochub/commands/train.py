@@ -1,7 +1,9 @@
 """The command `oochub train`."""
 
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +21,7 @@ from oochub.commands._options import (
     Usual,
     check_pairs,
     done,
+    out_console,
     without_weight_bars,
     writes,
 )
@@ -44,6 +47,9 @@ def train(
     per_device_train_batch_size: Annotated[int, typer.Option(help="Rows a step, on each device.", min=1)] = 64,
     learning_rate: Annotated[float, typer.Option(help="The largest of the schedule.", min=0)] = 2e-3,
     weight_decay: Annotated[float, typer.Option(help="Of the optimizer.", min=0)] = 1e-3,
+    report_to: Annotated[
+        str, typer.Option(help="A tracker of Accelerate: tensorboard, trackio, wandb, ...; its package is to be there.")
+    ] = "none",
     early_stopping_patience: Annotated[
         int, typer.Option(help="Epochs without a better loss; 0 never stops.", min=0)
     ] = 0,
@@ -90,6 +96,7 @@ def train(
             "per_device_train_batch_size": per_device_train_batch_size,
             "learning_rate": learning_rate,
             "weight_decay": weight_decay,
+            "report_to": report_to,
             "early_stopping_patience": early_stopping_patience,
             "seed": seed,
             **parse_options(argument or [], by="--argument"),
@@ -105,5 +112,32 @@ def train(
         data_dir=data_dir,
         options=parse_options(option or []),
         overwrite=overwrite,
+        callbacks=[_EpochLines()],
     )
+    if not as_json:
+        from oochub.reading import read_json
+
+        out_console.print(f"Kept: {read_json(out / 'recipe.json')['selection']['rule']}.", markup=False)
+        columns = {"--label-column": label_column, "--context-column": context_column, "--image-column": image_column}
+        given = {"--config": config, "--data-dir": data_dir, **columns, "--group-column": group_column}
+        words = [str(out), source, *(word for name, value in given.items() if value for word in (name, value))]
+        out_console.print(f"Next: oochub audit {shlex.join(words)}", markup=False)
     done(result, as_json)
+
+
+class _EpochLines:
+    """A line an epoch on standard error, above the bar where there is one."""
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:
+        if state.is_world_process_zero:
+            from tqdm import tqdm
+
+            shown = (
+                "loss",
+                "eval_loss",
+                "eval_accuracy",
+                "eval_worst_group.accuracy",
+                f"eval_{args.metric_for_best_model}",
+            )
+            numbers = [f"{name} {logs[name]:.4g}" for name in dict.fromkeys(shown) if name in logs]
+            tqdm.write(f"epoch {round(state.epoch)}, step {state.global_step}: {', '.join(numbers)}", file=sys.stderr)
