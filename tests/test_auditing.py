@@ -60,6 +60,8 @@ def test_what_is_asked_of_contexts_is_checked_first(pictures):
         ({"contexts": "properties", "context_settings": {"k": 3}}, "k"),
         ({"context_settings": {"k": 3}}, "name it with contexts="),
         ({"contexts": "properties", "correction": "bonferroni"}, "holm"),
+        ({"contexts": "properties", "choose_on": "test"}, "train"),
+        ({"choose_on": "half"}, "choose_on= is read where a way finds contexts"),
     ):
         with pytest.raises(OochubError, match=words):
             audit(Onlooker("object"), pictures, **wrong)
@@ -114,6 +116,22 @@ def test_the_steps_are_kept_and_made_again_where_something_changed(model, few, t
     assert turned.benchmark.summary == "Usual contexts: dark: red; light: blue."
     assert turned["gap"] == pytest.approx(-first["gap"])
     assert Report.load(out / "report.json").benchmark.summary == turned.benchmark.summary
+
+
+@pytest.mark.parametrize("choose_on", ["auto", "half"])
+def test_contexts_that_are_found_again_are_the_same_step(model, few, tmp_path, monkeypatch, choose_on):
+    """Fault planted: the way draws its halves anew, by a seed of the clock."""
+    asked = {"label": "tone", "contexts": "properties", "choose_on": choose_on, "out": tmp_path / "audit"}
+    first = oochub.audit(model, few, **asked)
+    assert first.contexts.n_chosen + first.contexts.n_tested == (28 if choose_on == "auto" else 16)
+    with monkeypatch.context() as patched:
+        patched.setattr("oochub.models.model_source.pretrained", lambda *a, **k: pytest.fail("the model was opened"))
+        patched.setattr("oochub.auditing.evaluate", lambda *a, **k: pytest.fail("it was evaluated"))
+        again = oochub.audit(model, few, **asked)
+    assert to_json(again) == to_json(first)
+    other = {"auto": "half", "half": "auto"}[choose_on]
+    turned = oochub.audit(model, few, **asked | {"choose_on": other})
+    assert turned.contexts.n_tested != first.contexts.n_tested
 
 
 def test_a_loaded_data_set_is_audited_too(model, few):

@@ -12,6 +12,7 @@ from oochub.data.columns import Columns
 from oochub.data.context_columns import contexts as with_contexts
 from oochub.data.context_columns import way_of
 from oochub.data.load import declaration_for, load_columns
+from oochub.data.rows_to_choose_on import CHOICES
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import check_writable, sole_writer
@@ -39,6 +40,7 @@ def audit(
     out: str | Path | None = None,
     contexts: str | ContextWay | None = None,
     context_settings: Mapping[str, Any] | None = None,
+    choose_on: str = "auto",
     correction: Correction = "holm",
     resamples: int = 1000,
     seed: int = 0,
@@ -65,6 +67,8 @@ def audit(
         contexts: A way to find contexts in the pictures, a name of `oochub list context` or the way itself, for data
             that do not say them; see `oochub.contexts`. What it measures is kept in the cache.
         context_settings: Of that way by its name, such as {"model": "my-encoder"}.
+        choose_on: On which rows contexts, and what is usual, are chosen: "train", "half" or "auto", see
+            `oochub.contexts`.
         correction: Over all contexts tested, see `oochub.evaluate`.
         resamples: Bootstrap replicates.
         seed: Of the bootstrap.
@@ -88,8 +92,11 @@ def audit(
     way = None if contexts is None else way_of(contexts, context_settings or {})
     if correction not in get_args(Correction):
         raise unknown_name("correction", correction, get_args(Correction))
-    if way is None and context_settings:
-        raise OochubError("context_settings= are those of a way to find contexts: name it with contexts=.")
+    if choose_on not in CHOICES:
+        raise unknown_name("choice of rows", choose_on, CHOICES)
+    unread = "context_settings=" if context_settings else "choose_on=" if choose_on != "auto" else None
+    if way is None and unread:
+        raise OochubError(f"{unread} is read where a way finds contexts: name it with contexts=.")
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")
@@ -107,7 +114,9 @@ def audit(
     if way is None:
         check_context(data)
     else:
-        data = with_contexts(data, by=way, skip_broken=bool(prediction.get("skip_broken")), seed=seed)
+        data = with_contexts(
+            data, by=way, skip_broken=bool(prediction.get("skip_broken")), choose_on=choose_on, seed=seed
+        )
     chosen: dict[str, Any] = {"correction": correction, "resamples": resamples, "seed": seed}
     if folder is None:
         predictions = predict(model, data, splits=splits, **prediction)

@@ -92,6 +92,13 @@ ContextNames = Annotated[str | None, typer.Option(help="zero_shot: the contexts 
 ContextOptions = Annotated[
     list[str] | None, typer.Option(callback=check_pairs, help="Another setting of the way, key=value; repeatable.")
 ]
+ChooseOn = Annotated[
+    Literal["auto", "train", "half"],
+    typer.Option(
+        "--choose-on",
+        help="Rows that contexts are chosen on: train, half of the other splits, auto (train, else half).",
+    ),
+]
 CorrectionName = Annotated[
     Literal["holm", "benjamini_hochberg"], typer.Option("--correction", help="Over all found contexts that are tested.")
 ]

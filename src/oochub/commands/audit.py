@@ -9,6 +9,7 @@ from oochub.artifacts import AUDIT
 from oochub.commands._options import (
     AsJson,
     Cache,
+    ChooseOn,
     Compile,
     ConfigName,
     ContextColumn,
@@ -65,6 +66,7 @@ def audit(
     context_model: ContextModel = None,
     context_names: ContextNames = None,
     context_option: ContextOptions = None,
+    choose_on: ChooseOn = "auto",
     correction: CorrectionName = "holm",
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default all but train.")] = None,
     batch_size: Annotated[
@@ -100,8 +102,10 @@ def audit(
     predictions = out / _FILES["predictions"]
     before = predictions.stat().st_mtime_ns if predictions.exists() else None
     found_by = context_settings(context_model, context_names, context_option, by="--context-option")
-    if contexts is None and found_by:
-        raise OochubError("--context-model, --context-names and --context-option go with --contexts WAY: name the way.")
+    if contexts is None and (found_by or choose_on != "auto"):
+        raise OochubError(
+            "--context-model, --context-names, --context-option and --choose-on go with --contexts WAY: name the way."
+        )
     settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
     report = run(
@@ -119,6 +123,7 @@ def audit(
         out=out,
         contexts=contexts,
         context_settings=found_by or None,
+        choose_on=choose_on,
         correction=correction,
         batch_size=batch_size,
         preprocessing=preprocessing,

@@ -9,6 +9,7 @@ from rich.table import Table
 from oochub.artifacts import REPOSITORY
 from oochub.commands._options import (
     AsJson,
+    ChooseOn,
     ConfigName,
     ContextModel,
     ContextNames,
@@ -46,10 +47,7 @@ def contexts(
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Take what was measured before of the same pictures.")
     ] = True,
-    choose_on: Annotated[
-        str,
-        typer.Option(help="Rows to choose on: train, half (of the other splits), auto (train, else half of all)."),
-    ] = "auto",
+    choose_on: ChooseOn = "auto",
     seed: Annotated[int, typer.Option(help="Of the halves.", min=0, max=2**32 - 1)] = 0,
     config: ConfigName = None,
     data_dir: DataDir = None,

@@ -120,6 +120,7 @@ def evaluate(
                 source=source | loading,
                 metrics=metric or None,
                 match=match,
+                correction=correction,
                 seed=seed,
             )
             if out is None:
