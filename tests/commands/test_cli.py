@@ -57,11 +57,16 @@ def test_from_raw_folder_to_page(run, spawrious, tmp_path):
     report = oochub.Report.load(tmp_path / "report.json")
     assert to_json(report)["model"]["objective"] == "group_dro"
     assert to_json(report)["provenance"]["training"]["environments"] == "group"
+    chosen_by = "the rows of split validation chose the epoch whose weights were kept"
+    assert [note for note in report.notes if note.startswith(chosen_by)], report.notes
+    assert chosen_by in page.read_text() and "All examples of test" in page.read_text()
     assert "partial" in page.read_text() and str(tmp_path) not in page.read_text()
     code, output, _ = run(
         "predict", out, benchmark, *data, "--split", "test", "--out", tmp_path / "p.parquet", "--json"
     )
     assert json.loads(output) == {"predictions": str(tmp_path / "p.parquet"), "rows": 160, "cached": False}
+    notes = oochub.evaluate(tmp_path / "p.parquet").notes  # of the test split alone
+    assert not [note for note in notes if note.startswith(chosen_by)]
 
 
 def test_lists_and_shows(run):

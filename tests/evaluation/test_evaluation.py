@@ -111,7 +111,9 @@ def test_the_worst_group_in_both_senses(predictions, report):
     assert "in_context/worst_group.error_rate" not in report and report.slice("in_context").worst_groups is None
     again = from_json(Report, json.loads(json.dumps(to_json(report))), what="the report")
     assert again.slice("all").worst_groups == report.slice("all").worst_groups
-    sentence = "Worst group by error: road without car, of 4 groups (all examples); road without car, of 2 groups (out"
+    sentence = (
+        "Worst group by error: road without car, of 4 groups (all examples of test); road without car, of 2 groups (out"
+    )
     assert sentence in report.to_markdown() and sentence in report.to_html()
 
 

@@ -248,8 +248,25 @@ def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Se
     found = metadata.facts.found_contexts
     if found is not None and not evaluated.predictions.output.one_answer:
         notes.append(f"contexts that were found ({found.way}) are not tested: that needs one class a row")
+    if _chose_the_epoch(evaluated):
+        notes.append(
+            f"the rows of split {evaluated.benchmark.in_context.split} chose the epoch whose weights were kept, so the "
+            "number on them may be somewhat too good, and the gap too large"
+        )
     outside = int((~evaluated.known).sum())
     if outside:
         where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"
         notes.append(f"{outside:,} rows {where} are left out")
     return tuple(notes)
+
+
+def _chose_the_epoch(evaluated: Evaluated) -> bool:
+    """Whether the rows in context are those that chose the epoch, as the recipe of the model says."""
+    metadata, benchmark = evaluated.predictions.metadata, evaluated.benchmark
+    training, inside = metadata.training, benchmark.in_context
+    if training is None or "on the validation split" not in (training.selection or ""):
+        return False
+    trained_on = training.data or {}
+    is_same = (trained_on.get("benchmark"), trained_on.get("config")) == (metadata.benchmark, metadata.config)
+    is_there = inside.split in evaluated.predictions.split
+    return is_same and metadata.benchmark is not None and inside.split == benchmark.validation_split and is_there

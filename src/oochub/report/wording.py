@@ -95,9 +95,9 @@ def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -
 
 
 def slice_words(benchmark: EvaluatedBenchmark, part: Slice | ComparedRows) -> str:
-    """A slice in words: "In context", "car without road (hard positives)", else its title."""
+    """A slice in words: "In context", "All examples of test", "car without road (hard positives)", else its title."""
     if part.role == "all":
-        return "All examples"
+        return f"All examples of {name(part.split)}" if part.split else "All examples"
     if part.role in ("in", "out"):
         return sentence_case(side_title(benchmark, part.role))
     if part.role in ("hard_positive", "hard_negative") and benchmark.object is not None and benchmark.contexts:
