@@ -1,5 +1,6 @@
 """Files that a table names, which are to lie below a folder."""
 
+import errno
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -53,5 +54,7 @@ def _names(folder: Path) -> set[str]:
         return {path.name for path in folder.iterdir()}
     except (FileNotFoundError, NotADirectoryError):
         return set()
-    except OSError as error:  # no permission, a loop of links, a name that is too long
+    except OSError as error:  # no permission, a loop of links
+        if error.errno == errno.ENAMETOOLONG:
+            return set()
         raise OochubError(f"Cannot read the folder {folder}: {error.strerror}. Check its permissions.") from error

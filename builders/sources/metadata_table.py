@@ -13,7 +13,7 @@ import numpy as np
 from oochub.builders.sources._check_header import check_header
 from oochub.builders.sources.check_named_files import check_named_files
 from oochub.errors import OochubError
-from oochub.reading import read_text
+from oochub.reading import plain_number, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,15 +138,11 @@ class MetadataTable:
         """
         numbers = []
         for line, value in zip(self.lines, self.columns[name], strict=True):
-            try:
-                number = float(value)
-            except ValueError:
-                number = math.nan
-            if not math.isfinite(number):
+            numbers.append(plain_number(value))
+            if not math.isfinite(numbers[-1]):
                 raise OochubError(
                     f"{self.file}, line {line}: {name} is a finite number, got {value[:80]!r}. Fetch it again."
                 )
-            numbers.append(number)
         return numbers
 
     def counted(self, name: str, what: str) -> tuple[list[str], list[str]]:

@@ -9,6 +9,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.reading import regular_file
 
 _BLOCK = 2**22  # bytes
 _UNKNOWN = ["", "nan", "NaN"]
@@ -41,7 +42,7 @@ def number_table(
     lines = 0
     try:
         with pa.csv.open_csv(
-            file,
+            regular_file(file),
             read_options=pa.csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False),
             parse_options=pa.csv.ParseOptions(ignore_empty_lines=False),
             convert_options=pa.csv.ConvertOptions(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from oochub.builders.sources._check_header import check_header
 from oochub.errors import OochubError
+from oochub.reading import plain_number, regular_file
 
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 _PART = 1 << 24  # bytes of the file read at a time; no row is longer
@@ -98,7 +99,7 @@ again.
         try:
             values: NDArray[np.float64] = pc.cast(self.text(name), pa.float64()).to_numpy()
         except pa.ArrowInvalid:
-            values = np.array([_number(text) for text in self.text(name).to_pylist()])
+            values = np.array([plain_number(text) for text in self.text(name).to_pylist()])
         right = (values >= lowest) & (values <= highest)
         if are_whole:
             right &= values == np.round(values)
@@ -114,13 +115,6 @@ again.
             )
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
-
-
 def _unread(file: Path, done: int, reason: str) -> OochubError:
     """What pyarrow found, its row counted as the numbers of the rows are: it counts the first line as 1."""
     if "straddl" in reason:
@@ -131,8 +125,7 @@ def _unread(file: Path, done: int, reason: str) -> OochubError:
 
 
 def _opened(file: Path, columns: Sequence[str]) -> pa_csv.CSVStreamingReader:
-    if not file.is_file():  # a pipe would make the reader wait
-        raise OochubError(f"Cannot read {file}: there is no such file. Check the path.")
+    file = regular_file(file)
     layout = pa_csv.ParseOptions(newlines_in_values=True)
     with pa_csv.open_csv(file, pa_csv.ReadOptions(use_threads=False, block_size=_PART), layout, _as_text(())) as whole:
         header = whole.schema.names

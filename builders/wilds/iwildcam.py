@@ -1,6 +1,6 @@
 """iWildCam2020-wilds: which animal a camera trap saw, at traps that training did not have."""
 
-from collections import Counter
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,15 +56,16 @@ def _read(folder: Path, config: str) -> WildsRows:
 
 def _names(file: Path) -> list[str]:
     """The classes of categories.csv by number; none without it."""
-    if not file.is_file():
+    if not os.path.lexists(file):
         return []
     table = MetadataTable.of_csv(file, ("y", "name"))
-    known = {y: name for y, name in zip(table.whole("y"), table.columns["name"], strict=True) if y != _NO_CLASS}
-    missing = [number for number in range(len(known)) if number not in known]
-    twice = [name for name, count in Counter(known.values()).items() if count > 1]
-    if missing or twice:
-        what = f"has no class of y = {missing[0]}" if missing else f"names two classes {twice[0]!r}"
-        raise OochubError(f"{file} {what}, and classes are counted from 0 by their names. Fetch it again.")
+    table = table.rows(row for row, number in enumerate(table.whole("y")) if number != _NO_CLASS)
+    table.check_unique("y")
+    table.check_unique("name")
+    known = dict(zip(table.whole("y"), table.columns["name"], strict=True))
+    missing = [number for number in range(len(table.lines)) if number not in known]
+    if missing:
+        raise OochubError(f"{file} has no class of y = {missing[0]}, and classes are counted from 0. Fetch it again.")
     return [known[number] for number in range(len(known))]
 
 

@@ -1,5 +1,6 @@
 """OGB-MolPCBA: which of 128 assays a molecule is active in, for molecules with rarer scaffolds."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from oochub.build_record import BuildFacts
 from oochub.builders.sources.number_table import number_table
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
 from oochub.errors import OochubError
-from oochub.reading import NUMPY_FAULTS
+from oochub.reading import NUMPY_FAULTS, regular_file
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
@@ -134,7 +135,7 @@ def _check_count(file: Path, lines: int, count: int, what: str) -> None:
 
 def _scaffolds(file: Path, count: int) -> NDArray[Any]:
     try:
-        with file.open("rb") as content:
+        with regular_file(file).open("rb") as content:
             scaffold: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
     except NUMPY_FAULTS as error:
         raise OochubError(f"{file} is no .npy file of numbers ({error}). Fetch it again.") from error
@@ -148,10 +149,10 @@ def _scaffolds(file: Path, count: int) -> NDArray[Any]:
 
 def _mapping(file: Path, count: int) -> tuple[pa.ChunkedArray | None, tuple[str, ...] | None]:
     """The molecules in the notation SMILES and the names of the assays; None without the file."""
-    if not file.is_file():
+    if not os.path.lexists(file):
         return None, None
     try:
-        with pa.csv.open_csv(file) as reader:
+        with pa.csv.open_csv(regular_file(file)) as reader:
             columns = reader.schema.names
         only = pa.csv.ConvertOptions(include_columns=["smiles"], column_types={"smiles": pa.string()})
         smiles = pa.csv.read_csv(file, convert_options=only).column("smiles")

@@ -11,7 +11,7 @@ from oochub.build_record import BuildFacts
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
 from oochub.errors import OochubError
-from oochub.reading import NUMPY_FAULTS
+from oochub.reading import NUMPY_FAULTS, regular_file
 from oochub.sides import Rows
 from oochub.vocabulary import Vocabulary
 
@@ -101,7 +101,7 @@ def _split(countries: list[str], *, fold: str, is_mixed: bool) -> np.ndarray:
 def _array(file: Path) -> np.ndarray:
     """The bands of one place, float32 (8, 224, 224)."""
     try:
-        with np.load(file, allow_pickle=False) as stored:
+        with np.load(regular_file(file), allow_pickle=False) as stored:
             values: np.ndarray = stored["x"]
     except NUMPY_FAULTS as error:
         raise OochubError(f"{file} is no npz file with an array x ({error}). Fetch it again.") from error

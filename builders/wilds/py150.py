@@ -1,5 +1,6 @@
 """Py150-wilds: the next token of Python code, in repositories that training did not have."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ _NAMES = "metadata/repo_file_names"
 _FILES = {"train": "train", "id_val": "IDval", "val": "OODval", "id_test": "IDtest", "test": "OODtest"}
 _SPLITS = ("train", "val", "test", "id_val", "id_test")
 _MASKED = -100  # the kind, and the next token, that nobody asks for
+_LARGEST = 2**31 - 1
 _NO_KIND = -1  # as `datasets` says that a row has no class
 
 
@@ -124,28 +126,19 @@ def _numbers(file: Path) -> NDArray[np.int32]:
     rows: Any = read_json(file)
     if not isinstance(rows, list) or not rows:
         raise OochubError(f"{file} is no list of rows, or an empty one. Fetch it again.")
-    lengths = [len(row) if isinstance(row, list) else -1 for row in rows]
-    odd = next((row for row, length in enumerate(lengths) if length != lengths[0] or length < 0), None)
+    lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
+    usual = max(Counter(lengths).most_common(1)[0][0], 1)
+    odd = next((row for row, length in enumerate(lengths) if length != usual), None)
     if odd is not None:
-        found = f"{lengths[odd]} numbers" if lengths[odd] >= 0 else repr(rows[odd])[:80]
-        raise OochubError(
-            f"{file}, row {odd}: rows are lists of one length, {lengths[0]}, got {found}. Fetch it again."
-        )
-    flat = pa.array([], pa.int32())
-    try:
-        flat = pa.concat_arrays([flat, *(pa.array(row, pa.int32()) for row in rows)])
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        flat = None
-    if flat is None or flat.null_count:
-        row = next(row for row, values in enumerate(rows) if not all(_is_whole(value) for value in values))
-        shown = next(value for value in rows[row] if not _is_whole(value))
-        raise OochubError(f"{file}, row {row}: whole numbers below 2^31 are needed, got {shown!r}. Fetch it again.")
-    numbers: NDArray[np.int32] = flat.to_numpy().reshape(len(rows), -1)
-    return numbers
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and abs(value) < 2**31
+        found = f"{lengths[odd]} numbers" if isinstance(rows[odd], list) else repr(rows[odd])[:80]
+        raise OochubError(f"{file}, row {odd}: rows are lists of one length, {usual}, got {found}. Fetch it again.")
+    for row, values in enumerate(rows):
+        if set(map(type, values)) != {int} or max(values) > _LARGEST or min(values) < -_LARGEST:
+            shown = next(value for value in values if type(value) is not int or abs(value) > _LARGEST)
+            raise OochubError(
+                f"{file}, row {row}: whole numbers below 2^31 are needed, got {str(shown)[:80]}. Fetch it again."
+            )
+    return np.array(rows, np.int32)
 
 
 def _lists(values: NDArray[Any]) -> pa.Array:

@@ -1,6 +1,7 @@
 """Reads files of which nothing is known yet: each way in which one can be wrong is an error that names it."""
 
 import json
+import math
 import re
 import stat
 import struct
@@ -20,32 +21,51 @@ NUMPY_FAULTS = (
 """What NumPy raises on .npy and .npz files that are broken, nothing unpickled."""
 
 
-def read_bytes(file: Path | str) -> bytes:
-    """The content of a regular file; nothing else is opened, so a pipe never makes the reader wait.
+def regular_file(file: Path | str) -> Path:
+    """The path of a regular file, before a library opens it: a pipe would make that wait.
 
     Raises:
-        OochubError: There is no such file, it is a folder or a device, or it cannot be read.
+        OochubError: There is no such file, it is a folder or a device, or it cannot be reached.
+
+    >>> regular_file("/dev/null")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: Cannot read /dev/null: it is a pipe, socket or device, not a file. Check the path.
+    """
+    path = (file if isinstance(file, Path) else Path(file)).expanduser()  # making a Path costs as much as a read
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise _unread(path, error) from error
+    if stat.S_ISREG(mode):
+        return path
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+    raise OochubError(f"Cannot read {path}: it is {kind}, not a file. Check the path.")
+
+
+def read_bytes(file: Path | str) -> bytes:
+    """The content of a regular file; nothing else is opened.
+
+    Raises:
+        OochubError: As for `regular_file`, or it cannot be read.
 
     >>> read_bytes("nope.json")
     Traceback (most recent call last):
     oochub.errors.OochubError: Cannot read nope.json: there is no such file. Check the path.
     """
-    path = (file if isinstance(file, Path) else Path(file)).expanduser()  # making a Path costs as much as a read
+    path = regular_file(file)
     try:
-        mode = path.stat().st_mode
-        if stat.S_ISREG(mode):
-            with path.open("rb", buffering=0) as content:
-                return content.readall()
-        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
-        raise OochubError(f"Cannot read {path}: it is {kind}, not a file. Check the path.")
-    except FileNotFoundError:
-        raise OochubError(f"Cannot read {path}: there is no such file. Check the path.") from None
-    except OSError as error:  # no permission, a loop of links, a name that is too long
-        raise OochubError(
-            f"Cannot read {path}: {error.strerror or error}. Check the path and its permissions."
-        ) from error
-    except ValueError as error:  # a null character in the path
-        raise OochubError(f"Cannot read {str(path)!r}: {error}. Check the path.") from error
+        with path.open("rb", buffering=0) as content:
+            return content.readall()
+    except OSError as error:
+        raise _unread(path, error) from error
+
+
+def _unread(path: Path, error: OSError | ValueError) -> OochubError:
+    if isinstance(error, FileNotFoundError):
+        return OochubError(f"Cannot read {path}: there is no such file. Check the path.")
+    if isinstance(error, OSError):  # no permission, a loop of links, a name that is too long
+        return OochubError(f"Cannot read {path}: {error.strerror or error}. Check the path and its permissions.")
+    return OochubError(f"Cannot read {str(path)!r}: {error}. Check the path.")  # a null character in it
 
 
 def read_text(file: Path | str) -> str:
@@ -116,6 +136,18 @@ def parse_json(text: str | bytes, *, name: str, kept: Callable[[dict[str, Any]],
     except ValueError as error:  # no UTF-8, or a whole number of thousands of digits
         reason = str(error)
     raise OochubError(f"{name} is not read: {reason}. Make or fetch the file again.")
+
+
+def plain_number(text: str) -> float:
+    """The number that a field of a table holds; nan where it is none, or is written as Python alone does.
+
+    >>> plain_number("1e-3"), plain_number("1_0"), plain_number("١"), plain_number("")
+    (0.001, nan, nan, nan)
+    """
+    try:
+        return float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
 
 
 def may_hold_half(text: str | bytes) -> bool:

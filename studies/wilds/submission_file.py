@@ -15,7 +15,7 @@ from pyarrow import csv
 
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.answers_file import AnswersFile
-from oochub.reading import parse_json, read_lines
+from oochub.reading import parse_json, plain_number, read_lines
 from oochub.stats.detection_accuracies import detection_accuracies
 
 _NAME = re.compile(
@@ -24,7 +24,8 @@ _NAME = re.compile(
 )
 _FORM = "iwildcam_split:test_seed:0_epoch:best_pred.csv"
 _COLUMNS = {"classes": "prediction", "number": "value", "labels": "logits", "tokens": "predicted_tokens"}
-_BRACKETS = str.maketrans("", "", "[]() \t")  # as WILDS, which evaluates each line
+_BRACKETS = str.maketrans("", "", "[]()")  # as WILDS, which evaluates each line
+_TOKENS = 2**31
 _SEEDS = {"camelyon17": 10, "civilcomments": 5}
 
 
@@ -147,11 +148,8 @@ class SubmissionFile:
     def _name_line(self, lines: list[tuple[int, str]], ids: Sequence[str], width: int) -> NoReturn:
         """Says which line is no row of so many finite numbers."""
         for (number, line), each in zip(lines, ids, strict=True):
-            try:
-                is_whole = np.isfinite([float(part) for part in line.translate(_BRACKETS).split(",")])
-            except ValueError:
-                is_whole = np.zeros(0, bool)
-            if len(is_whole) != width or not is_whole.all():
+            found = [plain_number(part) for part in line.translate(_BRACKETS).split(",")]
+            if len(found) != width or not np.isfinite(found).all():
                 wanted = "one finite number" if width == 1 else f"{width} finite numbers with commas between"
                 shown = line if len(line) <= 40 else f"{line[:40]}..."
                 raise OochubError(
@@ -168,10 +166,10 @@ class SubmissionFile:
         if kind == "labels":
             return pa.FixedSizeListArray.from_arrays(pa.array(numbers.ravel()), numbers.shape[1])
         wrong = ~((numbers >= 0) & (numbers == np.floor(numbers))).all(axis=1)
-        wrong |= (numbers >= len(class_names)).any(axis=1) if kind == "classes" else False
+        wrong |= (numbers >= (len(class_names) if kind == "classes" else _TOKENS)).any(axis=1)
         if wrong.any():
             number, line = lines[int(np.argmax(wrong))]
-            allowed = f"a class from 0 to {len(class_names) - 1:,}" if kind == "classes" else "whole numbers"
+            allowed = f"a class from 0 to {len(class_names) - 1:,}" if kind == "classes" else "whole numbers below 2^31"
             raise OochubError(f"{self.path}, line {number}: it must be {allowed}, got {line[:40]!r}.")
         whole = numbers.astype(np.int64)
         if kind == "classes":
@@ -185,6 +183,9 @@ class SubmissionFile:
             content = parse_json(line, name=place)
             try:
                 detection_accuracies([content["boxes"]], [content["scores"]], [()])
+                numbers = [*content["scores"], *(number for box in content["boxes"] for number in box)]
+                if not {type(number) for number in numbers} <= {int, float}:
+                    raise TypeError("texts, true and false are no numbers")
             except (TypeError, KeyError, OochubError) as error:
                 said = str(error).replace(", at row 0", "").replace(" at row 0", "")
                 raise OochubError(

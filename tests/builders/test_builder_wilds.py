@@ -81,6 +81,25 @@ _WRONG = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "message"),
+    [
+        ("dog", "3", "lines 5 and 8 have the same y, '3'"),
+        ("dog", "03", "has no class of y = 5"),
+        ("dog", "7", "has no class of y = 5"),
+        ("empty", "5", "have the same name, 'empty'"),
+        ("dog", "x", "line 8: y is a whole number"),
+    ],
+)
+def test_a_wrong_class_of_iwildcam_is_named(name, number, message, raw, tmp_path):
+    """Planted fault: the last of two classes of a number taken, without a word."""
+    folder = shutil.copytree(raw("wilds/iwildcam"), tmp_path / "iwildcam_v2.0")
+    with (folder / "categories.csv").open("a") as file:
+        file.write(f"{number},50,{name}\n")
+    with pytest.raises(oochub.OochubError, match=re.escape(message)):
+        load_dataset("wilds", "iwildcam", data_dir=str(folder))
+
+
 @pytest.mark.parametrize(("column", "value", "message"), _WRONG)
 def test_a_wrong_row_of_iwildcam_is_named(column, value, message, raw, tmp_path):
     folder = tmp_path / "iwildcam_v2.0"

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 _CALLS = {
     *("read_bytes", "read_text", "read_lines", "read_json", "read_picture", "open_picture", "load_tensors"),
     *("tarfile.open", "tomllib.loads", "csv.reader", "pq.read_table", "pd.read_csv", "np.lib.format.read_array"),
-    *("loadmat", "safe_open", "pa_csv.open_csv"),
+    *("loadmat", "safe_open", "pa_csv.open_csv", "regular_file"),
 }
 """How a file of a user becomes content: the package's own readers, and those of libraries that they stand on."""
 
@@ -23,7 +23,13 @@ FUZZED = {
     "builders/sources/imagenet_truth.py": "lists",
     "builders/sources/metadata_table.py": "metadata",
     "builders/sources/nooch/id_arrays.py": "ids",
+    "builders/sources/number_table.py": "wilds",
     "builders/sources/stored.py": "tars",
+    "builders/sources/table_part.py": "wilds",
+    "builders/wilds/globalwheat.py": "wilds",
+    "builders/wilds/ogb_molpcba.py": "wilds",
+    "builders/wilds/poverty.py": "wilds",
+    "builders/wilds/py150.py": "wilds",
     "src/oochub/builder.py": "spawrious",
     "src/oochub/data/shard_index.py": "shards",
     "src/oochub/data/shard_rows.py": "shards",
@@ -48,13 +54,13 @@ FUZZED = {
     "src/oochub/tensor_file.py": "detectors",
     "studies/imagenet_ood/model_list.py": "lists",
     "studies/waterbirds/cub_images.py": "metadata",
+    "studies/wilds/submission_file.py": "submissions",
 }
 """A file that reads, and the fuzz file whose cases go through it."""
 
 ELSEWHERE = {
     "builders/toy_worlds/_corruptions.py": "decodes what the toy world drew",
     "builders/toy_worlds/toy_imagenet.py": "packs what the toy world drew",
-    "builders/sources/table_part.py": "long tables, tests/builders/test_table_part.py",
     "builders/sources/sentence_embeddings.py": "weights by name, tests/builders/test_sentence_embeddings.py",
     "builders/sources/spawrious_compositions.py": "TOML, tests/builders/test_spawrious_compositions.py",
     "builders/sources/wordnet.py": "WordNet as its package installs it",
@@ -84,10 +90,6 @@ ELSEWHERE = {
     "studies/spawrious/generation/picture_maker.py": "headers of weights that diffusers has read",
     "studies/spawrious/generation/tried_image.py": "a run's own lists, tests/studies/test_generate_spawrious.py",
     "studies/spawrious/cleanliness/cleanliness_sample.py": "beside the pages, tests/studies/test_cleanliness.py",
-    "builders/wilds/globalwheat.py": "rows of tables, tests/builders/test_builder_wilds.py",
-    "builders/wilds/ogb_molpcba.py": "rows of tables, tests/builders/test_builder_wilds.py",
-    "builders/wilds/py150.py": "lines of tokens, tests/builders/test_builder_wilds_py150.py",
-    "studies/wilds/submission_file.py": "lines of numbers, tests/studies/test_submission.py",
     "studies/waterbirds/construct_waterbirds.py": "pictures, tests/studies/test_construct_waterbirds.py",
     "trainers/fine_tuning/run_folder.py": "a run's own progress, tests/trainers/test_trainer_resume.py",
 }

@@ -69,6 +69,12 @@ def test_an_error_that_names_no_file_fails(tmp_path):
     assert _ran(tmp_path / "named", "4", use=use, names=("Something",)) == REFUSED
 
 
+def test_an_error_that_does_not_say_where_fails(tmp_path):
+    with pytest.raises(AssertionError, match=r"no row 7 in: number\.json is not JSON"):
+        _ran(tmp_path / "nowhere", "{", says="row 7")
+    assert _ran(tmp_path / "said", "{", says=r"not JSON\b") == REFUSED
+
+
 def test_a_hang_fails(tmp_path, monkeypatch):
     monkeypatch.setattr(fuzz_case, "_SECONDS", 0.1)
 

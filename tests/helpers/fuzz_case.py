@@ -2,6 +2,7 @@
 
 import logging
 import math
+import re
 import shutil
 import signal
 import stat
@@ -38,6 +39,7 @@ class Case:
             note; "changed", the numbers `numbers`, without a word.
         numbers: Of "changed", worked out by other means than the reader; None takes any.
         names: Words one of which a refusal may hold in place of a file's name: the id of the row that is wrong.
+        says: A regular expression that a refusal must hold beside it: the line or row that is wrong.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Case:
     expect: frozenset[str] = frozenset({REFUSED})
     numbers: Any = None
     names: tuple[str, ...] = ()
+    says: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +131,7 @@ def _outcome(kind: Format, case: Case, artifact: Path, out: Path, usual: Used) -
         assert any(name in str(error) for name in (*files, *case.names, *kind.names)), (
             f"{case.name}: nothing is named in: {error}"
         )
+        assert re.search(case.says, str(error)), f"{case.name}: no {case.says} in: {error}"
         assert not any(out.iterdir()), f"{case.name}: {[path.name for path in out.iterdir()]} left of what was refused"
         return REFUSED
     numbers = _plain(used.numbers)
