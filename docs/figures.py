@@ -13,6 +13,7 @@ from typing import Any
 
 import datasets
 import figures_comparison
+import figures_contexts
 import figures_detection
 import figures_errors
 import figures_gallery
@@ -159,7 +160,12 @@ def draw_nooch() -> None:
     for name in oochub.names("figure"):
         function = oochub.get("figure", name)
         first = next(iter(inspect.signature(function).parameters))
-        own = {"detection", *figures_comparison.SIZES, *figures_errors.NAMES}  # files of their own
+        own = {
+            "detection",
+            *figures_comparison.SIZES,
+            *figures_contexts.NAMES,
+            *figures_errors.NAMES,
+        }  # files of their own
         if first not in material or name in own:
             continue
         panels = _PANELS.get(name, [{}])
@@ -188,6 +194,7 @@ def main() -> None:
     draw_nooch()
     figures_comparison.main()
     figures_gallery.main()
+    figures_contexts.main()
     figures_errors.main()
     figures_saliency.main()
     figures_detection.main()

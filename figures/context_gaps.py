@@ -1,0 +1,86 @@
+"""The gap of each context that nobody labelled, with its interval, and whether it is shown to matter."""
+
+from typing import TYPE_CHECKING, Any
+
+from oochub.errors import OochubError
+from oochub.figures._report_rows import draw_point
+from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
+from oochub.report import numbers, theme, wording
+from oochub.report.context_words import context_headline, correction_word, listed_contexts, role_words
+from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
+    r"""Draws the accuracy against what is usual minus as usual, for each context that goes with a class.
+
+    A full mark is a gap that is shown, a hollow one is not shown; a context with too few rows has none.
+
+    Args:
+        report: Of data with contexts that `oochub.contexts` found; twelve at most are drawn, those of the page.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: contexts downward as on the page, the gap in points to the right.
+
+    Raises:
+        OochubError: A report without found contexts, or of contexts of which none goes with a class; matplotlib is
+            missing.
+
+    Source: the section "What goes with each class" of a report's page.
+
+    >>> import tempfile
+    >>> import oochub
+    >>> from oochub.studies.demo.example import example
+    >>> pictures, model = example(tempfile.mkdtemp() + "/example", size=32)
+    >>> ax = context_gaps(oochub.audit(model, pictures, label="breed", contexts="properties"))
+    >>> ax.get_yticklabels()[0].get_text().partition("\n")[0]
+    'colorful, usual for bulldog'
+    """
+    found = report.contexts
+    if found is None:
+        raise OochubError(
+            "This report has no contexts that were found. Find them: oochub audit MODEL SOURCE --contexts WAY."
+        )
+    rows = listed_contexts(found)
+    if not rows:
+        raise OochubError("No context goes with a class here: there is no gap to draw. Find contexts by another way.")
+    ax = axes(ax, 7.4, 1.6 + 0.5 * len(rows))
+    titles = []
+    for y, each in enumerate(rows):
+        role = role_words(each)
+        titles.append(
+            f"{wording.words(each.name)}, {role if role.startswith('unusual') else f'usual for {role}'}\n"
+            f"n = {numbers.count(each.n_usual)} + {numbers.count(each.n_against)}"
+        )
+        is_shown = each.status == "shown"
+        if each.status == "too few" or numbers.is_undefined(each.gap):
+            ax.annotate("too few rows to test", (0, y), (4, 0), textcoords="offset points", va="center", color=INK2)
+            continue
+        draw_point(ax, y, each.gap, "out" if is_shown else None, size=7, hollow=not is_shown)
+        end = each.gap.high if numbers.has_interval(each.gap) else each.gap
+        text = numbers.points(each.gap)
+        ax.annotate(text, (100 * end, y), (7, 0), textcoords="offset points", va="center", color=INK)
+    ax.axvline(0, color=INK2, linewidth=1)
+    ax.set_yticks(range(len(rows)), titles)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.margins(x=0.12)
+    ax.grid(axis="x", color=GRID, linewidth=1)
+    ends: dict[str, tuple[str, str]] = {"shown": (theme.LIGHT["out"], theme.LIGHT["out"]), "not shown": (INK2, "none")}
+    for status, (color, face) in ends.items():
+        if any(each.status == status for each in rows):
+            marker = theme.MARKERS["out"] if status == "shown" else "s"
+            ax.plot([], [], marker=marker, color=color, markerfacecolor=face, linestyle="", label=status)
+    if ax.get_legend_handles_labels()[0]:
+        legend(ax, ncols=2)
+    words: dict[str, Any] = {"loc": "left", "fontsize": "medium", "fontweight": "bold"}
+    ax.set_title(context_headline(found), color=INK, pad=24, wrap=True, **words)
+    ax.set_xlabel(
+        "Accuracy against minus as usual, in points, with 95% interval\n"
+        f"n = rows as usual + against, of {numbers.count(found.n_tested)} on which nothing was chosen\n"
+        f"shown: p at most {found.level:g} after {correction_word(found)} over {found.n_tests}"
+    )
+    bare(ax, keep=("bottom",))
+    return ax
