@@ -8,6 +8,7 @@ import inspect
 import json
 import tempfile
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -160,12 +161,8 @@ def draw_nooch() -> None:
     for name in oochub.names("figure"):
         function = oochub.get("figure", name)
         first = next(iter(inspect.signature(function).parameters))
-        own = {
-            "detection",
-            *figures_comparison.SIZES,
-            *figures_contexts.NAMES,
-            *figures_errors.NAMES,
-        }  # files of their own
+        others = (figures_comparison.SIZES, figures_contexts.NAMES, figures_errors.NAMES)
+        own = {"detection", *chain.from_iterable(others)}  # files of their own
         if first not in material or name in own:
             continue
         panels = _PANELS.get(name, [{}])

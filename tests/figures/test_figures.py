@@ -229,11 +229,13 @@ def arguments_of(name):
     """Made-up material for a figure, by the name of its first parameter: a new figure is not named here."""
     import reports
     from detection_reports import detection_report
+    from found_rows import found_report
     from scored import parts, scored_sets
     from test_figures_of_detection import numbers
     from test_figures_of_reports import made
 
     of_name = {"detection": detection_report, "confusion_by_context": reports.spawrious_report}
+    of_name |= {"context_gaps": found_report}
     material = {
         "report": lambda: reports.read(of_name[name]()) if name in of_name else made(),
         "reports": lambda: [made()],

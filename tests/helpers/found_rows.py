@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 from PIL import Image
 
+import oochub
 from oochub.build_record import BuildFacts
 from oochub.found_contexts import FoundContexts
 from oochub.prediction.predictions import Predictions
+from oochub.schema import to_json
 
 NAMES = ("grass", "sand")
 CLASSES = ["cow", "camel", "bird"]
@@ -59,6 +61,13 @@ def with_facts(predictions, known):
     """Predictions whose data are said to have found contexts."""
     found = BuildFacts(found_contexts=FoundContexts(**known))
     return Predictions(predictions.table, replace(predictions.metadata, facts=found))
+
+
+def found_report():
+    """A report with found contexts and pictures, as JSON."""
+    made = rows(1200)
+    columns = {"thumbnail": [jpeg(row % 256) for row in range(1200)]}
+    return to_json(oochub.evaluate(predictions_of(made, columns=columns), resamples=100))
 
 
 def jpeg(shade, size=(160, 120)):

@@ -40,7 +40,7 @@ def words(report):
 def test_not_checked():
     said = words(report_of(rows(3000), model="big/segmenter"))
     assert "Contexts by hand with big/segmenter, not checked by people." in said
-    assert "Of 2 tested, 1 is shown to matter. The tests are on" in said
+    assert "Of 2 contexts tested, 1 is shown to matter. The tests are on" in said
     assert "together they show one by chance in at most 5% of cases (Holm)" in said
     assert "This model does worse where the context is not the usual one: grass (usual for cow)." in said
 

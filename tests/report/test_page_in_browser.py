@@ -7,6 +7,7 @@ import pytest
 import reports
 from browser import CHROMIUM, Browser
 from detection_reports import detection_report
+from found_rows import found_report
 
 from oochub.report import page
 
@@ -27,12 +28,18 @@ def _long_names(report):
     report["model"]["id"] = report["benchmark"]["config"] = long
     report["notes"] = [long]
     reports.set_matched_gap(report, (-0.05, -0.06, -0.04), column=long, share_out=0.9)
-    for row in report["groups"]["rows"]:
+    for row in (report.get("groups") or {"rows": ()})["rows"]:
         row |= {"label": row["label"] + long, "context": row["context"] + long}
     for mistake in report["mistakes"]:
         mistake |= {"example_id": long, "label": long, "context": long, "attribution": f"https://{long}.org/x"}
     for part in report["slices"]:
         part["title"] = long
+    for finding in (report.get("contexts") or {"contexts": ()})["contexts"]:
+        finding |= {"name": long, "words": long}
+        for each in (*finding["classes"], *finding["rows_usual"], *finding["rows_against"]):
+            each |= {"label": each["label"] + long}
+        for row in (*finding["rows_usual"], *finding["rows_against"]):
+            row |= {"example_id": long, "predicted": long, "attribution": f"https://{long}.org/x"}
     for row in (*report.get("detection", ()), *report.get("probes", ())):
         row |= {"detector": row["detector"] + long, "id_set": long, "ood_set": long}
     return report
@@ -40,8 +47,8 @@ def _long_names(report):
 
 @pytest.mark.parametrize(
     "factory",
-    [reports.nooch_report, reports.spawrious_report, detection_report],
-    ids=["nooch", "spawrious", "detection"],
+    [reports.nooch_report, reports.spawrious_report, detection_report, found_report],
+    ids=["nooch", "spawrious", "detection", "found"],
 )
 @pytest.mark.parametrize("long", [False, True], ids=["plain", "long-names"])
 def test_page_renders_in_silence_and_fits(browser, tmp_path, factory, long):

@@ -55,7 +55,7 @@ def tests_words(found: ContextFindings) -> str:
         return f"There are {rows}; {chosen}."
     level = _LEVELS[found.correction].format(100 * found.level)
     return (
-        f"Of {found.n_tests} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
+        f"Of {found.n_tests} context{'' if found.n_tests == 1 else 's'} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
         f"({correction_word(found)}). {wording.sentence_case(chosen)}."
     )
 
