@@ -53,9 +53,10 @@ def tests_words(found: ContextFindings) -> str:
     chosen = f"what is usual was chosen on {numbers.count(found.n_chosen)} others"
     if not found.n_tests:
         return f"There are {rows}; {chosen}."
+    contexts = f"{found.n_tests} context{'' if found.n_tests == 1 else 's'}"
     level = _LEVELS[found.correction].format(100 * found.level)
     return (
-        f"Of {found.n_tests} context{'' if found.n_tests == 1 else 's'} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
+        f"Of {contexts} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
         f"({correction_word(found)}). {wording.sentence_case(chosen)}."
     )
 
