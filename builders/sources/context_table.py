@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError, unknown_name
 
+_BLOCK = 2**16  # images whose truth values stand as numbers at once
+
 
 @dataclass(frozen=True, kw_only=True)
 class ContextTable:
@@ -52,8 +54,12 @@ class ContextTable:
                 f"present and area are (n, {len(names)}), one column a class, got {shown.shape} and {areas.shape}."
             )
         images = shown.sum(axis=0)
+        together = np.zeros((len(names), len(names)))
+        for start in range(0, len(shown), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            together += shown[block].T.astype(np.float64) @ areas[block]
         with np.errstate(invalid="ignore"):
-            mean = (shown.T.astype(np.float64) @ areas) / images[:, None]
+            mean = together / images[:, None]
         surplus = mean - np.diag(mean)[:, None]
         np.fill_diagonal(surplus, np.nan)
         return cls(names=tuple(names), surplus=surplus, images=images)

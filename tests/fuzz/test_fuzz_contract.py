@@ -73,6 +73,7 @@ ELSEWHERE = {
     "src/oochub/data/join_images.py": "pictures compared by their digest, tests/hub/test_push_repository.py",
     "src/oochub/data/without_pictures.py": "the README of a repository, tests/data/test_repository_card.py",
     "src/oochub/data/contexts/properties.py": "EXIF, tests/data/contexts/test_properties.py",
+    "src/oochub/data/measured_pictures.py": "headers of pictures that are decoded next, by the decoder of all",
     "src/oochub/data/write_repository.py": "the README of a repository, tests/data/test_challenge.py",
     "src/oochub/hub/push_model.py": "a card as text, a report by its own reader, tests/hub/test_push_model.py",
     "src/oochub/hub/push_repository.py": "the README of a repository, tests/data/test_repository_card.py",

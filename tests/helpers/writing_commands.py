@@ -217,8 +217,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("--value", "background", "--allowed", "snow,jungle"),
     ],
     "contexts": lambda i, o: [
-        *("contexts", i("own_pictures"), "--by", "properties", "--label-column", "species", "--out", f"{o}/found"),
-        "--no-cache",
+        *("contexts", _TASK, "--by", "properties", *_data(i, "spawrious", f"{o}/found"), "--no-cache")
+    ],
+    "contexts from the cache": lambda i, o: [
+        *("contexts", _TASK, "--by", "properties", *_data(i, "spawrious", f"{o}/found"))
     ],
     "check_contexts": lambda i, o: ["check_contexts", i("found"), "--out", f"{o}/check.html", "--rows", "2"],
     "train": lambda i, o: [

@@ -20,6 +20,8 @@ from oochub.data.load import load_columns
 from oochub.data.measured_pictures import measured_pictures
 from oochub.data.open_source import source_name
 from oochub.data.rows_to_choose_on import CHOICES, rows_to_choose_on
+from oochub.data.table_fingerprint import table_fingerprint
+from oochub.data.true_columns import true_columns
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import sole_writer
@@ -167,18 +169,19 @@ def _found(
             f"of pictures with {option}."
         )
     chosen_on = rows_to_choose_on(data, choose_on=choose_on, seed=seed)
-    measured = {
-        split: measured_pictures(part, way, split=split, skip_broken=skip_broken, cache=cache)
-        for split, part in data.items()
-    }
-    known = {split: readable for split, (_, readable) in measured.items()}
+    measured = [
+        measured_pictures(part, way, split=split, skip_broken=skip_broken, cache=cache) for split, part in data.items()
+    ]
+    known = {split: readable for split, (_, readable) in zip(data, measured, strict=True)}
     feature = first.features.get("label")
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
     of_all = np.concatenate(list(known.values()))
     labels = [np.asarray(part["label"][:], np.int64) if classes else np.full(len(part), -1) for part in data.values()]
     chosen = pa.chunked_array(list(chosen_on.values()), pa.bool_()).fill_null(False)
     label, rows = np.concatenate(labels)[of_all], chosen.to_numpy()[of_all]
-    measures = pa.concat_tables([table for table, _ in measured.values()]).filter(pa.array(of_all))
+    measures = pa.concat_tables([table for table, _ in measured])
+    measured.clear()  # from here on measures are held once
+    measures = (measures if of_all.all() else measures.filter(pa.array(of_all))).combine_chunks()
     named = way.name(measures, label=label, classes=classes, chosen_on=rows)
     class_rows = {name: int((rows & (label == number)).sum()) for number, name in enumerate(classes)}
     class_counts = {
@@ -211,18 +214,18 @@ def _joined(
         readable = known[split]
         rows = slice(start, start + int(readable.sum()))
         start = rows.stop
-        place = pa.array(np.where(readable, np.cumsum(readable) - 1, 0), mask=~readable)
-        found = [np.flatnonzero(row).tolist() for row in named.has[rows]]
         lists = datasets.List(datasets.ClassLabel(names=list(named.names)))
         made: dict[str, tuple[Any, Any]] = {
-            COLUMN: (lists, pa.array(found, pa.list_(pa.int64())).take(place)),
+            COLUMN: (lists, _placed(true_columns(named.has[rows]), readable)),
             CHOSEN_ON: (datasets.Value("bool"), chosen_on[split]),
         }
         for name, (kind, values) in named.columns.items():
-            made[name] = (kind, values[rows].take(place) if hasattr(values, "take") else values[rows][place])
+            made[name] = (kind, _placed(values[rows], readable))
         table = pa.table({name: values for name, (_, values) in made.items()})
         features = datasets.Features({name: kind for name, (kind, _) in made.items()})
-        beside = datasets.Dataset(table.cast(features.arrow_schema), info=datasets.DatasetInfo(features=features))
+        table = table.cast(features.arrow_schema)
+        about = datasets.DatasetInfo(features=features)
+        beside = datasets.Dataset(table, info=about, fingerprint=table_fingerprint(table))
         others = part.remove_columns([name for name in made if name in part.column_names])
         info = others.info.copy()
         info.features = None  # `datasets` joins those of both
@@ -231,6 +234,13 @@ def _joined(
         joined.info.description = record.describe((part.info.description or "").partition("\n")[0])
         splits[split] = joined.select_columns([*others.column_names, *made])
     return datasets.DatasetDict(splits)
+
+
+def _placed(values: Any, readable: NDArray[np.bool_]) -> Any:
+    """Values of the readable rows among all rows, null for the others."""
+    if readable.all():
+        return values
+    return values.take(pa.array(np.where(readable, np.cumsum(readable) - 1, 0), mask=~readable))
 
 
 def _record(info: Any, facts: FoundContexts, notes: Sequence[str], source: Any) -> BuildRecord:

@@ -4,9 +4,10 @@ import hashlib
 import inspect
 import json
 import os
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import datasets
 import numpy as np
@@ -20,8 +21,12 @@ from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
 from oochub.parquet_file import read_parquet, write_parquet
+from oochub.picture_file import open_picture
 
 _ROWS = 256  # of a part that is kept
+_BYTES = 2**28  # of the files of a part
+_PIXELS = 2**26  # that are decoded at once
+Item = TypeVar("Item")
 
 
 def measured_pictures(
@@ -30,7 +35,8 @@ def measured_pictures(
     """What a way measures of every picture of a split.
 
     Parts of 256 pictures are kept in the cache by the bytes of their pictures, so that a run which was ended goes on
-    where it was, and pictures that come later are all that is measured.
+    where it was, and pictures that come later are all that is measured. Of large files a part has fewer: no more than
+    256 MB of files and 2^26 decoded pixels are in memory, or one picture.
 
     Args:
         part: With a column `image`.
@@ -47,20 +53,19 @@ def measured_pictures(
     """
     tables: list[pa.Table] = []
     readable: list[NDArray[np.bool_]] = []
-    raw = undecoded(part)
+    raw = undecoded(part).select_columns(["image"])
     ids = part["example_id"][:] if "example_id" in part.column_names else list(range(len(part)))
     with (
         ThreadPoolExecutor(max_workers=os.cpu_count()) as threads,
         tqdm(total=len(part), desc=f"{way.words()} {split}", unit="img", delay=2, disable=None) as bar,
     ):
-        for start in range(0, len(part), _ROWS):
-            rows = raw[start : start + _ROWS]["image"]
-            names = [f"split {split}, example {name}" for name in ids[start : start + _ROWS]]
-            contents = [_content(row, name, skip_broken) for row, name in zip(rows, names, strict=True)]
+        files = (_file(raw, row, f"split {split}, example {name}", skip_broken) for row, name in enumerate(ids))
+        for several in _groups(files, lambda file: len(file[1] or b""), most=_ROWS, limit=_BYTES):
+            names, contents = [name for name, _ in several], [content for _, content in several]
             table = _kept(way, contents, names, threads, skip_broken=skip_broken, cache=cache)
             readable.append(table.column("readable").to_numpy(zero_copy_only=False))
             tables.append(table.drop_columns(["readable"]))
-            bar.update(len(rows))
+            bar.update(len(several))
     known = np.concatenate(readable) if readable else np.zeros(0, bool)
     filled = [table for table, one in zip(tables, readable, strict=True) if one.any()]
     if not filled:
@@ -69,13 +74,28 @@ def measured_pictures(
     return pa.concat_tables([_as(table, schema) for table in tables]), known
 
 
-def _content(row: Any, name: str, skip_broken: bool) -> bytes | None:
+def _file(raw: datasets.Dataset, row: int, name: str, skip_broken: bool) -> tuple[str, bytes | None]:
     try:
-        return picture_bytes(row, name)
+        return name, picture_bytes(raw[row]["image"], name)
     except OochubError:
         if skip_broken:
-            return None
+            return name, None
         raise
+
+
+def _groups(items: Iterable[Item], size: Callable[[Item], int], *, most: int, limit: int) -> Iterator[list[Item]]:
+    """Items in their order, at most so many at once; their sizes add up to no more than a limit, or one is alone."""
+    group: list[Item] = []
+    total = 0
+    for item in items:
+        more = size(item)
+        if group and (len(group) == most or total + more > limit):
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += more
+    if group:
+        yield group
 
 
 def _kept(
@@ -128,9 +148,9 @@ def _measured(
 
     measured: list[pa.Table] = []
     known = np.zeros(len(contents), bool)
-    for start in range(0, len(contents), way.batch_size):  # a batch of decoded pictures in memory
-        batch = slice(start, start + way.batch_size)
-        pictures = list(threads.map(opened, contents[batch], names[batch]))
+    pixels = list(threads.map(_pixels, contents))
+    for batch in _groups(range(len(contents)), pixels.__getitem__, most=way.batch_size, limit=_PIXELS):
+        pictures = list(threads.map(opened, [contents[row] for row in batch], [names[row] for row in batch]))
         known[batch] = [picture is not None for picture in pictures]
         if read := [picture for picture in pictures if picture is not None]:
             measured.append(way.measures(read))
@@ -139,6 +159,15 @@ def _measured(
     place = np.where(known, np.cumsum(known) - 1, -1)
     rows = pa.array(place, mask=~known)
     return pa.concat_tables(measured).take(rows).append_column("readable", pa.array(known))
+
+
+def _pixels(content: bytes | None) -> int:
+    """By its header; none of what cannot be decoded."""
+    try:
+        width, height = open_picture(content or b"", name="a picture").size
+    except OochubError:
+        return 0
+    return width * height
 
 
 def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
+from oochub.data.one_chunk import one_chunk
 from oochub.data.picture_rows import picture_rows
 from oochub.errors import OochubError
 
@@ -105,7 +106,7 @@ class Clusters(ContextWay):
                 f"{most} clusters cannot be chosen on {int(chosen_on.sum())} pictures, two each are the fewest. Give "
                 "more pictures, or fewer clusters."
             )
-        column = measures.column("feature").combine_chunks()
+        column = one_chunk(measures.column("feature"))
         values = column.flatten().to_numpy().reshape(len(column), -1)
         place, k, score = self._clustered(_beyond_class(values, label, chosen_on), chosen_on)
         sizes = np.bincount(place[chosen_on], minlength=k)

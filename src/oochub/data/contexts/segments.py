@@ -23,7 +23,9 @@ from oochub import catalog
 from oochub.build_record import BuildFacts
 from oochub.builders.sources.context_table import ContextTable
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
+from oochub.data.one_chunk import one_chunk
 from oochub.data.picture_rows import picture_rows
+from oochub.data.true_columns import true_columns
 from oochub.errors import OochubError, unknown_name
 from oochub.models.class_words import class_words
 from oochub.thing_asked_for import thing_asked_for
@@ -123,14 +125,13 @@ class Segments(ContextWay):
             raise OochubError("What is a context is chosen on no picture. Give more pictures.")
         if unknown := [name for name in self._given if classes and name not in classes]:
             raise unknown_name("class of the data", unknown[0], classes)
-        column = measures.column("areas").combine_chunks()
+        column = one_chunk(measures.column("areas"))
         areas = column.flatten().to_numpy().reshape(len(column), len(self._names))
         usual = self._usual(areas[chosen_on], label[chosen_on], classes)
         has = areas > self._beta
         often = has[chosen_on].mean(0)
         wanted = set().union(*usual.values()) if usual else set(range(len(self._names)))
         found = [number for number in sorted(wanted) if 0 < often[number] < 1]
-        shown = [np.flatnonzero(row).tolist() for row in areas > 0]
         exact = datasets.Value("float64")
         return NamedContexts(
             names=tuple(self._names[number] for number in found),
@@ -144,7 +145,7 @@ class Segments(ContextWay):
             columns={
                 "segments": (
                     datasets.List(datasets.ClassLabel(names=list(self._names))),
-                    pa.array(shown, pa.list_(pa.int64())),
+                    true_columns(areas > 0),
                 ),
                 "areas": (datasets.List(exact, length=len(self._names)), column),
                 "challenge_ce": (
