@@ -6,7 +6,7 @@ signs of the tested rows; a null list as no contexts; a class that has rows of o
 
 import numpy as np
 import pytest
-from found_rows import CLASSES, NAMES, SIGNS, predictions_of, rows
+from found_rows import CLASSES, COUNTS, NAMES, SIGNS, predictions_of, rows
 
 import oochub
 from oochub.found_contexts import ContextCheck
@@ -67,6 +67,26 @@ def test_what_matters_is_shown_and_nothing_else():
     assert [each.status for each in few.contexts] == ["too few", "too few"] and few.n_tests == 0
 
 
+def test_one_of_many_is_shown_only_where_it_is_corrected():
+    """Ten copies of a context whose p-value alone lies below 0.05: by Holm each is ten times that, and not shown.
+
+    Planted fault seen: shown by the p-value alone.
+    """
+    copies = tuple(f"copy {k}" for k in range(10))
+    facts = {"names": copies, "words": copies, "class_counts": dict.fromkeys(copies, COUNTS["grass"])}
+    seen = set()
+    for seed in (2, 0, 6):  # neither, the p-value alone, both
+        made = rows(400, seed, effect=0.25)
+        every = [None if of is None else list(copies) * (0 in of) for of in made["contexts"]]
+        found = oochub.evaluate(predictions_of(made, named=every, **facts), resamples=100).contexts
+        p_value = found.contexts[0].p_value
+        assert found.n_tests == 10 and {each.p_value for each in found.contexts} == {p_value}
+        assert found.contexts[0].adjusted_p_value == pytest.approx(min(1, 10 * p_value))
+        assert {each.status for each in found.contexts} == {"shown" if 10 * p_value <= 0.05 else "not shown"}
+        seen.add((p_value <= 0.05, 10 * p_value <= 0.05))
+    assert seen == {(False, False), (True, False), (True, True)}
+
+
 def test_answers_to_rows_that_were_chosen_on_change_nothing():
     made = rows()
     before = oochub.evaluate(predictions_of(made), resamples=100).contexts
@@ -106,6 +126,8 @@ def test_wrong_labels_give_the_gap_bounds():
     by_name = {each.name: each for each in found.contexts}
     grass, sand = by_name["grass"], by_name["sand"]
     assert grass.bounds == pytest.approx(grass.gap / 0.8) and grass.bounds.low < grass.gap.low / 0.8
+    assert grass.shrinkage == pytest.approx(0.8) and grass.worst_case == grass.gap
+    assert grass.worst_case.low < grass.bounds.low and grass.worst_case.high > grass.bounds.high
     # sand is usual for camels: cows with sand and camels without are against
     rate = {True: 0.2, False: 0.0}  # of rows with sand, and without
     shares = []

@@ -35,8 +35,8 @@ def rows(n=600, seed=0, effect=0.4):
     }
 
 
-def predictions_of(made, *, columns=None, classes=CLASSES, **facts):
-    """Predictions of the rows, with more columns, and with what is said of the contexts otherwise."""
+def predictions_of(made, *, columns=None, classes=CLASSES, named=None, **facts):
+    """Predictions of the rows, with more columns, contexts by name, and what else is said of them."""
     known = {
         "way": "hand",
         "names": NAMES,
@@ -50,7 +50,7 @@ def predictions_of(made, *, columns=None, classes=CLASSES, **facts):
         logits=np.eye(len(classes))[made["answer"]],
         label=made["label"],
         class_names=classes,
-        contexts=[None if row is None else [NAMES[place] for place in row] for row in made["contexts"]],
+        contexts=named or [None if row is None else [NAMES[place] for place in row] for row in made["contexts"]],
         chosen_on=made["chosen_on"],
         **(columns or {}),
     )

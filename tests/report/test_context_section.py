@@ -18,6 +18,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.found_contexts import ContextCheck
 from oochub.prediction.predictions import Predictions
+from oochub.report import numbers
 from oochub.report.verdict import verdict
 
 EVEN = {"grass": dict.fromkeys(CLASSES, 50), "sand": dict.fromkeys(CLASSES, 40)}
@@ -52,9 +53,26 @@ def test_a_share_of_false_findings_is_said_as_such():
 
 
 def test_checked():
+    """The counts by hand, and each number of the record."""
     check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
+    report = report_of(rows(3000), checks={"grass": check})
+    said, grass = words(report), report.contexts.contexts[0]
+    assert "people checked rows of 1 of 2." in said and said.count("labels checked are wrong") == 1
+    for text in (
+        "1 of 40 labels checked are wrong",
+        f"such labels show {100 * grass.shrinkage:.1f}% of a gap (",
+        f"without them it is {numbers.interval_points(grass.bounds)}",
+        f"at worst {numbers.interval_points(grass.worst_case)}",
+    ):
+        assert text in said and text.split(" (")[0] in report.to_markdown()
+    assert 0.95 <= grass.shrinkage < 1 and grass.worst_case.low < grass.bounds.low
+
+
+def test_checked_with_too_many_wrong_labels():
+    check = ContextCheck(wrong_with=9, checked_with=20, wrong_without=8, checked_without=20)
     said = words(report_of(rows(3000), checks={"grass": check}))
-    assert "people checked rows of 1 of 2." in said and said.count("if checked rates hold: ") == 1
+    assert "17 of 40 labels checked are wrong" in said and "no bounds: too many labels may be wrong" in said
+    assert "without them it is" not in said and "at worst" in said
 
 
 def test_none_found():

@@ -8,6 +8,7 @@ right.
 import base64
 import io
 import re
+import sys
 
 import datasets
 import numpy as np
@@ -16,6 +17,7 @@ from PIL import Image
 
 import oochub
 from oochub.build_record import BuildRecord
+from oochub.cli import main
 from oochub.data.context_columns import contexts
 from oochub.errors import OochubError
 from oochub.found_contexts import ContextCheck
@@ -50,24 +52,27 @@ def record(folder):
 
 
 def test_page_asks_for_both_halves_of_rows_on_which_nothing_was_chosen(found, tmp_path):
-    page = context_page(oochub.load(found), rows=4)
-    ids = [card for card in _cards(page) if card.startswith("dark/")]
     dark = {f"dark/has/test/r{row}" for row in (0, 2, 4)}
     bright = {f"dark/lacks/test/r{row}" for row in (1, 3, 5)}
-    assert len(ids) == 4 and len(set(ids) & dark) == 2 and len(set(ids) & bright) == 2
-    shown = np.asarray(Image.open(_first_picture(page, ids[0])))
-    assert abs(shown.mean() - GRAY["test"][int(ids[0][-1])]) < 2  # not that of train, which is darker or brighter
-    assert _cards(context_page(oochub.load(found), rows=4)) == _cards(page)
+    for count in (2, 4, 12):
+        page = context_page(oochub.load(found), rows=count)
+        ids = [card for card in _cards(page) if card.startswith("dark/")]
+        asked = min(count // 2, 3)
+        assert len(ids) == 2 * asked and len(set(ids) & dark) == len(set(ids) & bright) == asked
+    for card in ids:
+        shown = np.asarray(Image.open(_first_picture(page, card)))
+        assert abs(shown.mean() - GRAY["test"][int(card[-1])]) < 2  # not that of train, which is darker or brighter
+    assert _cards(context_page(oochub.load(found), rows=12)) == _cards(page)
 
 
 def test_counts_by_hand_of_two_raters(found, tmp_path):
-    """r0: wrong by one, right by the other: a tie is wrong. r2: right by both. r1: wrong. r3: right. r4, r5: open."""
+    """r0: wrong by one, right by the other: a tie is wrong. r2: right by both. r1, r3: wrong. r4, r5: open."""
     before = oochub.load(found)
-    one = answer(tmp_path / "ann.csv", has_0="wrong", has_2="right", lacks_1="wrong", lacks_3="right", has_4="open")
+    one = answer(tmp_path / "ann.csv", has_0="wrong", has_2="right", lacks_1="wrong", lacks_3="wrong", has_4="open")
     other = answer(tmp_path / "bob.csv", has_0="right", has_2="right")
     other.write_text(other.read_text().replace("12:00", "13:00"))
     stored = checked_contexts(found, [one, other])
-    expected = {"dark": ContextCheck(wrong_with=1, checked_with=2, wrong_without=1, checked_without=2)}
+    expected = {"dark": ContextCheck(wrong_with=1, checked_with=2, wrong_without=2, checked_without=2)}
     assert stored.checks == expected and record(found).checks == expected
     assert [(rater.name, rater.answered) for rater in record(found).raters] == [("ann", 4), ("bob", 2)]
     after = oochub.load(found)
@@ -79,6 +84,25 @@ def test_counts_by_hand_of_two_raters(found, tmp_path):
     assert checked_contexts(found, [other]).checks["dark"].checked_without == 0  # the answers before are replaced
 
 
+def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
+    """`oochub contexts --check 4` writes the page of `oochub check_contexts --rows 4`, and says the next command."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return stopped.value.code, capsys.readouterr()
+
+    words = ("contexts", tmp_path / "pictures", "--by", "properties", "--out", tmp_path / "again", "--check", 4)
+    code, said = run(*words)
+    assert not code and f"oochub check_contexts {tmp_path / 'again'} contexts.csv" in said.out
+    run("check_contexts", found, "--rows", 4, "--out", tmp_path / "page.html")
+    assert (tmp_path / "again_check.html").read_text() == (tmp_path / "page.html").read_text()
+    (tmp_path / "again_check.html").write_text("mine")
+    code, said = run(*words)
+    assert code == 2 and "is not a page" in said.err and (tmp_path / "again_check.html").read_text() == "mine"
+
+
 def test_refusals(found, tmp_path):
     files = sorted((found / "data").iterdir())
     for answers, said in (
@@ -88,6 +112,10 @@ def test_refusals(found, tmp_path):
     ):
         with pytest.raises(OochubError, match=said):
             checked_contexts(found, [answer(tmp_path / "ann.csv", **answers)])
+    of_train = tmp_path / "train.csv"
+    of_train.write_text("scope,id,decision,at\nimage,dark/has/train/r0,right,2026-01-31T12:00:00Z\n")
+    with pytest.raises(OochubError, match="on no page, first dark/has/train/r0"):  # something was chosen on it
+        checked_contexts(found, [of_train])
     with pytest.raises(OochubError, match="There is no"):
         checked_contexts(tmp_path / "nothing", [tmp_path / "ann.csv"])
     with pytest.raises(OochubError, match="2 rows or more"):

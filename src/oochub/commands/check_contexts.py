@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oochub.artifacts import PAGE
+from oochub.commands._context_page import write_context_page
 from oochub.commands._options import AsJson, done, out_console, writes
 from oochub.errors import OochubError
 
@@ -38,18 +39,9 @@ def check_contexts(
     if out is not None:
         from oochub.data.columns import Columns
         from oochub.data.load import load_columns
-        from oochub.files import written_whole
-        from oochub.reviewing.context_page import context_page
 
-        page = context_page(load_columns(str(folder), Columns(), in_place=True), rows=rows, seed=seed)
-        with written_whole(out, kind=PAGE) as draft:
-            draft.write_text(page, "utf-8")
-        if not as_json:
-            out_console.print(
-                f"Judge the pictures of this page, save, then: oochub check_contexts {folder} contexts.csv",
-                markup=False,
-                soft_wrap=True,
-            )
+        data = load_columns(str(folder), Columns(), in_place=True)
+        write_context_page(data, out, rows=rows, seed=seed, folder=folder, as_json=as_json)
         done({"page": str(out)}, as_json)
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from oochub.artifacts import REPOSITORY
+from oochub.artifacts import PAGE, REPOSITORY
+from oochub.commands._context_page import write_context_page
 from oochub.commands._options import (
     AsJson,
     ChooseOn,
@@ -26,6 +27,7 @@ from oochub.commands._options import (
     without_weight_bars,
     writes,
 )
+from oochub.files import check_writable
 
 
 def contexts(
@@ -48,7 +50,11 @@ def contexts(
         bool, typer.Option("--cache/--no-cache", help="Take what was measured before of the same pictures.")
     ] = True,
     choose_on: ChooseOn = "auto",
-    seed: Annotated[int, typer.Option(help="Of the halves.", min=0, max=2**32 - 1)] = 0,
+    check: Annotated[
+        int | None,
+        typer.Option(help="Also a page, OUT_check.html, on which people judge so many rows of each context.", min=2),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the halves and of rows to check.", min=0, max=2**32 - 1)] = 0,
     config: ConfigName = None,
     data_dir: DataDir = None,
     option: Options = None,
@@ -59,6 +65,7 @@ def contexts(
     from oochub.data.context_columns import way_of
     from oochub.parameters import parse_options
 
+    page = None if check is None else check_writable(out.with_name(f"{out.name}_check.html"), kind=PAGE)
     way = way_of(by, context_settings(model, names, way_option, by="--way-option"))
     without_weight_bars()
     found = find(
@@ -92,5 +99,8 @@ def contexts(
             table.add_row(name, words, *(f"{of_split[number]:,}" for of_split in counts.values()))
         out_console.print(table)
         out_console.print(f"By {facts.way}, chosen on {facts.chosen_rows:,} rows; not checked by people.")
+    if page is not None and check is not None:
+        write_context_page(found, page, rows=check, seed=seed, folder=out, as_json=as_json)
     by_name = {split: dict(zip(facts.names, of_split, strict=True)) for split, of_split in counts.items()}
-    done({"repository": str(out), "counts": by_name, "chosen_rows": facts.chosen_rows}, as_json)
+    result = {"repository": str(out), "counts": by_name, "chosen_rows": facts.chosen_rows}
+    done(result | ({} if page is None else {"page": str(page)}), as_json)

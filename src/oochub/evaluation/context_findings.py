@@ -86,7 +86,7 @@ def _finding(
     check = (facts.checks or {}).get(facts.names[number])
     if not tested.signs[number].any():
         reason = "the context is neither usual nor unusual for any class on the rows where that was chosen"
-    return ContextFinding(
+    finding = ContextFinding(
         name=facts.names[number],
         words=facts.words[number],
         n=int(tested.has[:, number].sum()),
@@ -100,20 +100,26 @@ def _finding(
         adjusted_p_value=adjusted,
         reason=reason,
         classes=tuple(_class(tested, number, k, right) for k in range(len(tested.predictions.class_names))),
-        check=check,
-        bounds=None if check is None else _bounds(gap, check, tested.has[:, number], tested.sides(number)),
     )
+    return finding if check is None else _checked(finding, check, gap, tested.has[:, number], tested.sides(number))
 
 
-def _bounds(gap: StratifiedGap, check: ContextCheck, has: NDArray[np.bool_], sides: NDArray[np.int8]) -> Estimate:
-    """The gap behind the one seen, where labels are as often wrong as people found."""
-    return gap_under_wrong_contexts(
+def _checked(
+    finding: ContextFinding,
+    check: ContextCheck,
+    gap: StratifiedGap,
+    has: NDArray[np.bool_],
+    sides: NDArray[np.int8],
+) -> ContextFinding:
+    """With what the gap may be, where labels are as often wrong as people found."""
+    found = gap_under_wrong_contexts(
         gap,
         wrong_having=(check.wrong_with, check.checked_with),
         wrong_lacking=(check.wrong_without, check.checked_without),
         having_of_with=_share(has[sides < 0]),
         having_of_against=_share(has[sides > 0]),
-    ).corrected
+    )
+    return replace(finding, check=check, bounds=found.corrected, shrinkage=found.shrinkage, worst_case=found.worst_case)
 
 
 def _share(has: NDArray[np.bool_]) -> float:

@@ -80,7 +80,11 @@ class ContextFinding:
         reason: Why it is "too few".
         classes: Each class.
         check: What people said of sampled rows; None where nobody checked.
-        bounds: The gap if context labels are as often wrong as they said; None without a check.
+        bounds: The gap if context labels are as often wrong as they said, whatever the model answers; None without a
+            check.
+        shrinkage: What share of that gap then shows, 1 where no label is wrong; None without a check.
+        worst_case: The gap; its interval holds those that are possible if wrong labels depend on the answers; None
+            without a check.
         rows_usual: A few of the rows as usual, of each class as many as it counts in the gap.
         rows_against: A few of the rows against.
     """
@@ -100,6 +104,8 @@ class ContextFinding:
     classes: Annotated[tuple[ClassInContext, ...], SHOWN]
     check: ContextCheck | None = optional()
     bounds: Estimate | None = optional()
+    shrinkage: Estimate | None = optional()
+    worst_case: Estimate | None = optional()
     rows_usual: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
     rows_against: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
 

@@ -10,6 +10,7 @@ from oochub.report.context_records import PICTURED, ContextFinding, ContextRow
 from oochub.report.context_words import (
     LISTED,
     TITLE,
+    check_words,
     context_sentences,
     goes_with,
     has_role,
@@ -61,7 +62,7 @@ def _row(finding: ContextFinding) -> dict[str, Any]:
         "gap": finding.gap,
         "n": f"{numbers.count(finding.n_usual)} + {numbers.count(finding.n_against)}",
         "reason": wording.clean(finding.reason or ""),
-        "bounds": finding.bounds,
+        "check": check_words(finding),
         "chart": _chart(finding),
     }
 

@@ -75,6 +75,24 @@ def checked_words(found: ContextFindings) -> str:
     return f"Contexts {by}; people checked rows of {checked} of {len(found.contexts)}."
 
 
+def check_words(finding: ContextFinding) -> tuple[str, ...]:
+    """What a check by people says of one context, what wrong labels do to its gap; () where nobody checked it."""
+    check, bounds, shown, worst = finding.check, finding.bounds, finding.shrinkage, finding.worst_case
+    if check is None:
+        return ()
+    wrong, checked = check.wrong_with + check.wrong_without, check.checked_with + check.checked_without
+    lines = [f"{numbers.count(wrong)} of {numbers.count(checked)} labels checked are wrong"]
+    if bounds is not None and numbers.has_interval(bounds):
+        if shown is not None:
+            lines.append(f"such labels show {numbers.fraction(shown)}% of a gap ({numbers.interval(shown)})")
+        lines.append(f"without them it is {numbers.interval_points(bounds)}")
+    elif bounds is not None:
+        lines.append(f"no bounds: {wording.clean(bounds.reason or 'the gap has no interval')}")
+    if worst is not None and numbers.has_interval(worst):
+        lines.append(f"at worst {numbers.interval_points(worst)}")
+    return tuple(lines)
+
+
 def listed_contexts(found: ContextFindings) -> tuple[ContextFinding, ...]:
     """Those that go with a class, in their order, twelve at most."""
     return tuple(each for each in found.contexts if has_role(each))[:LISTED]
@@ -114,9 +132,9 @@ def role_words(finding: ContextFinding) -> str:
 
 
 def gap_words(finding: ContextFinding) -> str:
-    """The gap in points, and below it its interval."""
+    """The gap in points, below it its interval and what a check by people says of it."""
     interval = numbers.interval_points(finding.gap)
-    return numbers.points(finding.gap) + (f"\n{interval}" if interval else "")
+    return "\n".join([numbers.points(finding.gap), *([interval] if interval else []), *check_words(finding)])
 
 
 def goes_with(finding: ContextFinding) -> str:
