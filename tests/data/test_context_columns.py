@@ -20,21 +20,25 @@ from oochub.errors import OochubError
 class Bright(ContextWay):
     """Bright pictures: brighter than the mean of the rows that may be looked at. It counts what it measures."""
 
-    def __init__(self):
-        self.measured = 0
+    def __init__(self, times=1):
+        self.measured, self.times = 0, times
 
     def settings(self):
-        return {}
+        return {"times": self.times}
 
     def measures(self, pictures):
         self.measured += len(pictures)
-        return pa.table({"gray": [float(np.asarray(picture.image).mean()) for picture in pictures]})
+        return pa.table({"gray": [self.times * float(np.asarray(picture.image).mean()) for picture in pictures]})
 
     def name(self, measures, *, label, classes, chosen_on):
         gray = measures.column("gray").to_numpy()
         at = gray[chosen_on].mean()
         return NamedContexts(
-            names=("bright",), words=(f"gray above {at:.1f}",), has=(gray > at)[:, None], settings={"at": at}
+            names=("bright",),
+            words=(f"gray above {at:.1f}",),
+            has=(gray > at)[:, None],
+            settings={"at": at},
+            columns={"gray": (datasets.Value("float64"), pa.array(gray))},
         )
 
 
@@ -115,6 +119,26 @@ def test_a_picture_is_measured_once(tmp_path):
     assert way.measured == 600 + 89  # the last part: rows 512 to 600
     oochub.contexts(many, by=way, cache=False)
     assert way.measured == 600 + 89 + 600
+
+
+def test_other_settings_measure_anew():
+    """Planted fault seen: a key of the cache without the settings."""
+    once, twice = (oochub.contexts(pictures(0, 9, 250), by=Bright(times))["train"]["gray"][:] for times in (1, 2))
+    assert twice == [2 * gray for gray in once]
+
+
+def test_no_column_of_the_data_is_lost():
+    """A column of the name that a way uses stays, the way's own is called after it; both at once are refused.
+
+    Planted faults seen: the way's column in its place; the data's under the new name.
+    """
+    data = pictures(0, 9, 250).add_column("gray", ["mine", "of", "old"])
+    found = oochub.contexts(data, by=Bright())["train"]
+    prefix = Bright.words()
+    assert found["gray"][:] == ["mine", "of", "old"] and found[f"{prefix}_gray"][:] == [0, 9, 250]
+    assert any(f"that of {prefix} is {prefix}_gray" in note for note in BuildRecord.of(found.info).notes)
+    with pytest.raises(OochubError, match=r"have the columns 'gray' and .* already"):
+        oochub.contexts(data.add_column(f"{prefix}_gray", [0, 1, 2]), by=Bright())
 
 
 def test_what_was_measured_before_an_end_is_kept():

@@ -1,7 +1,7 @@
 """Adds contexts that nobody labelled to data of pictures: a way measures the pictures and names what it finds."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -52,7 +52,8 @@ def contexts(
 
     The last columns are new: `contexts`, the contexts of each row, none or several, null for a picture that cannot be
     read; `chosen_on`, whether the row was looked at to choose something, null where it is no row to test on either;
-    and what the way measured. A statement about contexts is tested on the rows on which nothing was chosen.
+    and what the way measured; a column of a name that the data have gets that of the way before it (`segments_areas`).
+    A statement about contexts is tested on the rows on which nothing was chosen.
 
     Args:
         source: A benchmark ("spawrious/o2o_hard"), a folder of pictures, files, an id on the Hub, or a data set that
@@ -210,6 +211,12 @@ def _joined(
     source: Any,
 ) -> datasets.DatasetDict:
     splits, start = {}, 0
+    names = _names(named.columns, next(iter(data.values())).column_names, facts.way)
+    renamed = [
+        f"the column {name} is the data's own; that of {facts.way} is {new}"
+        for name, new in names.items()
+        if new != name
+    ]
     for split, part in data.items():
         readable = known[split]
         rows = slice(start, start + int(readable.sum()))
@@ -220,20 +227,29 @@ def _joined(
             CHOSEN_ON: (datasets.Value("bool"), chosen_on[split]),
         }
         for name, (kind, values) in named.columns.items():
-            made[name] = (kind, _placed(values[rows], readable))
+            made[names[name]] = (kind, _placed(values[rows], readable))
         table = pa.table({name: values for name, (_, values) in made.items()})
         features = datasets.Features({name: kind for name, (kind, _) in made.items()})
         table = table.cast(features.arrow_schema)
         about = datasets.DatasetInfo(features=features)
         beside = datasets.Dataset(table, info=about, fingerprint=table_fingerprint(table))
-        others = part.remove_columns([name for name in made if name in part.column_names])
-        info = others.info.copy()
+        info = part.info.copy()
         info.features = None  # `datasets` joins those of both
-        joined = datasets.concatenate_datasets([others, beside], axis=1, info=info, split=part.split)
-        record = _record(part.info, facts, named.notes, source)
+        joined = datasets.concatenate_datasets([part, beside], axis=1, info=info, split=part.split)
+        record = _record(part.info, facts, (*named.notes, *renamed), source)
         joined.info.description = record.describe((part.info.description or "").partition("\n")[0])
-        splits[split] = joined.select_columns([*others.column_names, *made])
+        splits[split] = joined.select_columns([*part.column_names, *made])
     return datasets.DatasetDict(splits)
+
+
+def _names(columns: Iterable[str], taken: Sequence[str], way: str) -> dict[str, str]:
+    """What the columns of a way are called in the data: as they are, or after the way where the data have the name."""
+    names = {}
+    for name in columns:
+        names[name] = new = name if name not in taken else f"{way}_{name}"
+        if new in taken:
+            raise OochubError(f"The data have the columns {name!r} and {new!r} already. Rename one, or take it out.")
+    return names
 
 
 def _placed(values: Any, readable: NDArray[np.bool_]) -> Any:

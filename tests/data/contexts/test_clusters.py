@@ -55,7 +55,9 @@ def test_what_is_beyond_the_class_is_found(model):
     assert found.settings["k"] == 2 and found.settings["silhouette"] > 0.4
     assert found.has[:, 0].tolist() == (context == 0).tolist()  # the larger one is the first
     assert (found.has.sum(1) == 1).all() and found.names == ("cluster 1", "cluster 2")
-    assert named(model, label, values, chosen_on, k=4).has.shape == (300, 4)
+    for k in (4, 7):
+        sizes = named(model, label, values, chosen_on, k=k).has[chosen_on].sum(0)
+        assert len(sizes) == k and sizes.tolist() == sorted(sizes, reverse=True)
 
 
 def test_nothing_of_the_other_rows_is_used(model):
