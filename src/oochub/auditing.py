@@ -1,6 +1,7 @@
 """From a model and data to the report in one call: predict, evaluate, report, each step kept and reused."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
@@ -17,9 +18,14 @@ from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import check_writable, sole_writer
 from oochub.hub.check_source import check_source
+from oochub.parameters import check_parameters
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
+from oochub.probing.background_probe import background_probe
+from oochub.probing.background_settings import BackgroundSettings
+from oochub.probing.chosen_area import chosen_area
 from oochub.report.report import Report
+from oochub.schema import to_json
 from oochub.stats.adjusted_p_values import Correction
 from oochub.stats.estimate import Sampling
 
@@ -42,6 +48,8 @@ def audit(
     context_settings: Mapping[str, Any] | None = None,
     choose_on: str = "auto",
     correction: Correction = "holm",
+    probe: str | None = None,
+    probe_settings: Mapping[str, Any] | None = None,
     resamples: int = 1000,
     seed: int = 0,
     **prediction: Any,
@@ -70,8 +78,11 @@ def audit(
         choose_on: On which rows contexts, and what is usual, are chosen: "train", "half" or "auto", see
             `oochub.contexts`.
         correction: Over all contexts tested, see `oochub.evaluate`.
+        probe: "background" asks the model about altered pictures too: the object alone, the background alone, the
+            object on other backgrounds; see `oochub.probing.background_settings`. The verdict does not go by it.
+        probe_settings: Of the probe by name, such as {"masks": "segmentations"}.
         resamples: Bootstrap replicates.
-        seed: Of the bootstrap.
+        seed: Of the bootstrap, and of the rows that are altered.
         **prediction: What else `oochub.predict` takes: mode, batch_size, device, dtype, limit, ...
 
     Returns:
@@ -79,7 +90,7 @@ def audit(
 
     Raises:
         OochubError: A model or data that cannot be read or do not fit each other; own data that say nothing of context;
-            an unknown way, or data that have found contexts already.
+            an unknown way, or data that have found contexts already; a probe of data whose objects nothing tells.
 
     >>> import tempfile
     >>> from oochub.studies.demo.example import example
@@ -97,6 +108,7 @@ def audit(
     unread = "context_settings=" if context_settings else "choose_on=" if choose_on != "auto" else None
     if way is None and unread:
         raise OochubError(f"{unread} is read where a way finds contexts: name it with contexts=.")
+    asked = _asked(probe, {"seed": seed, **(probe_settings or {})}) if probe or probe_settings else None
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")
@@ -111,6 +123,8 @@ def audit(
             raise OochubError(f"{unread}= is read where source is a path or a name; this data set is loaded already.")
         data = source
     _check_task(data)
+    if asked is not None:
+        chosen_area(asked, next(iter(data.values())) if isinstance(data, Mapping) else data, data_dir=data_dir)
     if way is None:
         check_context(data)
     else:
@@ -118,17 +132,45 @@ def audit(
             data, by=way, skip_broken=bool(prediction.get("skip_broken")), choose_on=choose_on, seed=seed
         )
     chosen: dict[str, Any] = {"correction": correction, "resamples": resamples, "seed": seed}
+
+    def probed(report: Report, predictions: Predictions) -> Report:
+        """The report with what the probe gives; without one where none was asked for."""
+        if asked is None:
+            return replace(report, background=None)
+        found = background_probe(
+            model,
+            data,
+            predictions,
+            asked,
+            split=report.slices[0].split,
+            data_dir=data_dir,
+            resamples=resamples,
+            prediction=prediction,
+        )
+        return replace(report, background=found)
+
     if folder is None:
         predictions = predict(model, data, splits=splits, **prediction)
-        return _evaluated(predictions, predictions, **chosen)
+        return probed(_evaluated(predictions, predictions, **chosen), predictions)
     with sole_writer(folder):
         predictions = predict(model, data, splits=splits, out=folder / "predictions.parquet", **prediction)
-        report = _kept(folder / "report.json", predictions, **chosen)
-        if report is None:
-            report = _evaluated(predictions, folder / "predictions.parquet", **chosen)
+        kept = _kept(folder / "report.json", predictions, **chosen)
+        report = _evaluated(predictions, folder / "predictions.parquet", **chosen) if kept is None else kept
+        report = probed(report, predictions)
+        if kept is None or to_json(report) != to_json(kept):
             report.save(folder / "report.json")
         report.to_html(folder / "report.html")
     return report
+
+
+def _asked(probe: str | None, settings: Mapping[str, Any]) -> BackgroundSettings:
+    """The settings of the probe, checked."""
+    if probe is None:
+        raise OochubError("probe_settings= are those of a probe: name it with probe=.")
+    if probe != "background":
+        raise unknown_name("probe", probe, ("background",))
+    check_parameters(BackgroundSettings, settings, kind="setting of the probe background")
+    return BackgroundSettings(**settings)
 
 
 def _check_task(data: Any) -> None:

@@ -67,6 +67,7 @@ READ = {  # options of paths that are read
     ("report", "--reference"),
     ("review", "--apply"),
     ("saliency", "--masks"),
+    ("audit", "--masks"),
     ("verify", "--official-ids"),
 }
 

@@ -66,6 +66,7 @@ ELSEWHERE = {
     "builders/sources/wordnet.py": "WordNet as its package installs it",
     "figures/_read_pictures.py": "pictures of a data set that was built",
     "src/oochub/artifacts.py": "tells what stands in the place of an output",
+    "src/oochub/probing/mask_files.py": "pictures by the decoder of all, tests/probing/test_background_probe.py",
     "src/oochub/attention/object_masks.py": "pictures by the decoder of all, tests/attention/test_attention.py",
     "src/oochub/caches.py": "records of the library's own builds, tests/test_caches.py",
     "src/oochub/data/stored_record.py": "build.json of a repository, tests/data/test_own_repository.py",

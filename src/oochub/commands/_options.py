@@ -131,6 +131,12 @@ ModeOptions = Annotated[
     list[str] | None,
     typer.Option("--mode-option", callback=check_pairs, help="Another setting of the mode, key=value; repeatable."),
 ]
+ProbeOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        callback=check_pairs, help="Another setting of the probe, key=value: rows, seed, label_map; repeatable."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
@@ -159,6 +165,15 @@ def context_settings(model: str | None, names: str | None, pairs: list[str] | No
     """The settings of a way to find contexts: its model, its names, and the others by the option `by`."""
     given = {"model": model, "names": None if names is None else [name.strip() for name in names.split(",")]}
     return parse_options(pairs or [], by=by) | {name: value for name, value in given.items() if value is not None}
+
+
+def probe_settings(
+    masks: Path | None, boxes: str | None, segmenter: str | None, pairs: list[str] | None
+) -> dict[str, Any]:
+    """The settings of a probe: what says where the object is, and the others by `--probe-option`."""
+    given = {"masks": None if masks is None else str(masks), "boxes": boxes, "segmenter": segmenter}
+    others = parse_options(pairs or [], by="--probe-option")
+    return others | {name: value for name, value in given.items() if value is not None}
 
 
 def mode_settings(label_map: str | None, restrict: bool, pairs: list[str] | None) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from oochub.commands._options import (
     NumWorkers,
     Options,
     Preprocessing,
+    ProbeOptions,
     Restrict,
     SkipBroken,
     Source,
@@ -41,6 +42,7 @@ from oochub.commands._options import (
     done,
     mode_settings,
     out_console,
+    probe_settings,
     without_weight_bars,
     writes,
 )
@@ -68,6 +70,21 @@ def audit(
     context_option: ContextOptions = None,
     choose_on: ChooseOn = "auto",
     correction: CorrectionName = "holm",
+    probe: Annotated[
+        str | None,
+        typer.Option(help="background: ask about the object alone, the background alone, and the object on others."),
+    ] = None,
+    masks: Annotated[
+        Path | None,
+        typer.Option(help="For --probe: folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO."),
+    ] = None,
+    boxes: Annotated[
+        str | None, typer.Option(help="For --probe: column of boxes around the object, x1, y1, x2, y2 in pixels.")
+    ] = None,
+    segmenter: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="For --probe: a semantic segmenter that finds the object.")
+    ] = None,
+    probe_option: ProbeOptions = None,
     split: Annotated[list[str] | None, typer.Option(help="Repeatable; default all but train.")] = None,
     batch_size: Annotated[
         int | None, typer.Option(help="Rows a forward pass; default 16, on a GPU 128.", min=1)
@@ -100,11 +117,16 @@ def audit(
     from oochub.schema import to_json
 
     predictions = out / _FILES["predictions"]
-    before = predictions.stat().st_mtime_ns if predictions.exists() else None
+    before = _times(predictions, out / _FILES["report"])
     found_by = context_settings(context_model, context_names, context_option, by="--context-option")
     if contexts is None and (found_by or choose_on != "auto"):
         raise OochubError(
             "--context-model, --context-names, --context-option and --choose-on go with --contexts WAY: name the way."
+        )
+    asked = probe_settings(masks, boxes, segmenter, probe_option)
+    if probe is None and asked:
+        raise OochubError(
+            "--masks, --boxes, --segmenter and --probe-option go with --probe background: name the probe."
         )
     settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
@@ -125,6 +147,8 @@ def audit(
         context_settings=found_by or None,
         choose_on=choose_on,
         correction=correction,
+        probe=probe,
+        probe_settings=asked or None,
         batch_size=batch_size,
         preprocessing=preprocessing,
         image_processor=image_processor,
@@ -139,7 +163,8 @@ def audit(
         **settings,
         seed=seed,
     )
-    if before is not None and before == predictions.stat().st_mtime_ns:
+    after = _times(predictions, out / _FILES["report"])
+    if before[0] is not None and before[0] == after[0] and (probe is None or before == after):
         typer.echo(f"No model was run: {predictions} is of the same model, data and settings.", err=True)
     said = verdict(report)
     result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
@@ -147,6 +172,8 @@ def audit(
         findings = report.contexts.contexts if report.contexts else None
         found = {} if findings is None else {"shown": [each.name for each in findings if each.status == "shown"]}
         answer = {"headline": said.sentence, "case": said.case, "gap": to_json(report.gap.estimate), **found}
+        if report.background is not None:
+            answer["background_gap"] = to_json(report.background.gap)
         done({**answer, **result}, as_json)
         return
     out_console.print(terminal(report))
@@ -156,3 +183,8 @@ def audit(
 
 
 _FILES = {"predictions": "predictions.parquet", "report": "report.json", "page": "report.html"}
+
+
+def _times(*files: Path) -> list[int | None]:
+    """When the files were written; None for one that is not there."""
+    return [file.stat().st_mtime_ns if file.exists() else None for file in files]

@@ -61,7 +61,7 @@ def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool) -> Mistake:
         group=_text(record.get("group")),
         challenge=_text(record.get("challenge")),
         image=_base64(record.get("thumbnail")),
-        attribution=_attribution(record),
+        attribution=attribution_of(record),
         text=_text(record.get("text") or record.get("thumbnail_text") or predictions.output.line(columns, row, ())),
         boxes=_boxes(predictions.output.boxes(columns, row), record),
     )
@@ -84,7 +84,8 @@ def _base64(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode("ascii")
 
 
-def _attribution(record: Mapping[str, Any]) -> str | None:
+def attribution_of(record: Mapping[str, Any]) -> str | None:
+    """Where the picture of a row is from and its license, where its columns say so; else None."""
     url = str(record.get("source_url") or "")
     if url.startswith("http://") and ".staticflickr.com/" in url:  # COCO's lists are older than Flickr's https
         url = url.replace("http://", "https://", 1)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from oochub.report.background_section import bytes_of_pictures
 from oochub.report.page_sections import sections
 from oochub.report.self_contained_page import self_contained_page
 
@@ -30,5 +31,6 @@ def render_page(report: "Report", *, images: bool = True) -> str:
     cards = [card for strip in strips for _, side, _ in strip["sides"] for card in side]
     cards += (shown["mistakes"] or {"shown": []})["shown"]
     pictures = sum(len(card["picture"] or "") for card in cards)
+    pictures += bytes_of_pictures(report.background) if images else 0
     advice = f"It has {len(report.slices)} slices and {len(report.notes)} notes: evaluate fewer splits at once."
     return self_contained_page("report.html.jinja", pictures=pictures, advice=advice, report=report, **shown)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.prediction.metadata import Training
 from oochub.report import charts, numbers, svg, theme, wording
+from oochub.report.background_section import background_section
 from oochub.report.context_section import context_section
 from oochub.report.detector_section import detection_section
 from oochub.report.embedded_picture import PICTURE_BYTES
@@ -52,6 +53,7 @@ def sections(report: "Report", *, images: bool = True) -> Section:
         "confidence": _confidence(report, titles.confidence),
         "errors": error_section(report),
         "contexts": contexts,
+        "background": background_section(report, images=images),
         "detection": detection_section(report),
         "mistakes": _mistakes(report, images=images, budget=left),
         "reproduce": _reproduce(report),

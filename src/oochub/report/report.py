@@ -13,6 +13,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.files import check_writable, written_whole
 from oochub.metric import MetricFacts, facts_of
 from oochub.reading import read_json
+from oochub.report.background_records import BackgroundProbe
 from oochub.report.context_records import ContextFindings
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.error_records import ErrorsByContext
@@ -65,6 +66,7 @@ class Report:
         worst_group: The worst accuracy, error and NLL over the groups; None without groups.
         errors: Which classes the errors go to in each context; None where training contexts are not known.
         contexts: Whether contexts that nobody labelled matter; None without a column of found contexts.
+        background: What the model says where a picture's object or background is altered; None without that probe.
         detection: A row for each detector and pair of sets; None without detectors.
         probes: A row for each detector and pair of sets; None without probes.
         calibration: Of each side that has rows.
@@ -85,6 +87,7 @@ class Report:
     worst_group: Mapping[str, WorstValue] | None = None
     errors: ErrorsByContext | None = optional()
     contexts: ContextFindings | None = optional()
+    background: BackgroundProbe | None = optional()
     detection: Annotated[tuple[DetectionRow, ...], SHOWN] | None = optional()
     probes: Annotated[tuple[ProbeRow, ...], SHOWN] | None = optional()
     calibration: Mapping[Side, Calibration] | None = None
@@ -226,7 +229,7 @@ class Report:
             estimates["error_share"] = self.errors.share
         for found in self.contexts.contexts if self.contexts else ():
             estimates[f"context/{found.name}"] = found.gap
-        return estimates
+        return estimates | (self.background.estimates() if self.background else {})
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row a number: slice, split, metric, value, low, high, n, method, reason."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oochub.report import detector_words, numbers, theme, wording
+from oochub.report.background_words import TITLE as BACKGROUND
+from oochub.report.background_words import background_sentences, background_table
 from oochub.report.charts import group_rows
 from oochub.report.context_words import TITLE as CONTEXTS
 from oochub.report.context_words import context_sentences, contexts_table
@@ -54,8 +56,8 @@ def terminal(report: "Report") -> "Group":
     if finding is not None:
         parts += [Text(), Text(TITLE, style="bold"), Text(finding.text)]
         parts += by_context.to_terminal() if by_context.rows else []
-    if said := context_sentences(report):
-        parts += [Text(), Text(CONTEXTS, style="bold"), *map(Text, said), *contexts_table(report).to_terminal()]
+    for title, said, told in _told(report):
+        parts += [Text(), Text(title, style="bold"), *map(Text, said), *told.to_terminal()]
     for table in detector_tables(report):
         parts += [Text(), Text(table.title, style="bold"), *map(Text, table.sentences), *table.to_terminal()]
     parts += [Text(), Text(legend, style="dim")] if legend else []
@@ -82,13 +84,8 @@ def to_markdown(report: "Report") -> str:
     if finding is not None:
         lines += ["", f"**{TITLE}.** {markdown_text(finding.text)}"]
         lines += ["", by_context.to_markdown()] if by_context.rows else []
-    if said := context_sentences(report):
-        lines += [
-            "",
-            f"**{CONTEXTS}.** {markdown_text(' '.join(said))}",
-            "",
-            contexts_table(report).to_markdown(" ({})"),
-        ]
+    for title, said, told in _told(report):
+        lines += ["", f"**{title}.** {markdown_text(' '.join(said))}", "", told.to_markdown(" ({})")]
     for table in detector_tables(report):
         lines += ["", f"**{markdown_text(table.title)}** {markdown_text(' '.join(table.sentences))}", ""]
         lines.append(table.to_markdown())
@@ -228,6 +225,14 @@ def notes(report: "Report") -> list[str]:
     return [numbers.counts_in_text(wording.name(note, 400)) for note in report.caveats]
 
 
+def _told(report: "Report") -> Iterator[tuple[str, tuple[str, ...], TextTable]]:
+    """(title, sentences, table) of the contexts found and of the altered backgrounds, as far as there are any."""
+    if said := context_sentences(report):
+        yield CONTEXTS, said, contexts_table(report)
+    if said := background_sentences(report):
+        yield BACKGROUND, said, background_table(report.background)
+
+
 def _estimates(report: "Report") -> Iterator[tuple[str, str, Estimate]]:
     """(slice, metric, estimate) of every number, in the order of report.json."""
     for part in report.slices:
@@ -242,6 +247,8 @@ def _estimates(report: "Report") -> Iterator[tuple[str, str, Estimate]]:
         yield from ((f"group {group.split}:{group.group}", metric, estimate) for metric, estimate in known.items())
     for found in report.contexts.contexts if report.contexts else ():
         yield f"context {found.name}", "gap", found.gap
+    for name, estimate in report.background.estimates().items() if report.background else ():
+        yield name.rpartition("/")[0] or name, name.rpartition("/")[2], estimate
     if report.errors is not None:
         yield "errors", "share", report.errors.share
         yield from ((f"errors {each.context}", "share", each.share) for each in report.errors.contexts)

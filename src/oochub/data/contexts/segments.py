@@ -102,20 +102,25 @@ class Segments(ContextWay):
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
+        areas = [_areas(numbers, len(self._names)) for numbers in self.maps(pictures)]
+        lists = pa.FixedSizeListArray.from_arrays(np.concatenate(areas), len(self._names))
+        return pa.table({"areas": lists})
+
+    def maps(self, pictures: Sequence[OpenedPicture]) -> list[NDArray[np.int64]]:
+        """The class number of each pixel of each picture, of its shape, the longer side at 320 pixels at most."""
         import torch
 
         inputs, network, device = self._ready
         # a processor that keeps the shape of pictures pads those of a batch to the largest
         batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
-        areas: list[NDArray[np.float64]] = []
+        found: list[NDArray[np.int64]] = []
         with torch.inference_mode():
             for batch in inputs.batches(picture_rows(pictures), batch_size=batch_size, device=device):
-                of_batch = pictures[len(areas) : len(areas) + batch_size]
+                of_batch = pictures[len(found) : len(found) + batch_size]
                 sizes = [_counted(picture.image.height, picture.image.width) for picture in of_batch]
                 maps = inputs.processor.post_process_semantic_segmentation(network(**batch.inputs), target_sizes=sizes)
-                areas += [_areas(numbers.cpu().numpy(), len(self._names)) for numbers in maps]
-        lists = pa.FixedSizeListArray.from_arrays(np.concatenate(areas), len(self._names))
-        return pa.table({"areas": lists})
+                found += [numbers.cpu().numpy() for numbers in maps]
+        return found
 
     def name(
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
@@ -163,7 +168,7 @@ class Segments(ContextWay):
             return {}
         thing = thing_asked_for(classes, BuildFacts())
         asked = range(len(classes)) if thing is None else [thing.present]
-        own = {y: self._own(classes[y]) for y in asked}
+        own = {y: self.classes_of(classes[y]) for y in asked}
         area = np.stack([areas[:, own[y]].sum(1) for y in asked], 1)
         table = ContextTable.of(
             [*self._names, *(f"class {classes[y]}" for y in asked)],
@@ -194,7 +199,7 @@ class Segments(ContextWay):
                 said[rows] = co_occurrence(label[rows] == y, areas[rows][:, contexts], self._beta)
         return pa.array([None if each is None else _CHALLENGES.index(each) for each in said], pa.int64())
 
-    def _own(self, name: str) -> list[int]:
+    def classes_of(self, name: str) -> list[int]:
         """The segmenter's classes that are a class of the data: those given, else those of its name."""
         words = set(class_words(name))
         return self._given.get(name) or [k for k, other in enumerate(self._names) if words & set(class_words(other))]

@@ -1,0 +1,188 @@
+"""`--probe background`: how much of a model's answer is the object, and how much its background."""
+
+import base64
+import inspect
+import io
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from PIL import Image
+
+from oochub.errors import OochubError
+from oochub.evaluation.declaration import declaration
+from oochub.evaluation.evaluated_columns import EvaluatedColumns
+from oochub.evaluation.mistakes import attribution_of
+from oochub.prediction.predict import predict
+from oochub.prediction.predictions import Predictions
+from oochub.probing.altered_answers import VARIANTS, AlteredAnswers, logits_of
+from oochub.probing.altered_pictures import Pixels
+from oochub.probing.background_numbers import Values, background_numbers
+from oochub.probing.background_settings import BackgroundSettings
+from oochub.probing.chosen_area import chosen_area
+from oochub.probing.opened_model import opened_model
+from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
+from oochub.report.background_records import BackgroundProbe, ProbedPicture, ShownRow
+from oochub.sides import GroupsOfRows
+from oochub.stats.softmax import softmax
+from oochub.thing_asked_for import thing_asked_for
+
+_OPENED = "mode processor image_processor device dtype batch_size num_workers cache skip_broken".split()
+"""The settings of a prediction that opening a model takes."""
+_THUMBNAIL, _QUALITY = 176, 80  # pixels of the longer side; noise of that size is 20 kB
+
+
+def background_probe(
+    model: Any,
+    data: Any,
+    predictions: Predictions,
+    settings: BackgroundSettings,
+    *,
+    split: str,
+    data_dir: str | None = None,
+    resamples: int = 1000,
+    prediction: Mapping[str, Any],
+) -> BackgroundProbe:
+    """Alters the pictures of rows, has the model answer, and compares with its answers to the rows as they are.
+
+    Args:
+        model: That made the predictions.
+        data: The data that were predicted.
+        predictions: Of one class a row.
+        settings: What says where the object is, and which rows.
+        split: Whose rows are altered.
+        data_dir: The raw folder of a benchmark.
+        resamples: Of the bootstrap.
+        prediction: How the predictions were made, see `oochub.predict`. The answers are kept in the cache as these are.
+
+    Raises:
+        OochubError: Rows that are no pictures or a stream, answers of another kind, no row whose object is known;
+            pictures or masks that cannot be read.
+    """
+    splits = data if isinstance(data, Mapping) else {split: data}
+    part = splits[split]
+    if predictions.metadata.kind != "classes":
+        raise OochubError(
+            f"The probe compares logits of one class a row, and this model gives {predictions.metadata.kind}. "
+            "Leave out probe= (--probe)."
+        )
+    names, facts = predictions.class_names, predictions.metadata.facts
+    thing = thing_asked_for(names, facts)
+    asked_for = None if thing is None else facts.object or thing.name
+    area = chosen_area(settings, part, data_dir=data_dir, thing=asked_for)
+    usual = _usual(predictions)
+    rows = ProbedRows.drawn(
+        splits,
+        predictions,
+        area,
+        split=split,
+        usual=usual,
+        present=None if thing is None else thing.present,
+        most=settings.rows,
+        seed=settings.seed,
+    )
+    if not rows.is_asked.any():
+        words = "is of a known class" if asked_for is None else f"has a {asked_for}"
+        raise OochubError(f"No row of {split} {words}, so nothing can be altered. Take another split.")
+    area.begin(rows.with_object())
+    key = predictions.metadata.provenance.get("key")
+    answers = AlteredAnswers(rows, seed=settings.seed, key=str(key) if key and prediction.get("cache", True) else None)
+
+    def opened() -> Any:
+        known = inspect.signature(predict).parameters
+        own = {name: value for name, value in prediction.items() if name not in known}
+        asked = {name: prediction[name] for name in _OPENED if name in prediction}
+        return opened_model(model, part, splits, predictions, settings=own, **asked)
+
+    table = answers.table(opened)
+    states = table.column("state").to_pylist()
+    probed = table.filter(pa.array([state == PROBED for state in states]))
+    left_out = Counter(STATES[state] for state in states if state != PROBED)
+    if not len(probed):
+        raise OochubError(
+            f"The object is known in none of {len(states):,} rows by {area.words}: "
+            f"{', '.join(f'{reason} ({count:,})' for reason, count in left_out.items())}."
+        )
+    places = probed.column("place").to_numpy()
+    own = predictions.take(places)
+    altered = {name: logits_of(probed, name, len(names)) for name in VARIANTS}
+    column = declaration(predictions).cluster
+    numbers = background_numbers(
+        own.label,
+        own.logits.astype(np.float64),
+        altered,
+        cluster=np.asarray(own.column(column)) if column else None,
+        resamples=resamples,
+        seed=settings.seed,
+    )
+    shown = None
+    if prediction.get("images", True):
+        shown = _shown(answers, probed, predictions, altered, numbers.change)
+    return BackgroundProbe(
+        area=area.words,
+        split=split,
+        lenders="all" if usual is None else "in_context",
+        thing=asked_for,
+        n=len(probed),
+        left_out=dict(left_out),
+        variants=numbers.variants,
+        gap=numbers.gap,
+        gap_log_odds=numbers.gap_log_odds,
+        shown=shown,
+        seed=settings.seed,
+        most=settings.rows,
+    )
+
+
+def _usual(predictions: Predictions) -> NDArray[np.bool_] | None:
+    """The rows in context (n,), where the data tell them from others: their background is usual for their class."""
+    declared = declaration(predictions)
+    inside, outside = declared.in_context, declared.out_of_context
+    columns = EvaluatedColumns(predictions, {})
+    if isinstance(outside, GroupsOfRows) or not {*inside.where, *outside.where} <= set(columns):
+        return None
+    mask = inside.mask(columns)
+    return mask if mask.any() and outside.mask(columns).any() else None
+
+
+def _shown(
+    answers: AlteredAnswers,
+    probed: pa.Table,
+    predictions: Predictions,
+    altered: Mapping[str, Values],
+    change: Values,
+) -> ShownRow:
+    """The row that stands for the mean: the first whose change is the nearest to it."""
+    known = ~np.isnan(change)
+    row = int(np.nanargmin(np.abs(change - change[known].mean()))) if known.any() else 0
+    place, same, other = (probed.column(name)[row].as_py() for name in ("place", "same", "other"))
+    record, names = predictions.rows.row(place), predictions.class_names
+    label, answered = int(predictions.label[place]), predictions.logits[place]
+    pictures = []
+    for name, pixels in answers.pictures(place, same, other).items():
+        logits: NDArray[Any] = answered if name == "original" else altered[name][row]
+        pictures.append(
+            ProbedPicture(
+                name=name,  # type: ignore[arg-type]  # of VARIANTS
+                answer=names[int(logits.argmax())],
+                probability=float(softmax(logits[None])[0, label]),
+                image=_jpeg(pixels),
+            )
+        )
+    said = [attribution_of(predictions.rows.row(each)) for each in (place, same, other) if each is not None]
+    return ShownRow(
+        example_id=str(record["example_id"]),
+        label=names[label],
+        attributions=tuple(dict.fromkeys(each for each in said if each)),
+        pictures=tuple(pictures),
+    )
+
+
+def _jpeg(pixels: Pixels) -> str:
+    picture, file = Image.fromarray(pixels), io.BytesIO()
+    picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    picture.save(file, "JPEG", quality=_QUALITY)
+    return base64.b64encode(file.getvalue()).decode()

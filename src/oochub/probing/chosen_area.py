@@ -1,0 +1,54 @@
+"""Where the area of the object comes from: what was named, else what the data themselves say."""
+
+from typing import Any
+
+import datasets
+
+from oochub import catalog
+from oochub.benchmark import data_folder
+from oochub.build_record import BuildRecord
+from oochub.errors import OochubError, either, unknown_name
+from oochub.probing.background_settings import BackgroundSettings
+from oochub.probing.box_areas import BoxAreas
+from oochub.probing.coco_areas import CocoAreas
+from oochub.probing.mask_files import MaskFiles
+from oochub.probing.object_area import ObjectArea
+from oochub.probing.segmented_areas import SegmentedAreas
+
+
+def chosen_area(
+    settings: BackgroundSettings, part: Any, *, data_dir: str | None = None, thing: str | None = None
+) -> ObjectArea:
+    """The one that was named; without any, COCO's annotations for a task of nooch, else the column `boxes`.
+
+    Args:
+        settings: What was named.
+        part: A split of the data.
+        data_dir: The raw folder of a benchmark.
+        thing: What a task of two classes asks for; None takes the class of each row.
+
+    Raises:
+        OochubError: A stream, or rows without pictures; none that could be known; a column that is not there.
+    """
+    if not isinstance(part, datasets.Dataset):
+        raise OochubError("The probe reads rows again, and a stream cannot be read again. Load the data.")
+    if "image" not in part.column_names:
+        raise OochubError("The probe alters pictures, and these rows have none. Leave out probe= (--probe).")
+    record = BuildRecord.of(part.info)
+    if settings.masks is not None:
+        return CocoAreas(settings.masks, thing) if CocoAreas.is_raw(settings.masks) else MaskFiles(settings.masks)
+    if settings.boxes is not None:
+        if settings.boxes not in part.column_names:
+            raise unknown_name("column", settings.boxes, part.column_names)
+        return BoxAreas(settings.boxes)
+    if settings.segmenter is not None:
+        return SegmentedAreas(settings.segmenter, thing)
+    if record is not None and record.benchmark == "nooch":
+        return CocoAreas(data_folder(catalog.get("benchmark", "nooch"), data_dir), thing)
+    if "boxes" in part.column_names:
+        return BoxAreas("boxes")
+    raise OochubError(
+        f"The probe needs to know where the object of each picture is. Give {either('masks=', '--masks')}, a folder of "
+        f"PNG masks; {either('boxes=', '--boxes')}, a column of boxes; or {either('segmenter=', '--segmenter')}, a "
+        "semantic segmenter that knows your classes."
+    )
