@@ -13,6 +13,7 @@ from oochub.report import numbers
 from oochub.report.report import Report
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.schema import from_json, optional
+from oochub.studies.wilds.official_replicates import official_replicates
 
 METHODS = {"erm": "ERM", "coral": "CORAL", "irm": "IRM", "group_dro": "GroupDRO"}
 """The methods of Table 2 by objective, in its order."""
@@ -41,7 +42,6 @@ class _Printed:
 @dataclass(frozen=True, kw_only=True)
 class _File:
     source: str
-    replicates: Mapping[str, int]
     notes: tuple[str, ...]
     tables: Mapping[str, _Printed]
 
@@ -121,7 +121,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
         of_methods = {method: _measured(found, table, method) for method in METHODS}
         theirs = [table.cell(method) for method in METHODS]
         second.append((name, *(_words(number, table.metric) for number in (*of_methods.values(), *theirs))))
-        wanted = content.replicates.get(name, content.replicates["others"])
+        wanted = official_replicates(name)
         counts = {each.n for each in (*measured, *of_methods.values()) if each}
         short = f"{name}: {'/'.join(map(str, sorted(counts)))} of {wanted} replicates"
         few += [short] if counts - {wanted} else []

@@ -26,7 +26,6 @@ _FORM = "iwildcam_split:test_seed:0_epoch:best_pred.csv"
 _COLUMNS = {"classes": "prediction", "number": "value", "labels": "logits", "tokens": "predicted_tokens"}
 _BRACKETS = str.maketrans("", "", "[]()")  # as WILDS, which evaluates each line
 _TOKENS = 2**31
-_SEEDS = {"camelyon17": 10, "civilcomments": 5}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +86,6 @@ class SubmissionFile:
         kind, _, which = self.replicate.partition(":")
         name = self.data_set.replace("-", "_")
         return f"{name}_fold_{which.lower()}" if kind == "fold" else name
-
-    @property
-    def official_replicates(self) -> int:
-        """Of how many replicates WILDS reports mean and standard deviation (Appendix D; `evaluate.py`)."""
-        return 5 if self.replicate.startswith("fold") else _SEEDS.get(self.data_set, 3)
 
     def answers(self, ids: Sequence[str], kind: str, class_names: Sequence[str]) -> AnswersFile:
         """The rows of the file, with their ids.

@@ -25,6 +25,7 @@ from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
 from oochub.report.text_table import TextTable
 from oochub.sides import GroupsOfRows, WorstOfGroups
+from oochub.studies.wilds.official_replicates import official_replicates
 from oochub.studies.wilds.result_tables import Replicates
 from oochub.studies.wilds.submission_file import SubmissionFile
 
@@ -173,10 +174,8 @@ def _frame(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> "pd.DataFrame
 def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> TextTable:
     """Mean and standard deviation of each metric over the replicates; a row for the headlines alone."""
     gathered: dict[tuple[str, str, str], list[_Number]] = defaultdict(list)
-    official: dict[str, int] = {}
     headlines = set()
     for file, each in numbers.items():
-        official[file.data_set] = file.official_replicates
         headlines |= {(file.data_set, number.metric) for number in each[:1]}
         for number in each:
             gathered[file.data_set, file.split, number.metric].append(number)
@@ -193,7 +192,7 @@ def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> TextTable:
                 "wilds_mean": theirs.mean,
                 "wilds_sd": theirs.sd,
                 "replicates": ours.n,
-                "official_replicates": official[data_set],
+                "official_replicates": official_replicates(data_set),
             }
         )
     shown = [each for each in records if (each["data_set"], each["metric"]) in headlines]
