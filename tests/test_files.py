@@ -223,3 +223,19 @@ def test_two_writers_notice_each_other(tmp_path):
     with sole_writer(target):
         pass
     assert not list(tmp_path.iterdir())
+
+
+def test_a_block_that_fails_leaves_no_empty_folder(tmp_path):
+    """Folders that were there stay, and those that hold something. Planted fault: the inner folder alone removed."""
+    (tmp_path / "old").mkdir()
+    for target in ("new/inner/target", "old/inner/target"):
+        with pytest.raises(ValueError), sole_writer(tmp_path / target):
+            raise ValueError
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+    with pytest.raises(ValueError), sole_writer(tmp_path / "kept" / "inner" / "target"):
+        (tmp_path / "kept" / "other").touch()
+        raise ValueError
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["other"]
+    with sole_writer(tmp_path / "done" / "target"):
+        pass
+    assert (tmp_path / "done").is_dir()

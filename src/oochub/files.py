@@ -13,7 +13,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -166,7 +166,8 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
 def sole_writer(target: Path | str, *, patience: float = 1) -> Iterator[None]:
     """Holds a lock on `target`, a file or folder, present or not, while the block runs; it lies beside it, hidden.
 
-    A process that was killed holds nothing: the next one takes its lock.
+    A process that was killed holds nothing: the next one takes its lock. A block that fails leaves no empty folder of
+    those that were made for it.
 
     Args:
         target: What the block writes.
@@ -177,6 +178,7 @@ def sole_writer(target: Path | str, *, patience: float = 1) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
+    absent = [folder for folder in Path(target).expanduser().parents if not folder.exists()]  # the inner ones first
     path = _ready(target, None)
     file = path.parent / f".{_short(path.name)}.lock"
     lock = FileLock(file, timeout=patience)
@@ -191,9 +193,13 @@ def sole_writer(target: Path | str, *, patience: float = 1) -> Iterator[None]:
         now = datetime.now().isoformat(sep=" ", timespec="seconds")
         file.write_text(f"process {os.getpid()} on {platform.node()}, since {now}", "utf-8")
         yield
+        absent = []
     finally:
         file.unlink(missing_ok=True)  # while it is held: a lock on a file without a name counts for nobody
         lock.release()
+        with suppress(OSError):  # one that holds something stays
+            for folder in absent:
+                folder.rmdir()
 
 
 def _ready(target: Path | str, kind: FileKind | None) -> Path:
