@@ -24,7 +24,7 @@ _STEPS.set_forkserver_preload(
         "oochub.studies.imagenet_ood.study",
         "oochub.studies.imagenet_ood.review",
         "oochub.studies.spawrious.generation.generate_spawrious",
-        "oochub.studies.spawrious.generation.captioner",
+        "oochub.models.captioner",
         "oochub.studies.spawrious.generation.picture_maker",
         "diffusers.pipelines.stable_diffusion.pipeline_stable_diffusion",
         "oochub.sweep.feature_measurement",

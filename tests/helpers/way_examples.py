@@ -4,10 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import tiny_captioners
 import tiny_detectors
 import tiny_zero_shot
 import torch
 import transformers as hf
+from tiny_encoder import tiny_encoder
 
 
 def _properties(folder: Path) -> dict[str, Any]:
@@ -30,10 +32,16 @@ def _zero_shot(folder: Path) -> dict[str, Any]:
     return {"model": tiny_zero_shot.folder(folder, "clip"), "names": ["mountain", "snow", "beach"]}
 
 
+def _captions(folder: Path) -> dict[str, Any]:
+    encoder = tiny_encoder(folder.parent / "encoder")
+    return {"model": tiny_captioners.folder(folder, "vision-encoder-decoder"), "encoder": encoder, "fewest": 3}
+
+
 WAY_EXAMPLES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "properties": _properties,
     "clusters": _clusters,
     "segments": _segments,
     "zero_shot": _zero_shot,
+    "captions": _captions,
 }
 """The settings of a way, by its name; models are written to the folder."""

@@ -17,7 +17,7 @@ from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, 
 from oochub.studies.spawrious.generation.tried_image import TriedImage, tried_text
 
 if TYPE_CHECKING:
-    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.models.captioner import Captioner
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
 LIST = "pictures.jsonl"

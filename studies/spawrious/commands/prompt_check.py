@@ -56,10 +56,10 @@ def prompt_check(
     if source != "spawrious":
         catalog.get("benchmark", source)  # an unknown name is said to be one
         raise OochubError(f"{source} has no prompts; spawrious has.")
+    from oochub.models.captioner import Captioner
     from oochub.models.chosen_device import chosen_device
     from oochub.studies.spawrious.cleanliness.prompt_check import checked_job
     from oochub.studies.spawrious.cleanliness.prompt_check import prompt_check as check
-    from oochub.studies.spawrious.generation.captioner import Captioner
     from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 

@@ -34,7 +34,7 @@ from oochub.studies.spawrious.generation.generation_record import (
 from oochub.studies.spawrious.generation.tried_image import TriedImage, read_part
 
 if TYPE_CHECKING:
-    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.models.captioner import Captioner
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
 _LARGEST = 224 * 224 * 3  # bytes of a PNG
@@ -123,7 +123,7 @@ def _opened(plan: GenerationPlan, device: str) -> "tuple[PictureMaker, Captioner
         raise OochubError('Making pictures needs diffusers, which is not installed. Run: pip install "oochub[images]"')
     for source in (plan.model, plan.captioner):
         check_source(source, kind="model", hint="Give a folder, or an id of the Hub.")
-    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.models.captioner import Captioner
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
     captioner = Captioner(plan.captioner, device=device)

@@ -21,7 +21,7 @@ from oochub.studies.spawrious.generation.tried_image import (
 )
 
 if TYPE_CHECKING:
-    from oochub.studies.spawrious.generation.captioner import Captioner
+    from oochub.models.captioner import Captioner
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
 SIDE = 224

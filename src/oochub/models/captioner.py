@@ -7,21 +7,22 @@ from typing import Any
 import torch
 from PIL import Image
 
+from oochub import catalog
 from oochub.errors import OochubError
 from oochub.hub.model_folder import model_folder
-from oochub.inputs.pictures.image_processor import image_processor
 from oochub.models.model_config import model_config
 from oochub.models.model_source import ModelSource
 from oochub.models.opening import opening
 from oochub.models.pretrained import pretrained
 
 _BEAMS, _LONGEST = 4, 16  # of generate_dataset.py
+_KINDS = ("blip", "git", "vision-encoder-decoder")  # that need a picture and no question beside it
 _WORDS = "a captioner of pictures"
 _HINT = "Default: nlpconnect/vit-gpt2-image-captioning."
 
 
 class Captioner:
-    """A captioner with its weights, in evaluation mode; beam search with 4 beams, 16 tokens at most, nothing drawn.
+    """A captioner with its weights, in evaluation mode; captions of 16 tokens at most.
 
     Args:
         source: A folder or Hub id, such as nlpconnect/vit-gpt2-image-captioning; safetensors only.
@@ -34,15 +35,26 @@ class Captioner:
     def __init__(self, source: str, *, device: torch.device | str = "cpu") -> None:
         import transformers
 
-        auto = transformers.AutoModelForImageTextToText
-        config = model_config(source, words=_WORDS, hint=_HINT)
-        if type(config) not in auto._model_mapping:
-            raise OochubError(f"{source} is a {config.model_type}, which makes no text of pictures. {_HINT}")
+        self.check_kind(source)
         with opening(source, words=_WORDS, hint=_HINT):
-            self._processor = image_processor(source)
+            self._processor = catalog.get("input", "pictures").load_processor(source, None)
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(model_folder(source), trust_remote_code=False)
         self._source, self._device = source, torch.device(device)
+        auto = transformers.AutoModelForImageTextToText
         self._model = pretrained(auto, source, probe=self._probe, words=_WORDS, hint=_HINT).model.to(self._device)
+
+    @staticmethod
+    def check_kind(source: str) -> None:
+        """Says whether it is a captioner; its weights are not read.
+
+        Raises:
+            OochubError: No such model, or one that makes no text of pictures alone.
+        """
+        kind = model_config(source, words=_WORDS, hint=_HINT).model_type
+        if kind not in _KINDS:
+            raise OochubError(
+                f"{source} is a {kind}, which makes no text of pictures alone. Take one of {', '.join(_KINDS)}. {_HINT}"
+            )
 
     @cached_property
     def revision(self) -> str | None:
@@ -50,18 +62,35 @@ class Captioner:
         return ModelSource(self._source).revision or getattr(self._model.config, "_commit_hash", None)
 
     def captions(self, pictures: Sequence[Image.Image]) -> list[str]:
-        """A caption for each picture, in RGB.
+        """A caption for each picture, in RGB: beam search with 4 beams, nothing drawn.
 
         Args:
             pictures: Of any size.
         """
         if not pictures:
             return []
+        return self._said(pictures, num_beams=_BEAMS, do_sample=False, num_return_sequences=1)
+
+    def drawn(self, picture: Image.Image, *, count: int, top_p: float, seed: int) -> list[str]:
+        """Several captions of one picture, in RGB, word by word drawn from the most probable ones.
+
+        The numbers are the picture's own, so that it has the same captions in any company.
+
+        Args:
+            picture: Of any size.
+            count: How many captions.
+            top_p: Words are drawn from the fewest that have this probability together (Holtzman et al. 2020, arXiv
+                1904.09751).
+            seed: Of the numbers.
+        """
+        with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            return self._said([picture], num_beams=1, do_sample=True, top_k=0, top_p=top_p, num_return_sequences=count)
+
+    def _said(self, pictures: Sequence[Image.Image], **how: Any) -> list[str]:
         pixels = self._processor(images=list(pictures), return_tensors="pt").pixel_values.to(self._device)
         with torch.inference_mode():
-            tokens = self._model.generate(
-                pixel_values=pixels, num_beams=_BEAMS, max_length=_LONGEST, do_sample=False, num_return_sequences=1
-            )
+            tokens = self._model.generate(pixel_values=pixels, max_length=_LONGEST, **how)
         return [caption.strip() for caption in self._tokenizer.batch_decode(tokens, skip_special_tokens=True)]
 
     def _probe(self) -> dict[str, torch.Tensor]:
