@@ -116,6 +116,15 @@ def test_a_side_that_is_with_for_having_and_for_lacking():
     assert alone.shrinkage == pytest.approx(0.8)
 
 
+def test_a_gap_of_shares_is_no_larger_than_one():
+    """Planted fault seen: ends beyond what shares can differ by; a cut of values that are no shares."""
+    rates = {"wrong_having": (8, 40), "wrong_lacking": (8, 40)}
+    found = gap_under_wrong_contexts(_gap(0.95, 0.25, 300, 300, half=0.1), **rates).corrected
+    assert (found, found.high) == (1.0, 1.0) and 0.6 < found.low < 1
+    scores = gap_under_wrong_contexts(_gap(3.0, 2.0, 300, 300, half=0.1), **rates).corrected
+    assert scores == pytest.approx(1 / 0.6) and scores.high > 2
+
+
 def test_what_is_not_known_says_so():
     """Planted faults: a rate of 0 where nothing was checked; bounds where the factor may be 0."""
     gap = _gap(0.8, 0.6, 300, 300, half=0.1)
@@ -124,7 +133,7 @@ def test_what_is_not_known_says_so():
     assert nothing.worst_case.low < 0 and 0.5 < nothing.worst_case.high <= 1
     half = gap_under_wrong_contexts(gap, wrong_having=(4, 10), wrong_lacking=(4, 10))
     assert half.corrected == pytest.approx(1.0) and math.isnan(half.corrected.high)
-    assert "too many labels" in half.corrected.reason
+    assert "too few labels checked, or too many wrong" in half.corrected.reason
     too_few = stratified_gap([0.1, 0.4], [True, False], [0, 0])
     without = gap_under_wrong_contexts(too_few, wrong_having=(0, 50), wrong_lacking=(0, 50))
     assert "too few rows" in without.corrected.reason and "too few rows" in without.worst_case.reason

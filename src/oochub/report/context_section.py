@@ -10,7 +10,7 @@ from oochub.report.context_records import PICTURED, ContextFinding, ContextRow
 from oochub.report.context_words import (
     LISTED,
     TITLE,
-    check_words,
+    check_sentences,
     context_sentences,
     goes_with,
     has_role,
@@ -47,6 +47,7 @@ def context_section(report: "Report", *, images: bool = True) -> dict[str, Any] 
         "title": TITLE,
         "finding": said,
         "rows": [_row(each) for each in listed],
+        "checks": check_sentences(report),
         **_pictures(listed[:PICTURED] if images else ()),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
         "left_out": max(sum(map(has_role, found.contexts)) - LISTED, 0),
@@ -62,7 +63,6 @@ def _row(finding: ContextFinding) -> dict[str, Any]:
         "gap": finding.gap,
         "n": f"{numbers.count(finding.n_usual)} + {numbers.count(finding.n_against)}",
         "reason": wording.clean(finding.reason or ""),
-        "check": check_words(finding),
         "chart": _chart(finding),
     }
 

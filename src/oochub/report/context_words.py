@@ -87,10 +87,16 @@ def check_words(finding: ContextFinding) -> tuple[str, ...]:
             lines.append(f"such labels show {numbers.fraction(shown)}% of a gap ({numbers.interval(shown)})")
         lines.append(f"without them it is {numbers.interval_points(bounds)}")
     elif bounds is not None:
-        lines.append(f"no bounds: {wording.clean(bounds.reason or 'the gap has no interval')}")
-    if worst is not None and numbers.has_interval(worst):
+        lines.append(wording.clean(bounds.reason or "the gap has no interval"))
+    if worst is not None and numbers.has_interval(worst) and -1 < worst.low and worst.high < 1:
         lines.append(f"at worst {numbers.interval_points(worst)}")
     return tuple(lines)
+
+
+def check_sentences(report: "Report") -> tuple[str, ...]:
+    """A sentence for each listed context that people checked, below the table."""
+    checked = [each for each in listed_contexts(report.contexts) if each.check] if report.contexts else []
+    return tuple(f"Check of {wording.words(each.name)}: {'; '.join(check_words(each))}." for each in checked)
 
 
 def listed_contexts(found: ContextFindings) -> tuple[ContextFinding, ...]:
@@ -132,9 +138,9 @@ def role_words(finding: ContextFinding) -> str:
 
 
 def gap_words(finding: ContextFinding) -> str:
-    """The gap in points, below it its interval and what a check by people says of it."""
+    """The gap in points, and below it its interval."""
     interval = numbers.interval_points(finding.gap)
-    return "\n".join([numbers.points(finding.gap), *([interval] if interval else []), *check_words(finding)])
+    return numbers.points(finding.gap) + (f"\n{interval}" if interval else "")
 
 
 def goes_with(finding: ContextFinding) -> str:

@@ -3,12 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from oochub.report import detector_words, numbers, theme, wording
-from oochub.report.background_words import TITLE as BACKGROUND
-from oochub.report.background_words import background_sentences, background_table
+from oochub.report import background_words, context_words, detector_words, numbers, theme, wording
 from oochub.report.charts import group_rows
-from oochub.report.context_words import TITLE as CONTEXTS
-from oochub.report.context_words import context_sentences, contexts_table
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.error_words import TITLE, error_finding, errors_table
 from oochub.report.findings import matched_words, out_count, worst_group_words
@@ -56,8 +52,8 @@ def terminal(report: "Report") -> "Group":
     if finding is not None:
         parts += [Text(), Text(TITLE, style="bold"), Text(finding.text)]
         parts += by_context.to_terminal() if by_context.rows else []
-    for title, said, told in _told(report):
-        parts += [Text(), Text(title, style="bold"), *map(Text, said), *told.to_terminal()]
+    for title, said, told, below in _told(report):
+        parts += [Text(), Text(title, style="bold"), *map(Text, said), *told.to_terminal(), *map(Text, below)]
     for table in detector_tables(report):
         parts += [Text(), Text(table.title, style="bold"), *map(Text, table.sentences), *table.to_terminal()]
     parts += [Text(), Text(legend, style="dim")] if legend else []
@@ -84,8 +80,9 @@ def to_markdown(report: "Report") -> str:
     if finding is not None:
         lines += ["", f"**{TITLE}.** {markdown_text(finding.text)}"]
         lines += ["", by_context.to_markdown()] if by_context.rows else []
-    for title, said, told in _told(report):
+    for title, said, told, below in _told(report):
         lines += ["", f"**{title}.** {markdown_text(' '.join(said))}", "", told.to_markdown(" ({})")]
+        lines += [line for each in below for line in ("", markdown_text(each))]
     for table in detector_tables(report):
         lines += ["", f"**{markdown_text(table.title)}** {markdown_text(' '.join(table.sentences))}", ""]
         lines.append(table.to_markdown())
@@ -109,7 +106,9 @@ def to_latex(report: "Report") -> str:
         worst_group_words(report),
         "Below each value its 95% interval.",
     ]
-    sentences += [f"{CONTEXTS}: {' '.join(said)}"] if (said := context_sentences(report)) else []
+    sentences += (
+        [f"{context_words.TITLE}: {' '.join(said)}"] if (said := context_words.context_sentences(report)) else []
+    )
     sentences += [f"{wording.sentence_case(note)}." for note in notes(report)]
     return slices_table(report).to_latex(" ".join(filter(None, sentences)))
 
@@ -225,12 +224,12 @@ def notes(report: "Report") -> list[str]:
     return [numbers.counts_in_text(wording.name(note, 400)) for note in report.caveats]
 
 
-def _told(report: "Report") -> Iterator[tuple[str, tuple[str, ...], TextTable]]:
-    """(title, sentences, table) of the contexts found and of the altered backgrounds, as far as there are any."""
-    if said := context_sentences(report):
-        yield CONTEXTS, said, contexts_table(report)
-    if said := background_sentences(report):
-        yield BACKGROUND, said, background_table(report.background)
+def _told(report: "Report") -> Iterator[tuple[str, tuple[str, ...], TextTable, tuple[str, ...]]]:
+    """(title, sentences, table, below it) of contexts found and of altered backgrounds, as far as there are any."""
+    if said := context_words.context_sentences(report):
+        yield context_words.TITLE, said, context_words.contexts_table(report), context_words.check_sentences(report)
+    if said := background_words.background_sentences(report):
+        yield background_words.TITLE, said, background_words.background_table(report.background), ()
 
 
 def _estimates(report: "Report") -> Iterator[tuple[str, str, Estimate]]:

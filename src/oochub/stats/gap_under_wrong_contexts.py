@@ -19,7 +19,8 @@ class GapUnderWrongContexts:
 
     Attributes:
         shrinkage: What share of the true gap the observed one shows, with its interval; 1 where no label is wrong.
-        corrected: The gap where labels are wrong regardless of the model's answer, with its interval.
+        corrected: The gap where labels are wrong regardless of the model's answer, with its interval; of values in
+            [0, 1] cut to [-1, 1].
         worst_case: The observed gap; its interval holds the gaps that are possible whatever wrong labels depend on.
     """
 
@@ -115,7 +116,7 @@ def gap_under_wrong_contexts(
     below, above = (wider * abs(end - gap.estimate.value) for end in (gap.estimate.low, gap.estimate.high))
     return GapUnderWrongContexts(
         shrinkage=shrinkage,
-        corrected=_corrected(gap.estimate, below, above, shrinkage),
+        corrected=_corrected(gap, below, above, shrinkage),
         worst_case=_worst_case(gap, below, above, with_, against),
     )
 
@@ -131,16 +132,25 @@ def _rate(having: Estimate, lacking: Estimate, share: float) -> Estimate:
     return Estimate(value, low=low, high=high, n=sum(rate.n for _, rate in used), method=_METHOD)
 
 
-def _corrected(gap: Estimate, below: float, above: float, shrinkage: Estimate) -> Estimate:
+def _corrected(seen: StratifiedGap, below: float, above: float, shrinkage: Estimate) -> Estimate:
+    gap = seen.estimate
+    most = (
+        1.0 if 0 <= min(seen.mean_with, seen.mean_against) <= max(seen.mean_with, seen.mean_against) <= 1 else math.inf
+    )
     reason = shrinkage.reason or (gap.reason if math.isnan(below) else None)
     if reason is None and shrinkage.low <= 0:
-        reason = "too many labels may be wrong for bounds"
-    value = gap.value / shrinkage.value if shrinkage.value > 0 else math.nan
+        reason = "too few labels checked, or too many wrong, for bounds"
+    value = _within(gap.value / shrinkage.value, most) if shrinkage.value > 0 else math.nan
     if reason:
         return Estimate(value, n=gap.n, method=_METHOD, reason=reason)
     low, high = gap.value - below, gap.value + above
-    ends = [end / factor for end in (low, high) for factor in (shrinkage.low, shrinkage.high)]
+    ends = [_within(end / factor, most) for end in (low, high) for factor in (shrinkage.low, shrinkage.high)]
     return Estimate(value, low=min(ends), high=max(ends), n=gap.n, method=_METHOD)
+
+
+def _within(gap: float, most: float) -> float:
+    """A gap of values in [0, 1] lies in [-1, 1]."""
+    return min(max(gap, -most), most)
 
 
 def _worst_case(gap: StratifiedGap, below: float, above: float, with_: Estimate, against: Estimate) -> Estimate:
