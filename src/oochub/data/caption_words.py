@@ -67,20 +67,29 @@ def caption_words(
     ('grass', 'snow')
     """
     rows = [_words(row, least) for row in captions]
-    ours = [rows[row] for row in np.flatnonzero(chosen).tolist()]
-    known = frozenset[str]().union(*ours)
+    ours = np.flatnonzero(chosen).tolist()
+    known = frozenset[str]().union(*(rows[row] for row in ours))
     singular = {f"{word}{end}": word for end in _PLURALS for word in known}
     named = {word for name in besides for word in _WORD.findall(name.casefold())}
     named |= {f"{word}{end}" for word in named for end in _PLURALS}
-    counts = Counter(word for row in ours for word in _folded(row, singular))
+    counts = {number: Counter[str]() for number in np.unique(label[chosen]).tolist()}
+    for row in ours:
+        counts[int(label[row])].update(_folded(rows[row], singular))
+    total = sum(counts.values(), Counter[str]())
     words = sorted(
-        (word for word, n in counts.items() if fewest <= n <= len(ours) - fewest and word not in named),
-        key=lambda word: (-counts[word], word),
+        (word for word, n in total.items() if fewest <= n <= len(ours) - fewest and word not in named),
+        key=lambda word: (-total[word], word),
     )
-    has = np.array([[word in row for word in words] for row in (_folded(row, singular) for row in rows)], bool)
-    has = has.reshape(len(rows), len(words))
-    order = _order(has[chosen], label[chosen])[:most]
-    return FoundWords(tuple(words[at] for at in order), has[:, order])
+    classes = [number for number in counts if number >= 0]
+    if len(classes) > 1:
+        having = np.array([[counts[number][word] for word in words] for number in classes], np.int64)
+        words = _strongest(words, having, np.array([int((label[chosen] == number).sum()) for number in classes]))
+    words = words[:most]
+    has = np.zeros((len(rows), len(words)), bool)
+    for row, own in enumerate(rows):
+        folded = _folded(own, singular)
+        has[row] = [word in folded for word in words]
+    return FoundWords(tuple(words), has)
 
 
 def _words(captions: Sequence[str], least: int) -> frozenset[str]:
@@ -92,14 +101,9 @@ def _folded(words: Iterable[str], singular: dict[str, str]) -> set[str]:
     return {singular.get(word, word) for word in words}
 
 
-def _order(has: NDArray[np.bool_], label: NDArray[np.int64]) -> list[int]:
-    """The words that go with a class, the strongest first; all, as they are, where there are fewer than two."""
-    numbers = np.unique(label[label >= 0])
-    if len(numbers) < 2:
-        return list(range(has.shape[1]))
-    is_class = (label[label >= 0, None] == numbers).astype(np.int64)
-    having, rows = is_class.T @ has[label >= 0].astype(np.int64), is_class.sum(0)
+def _strongest(words: Sequence[str], having: NDArray[np.int64], rows: NDArray[np.int64]) -> list[str]:
+    """Those that go with a class, the strongest first; of each class `rows` many, of which `having` (k, words) do."""
     goes_with = (context_signs(having, rows) != 0).any(0)
     others = (having.sum(0) - having) / (rows.sum() - rows)[:, None]
     strength = abs(having / rows[:, None] - others).max(0)
-    return [int(at) for at in np.argsort(-strength, kind="stable") if goes_with[at]]
+    return [words[at] for at in np.argsort(-strength, kind="stable") if goes_with[at]]

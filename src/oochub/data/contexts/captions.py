@@ -28,6 +28,7 @@ from oochub.builders.sources.gist_similarity import gist_similarity
 from oochub.builders.sources.sentence_embeddings import image_embeddings
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
 from oochub.data.caption_words import caption_words
+from oochub.data.one_chunk import one_chunk
 from oochub.data.picture_rows import picture_rows
 from oochub.errors import OochubError
 from oochub.thing_asked_for import thing_asked_for
@@ -127,7 +128,7 @@ class Captions(ContextWay):
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
     ) -> NamedContexts:
         """See `ContextWay.name`."""
-        column = measures.column("captions").combine_chunks()
+        column = one_chunk(measures.column("captions"))
         captions = [[caption for caption in row if caption] for row in column.to_pylist()]
         said = np.array([bool(row) for row in captions], bool)  # of others nothing is known
         chosen = chosen_on & said

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
+from oochub.data.one_chunk import one_chunk
 from oochub.data.picture_rows import picture_rows
 from oochub.errors import OochubError, either
 from oochub.models.class_words import class_words
@@ -123,7 +124,7 @@ class ZeroShot(ContextWay):
     ) -> NamedContexts:
         """See `ContextWay.name`; nothing is chosen on rows."""
         _, encoder = self._ready
-        column = measures.column("embedding").combine_chunks()
+        column = one_chunk(measures.column("embedding"))
         embedding = column.flatten().to_numpy().reshape(len(column), -1)
         similarity = embedding @ encoder.of_texts(self._texts).cpu().numpy().T
         k = len(self._names)
