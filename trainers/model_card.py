@@ -17,7 +17,7 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
     ...     "model": {"architecture": "ResNetForImageClassification"},
     ...     "data": {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "notes": [], "rows": {"train": 9},
     ...              "classes": ["no car", "car"], "problem_type": "single_label_classification",
-    ...              "environment_column": None, "environments": {}},
+    ...              "environment_column": None, "environments": {}, "found_environments": None},
     ...     "selection": {"rule": "the last epoch, 3", "numbers": {}},
     ...     "provenance": {"oochub": "0.1.0", "packages": {}},
     ... }
@@ -46,6 +46,7 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
         f"{name}, version {data['version']}: {rows}. {_labels(data)}",
         *(f"Note: {note}." for note in data["notes"]),
         *([f"Training environments, column `{data['environment_column']}`: {environments}."] if environments else []),
+        *_found(data),
         "",
         "## Training",
         _table({"objective": objective["name"], **objective["hyperparameters"], **recipe["arguments"]}),
@@ -70,6 +71,21 @@ def _labels(data: Mapping[str, Any]) -> str:
         return "It predicts the next token."
     shown = f"{', '.join(names[:20])}{f' and {len(names) - 20} more' if len(names) > 20 else ''}"
     return f"Labels, of which a row may have several: {shown}." if kind.startswith("multi") else f"Classes: {shown}."
+
+
+def _found(data: Mapping[str, Any]) -> list[str]:
+    """What whoever reads the card must know of environments that nobody labelled."""
+    found = data["found_environments"]
+    if found is None:
+        return []
+    checks = [
+        f"of {name} {check['wrong_with']} of {check['checked_with']} rows said to have it and "
+        f"{check['wrong_without']} of {check['checked_without']} said to lack it were wrong"
+        for name, check in found["checked"].items()
+    ]
+    by = found["way"] + (f" with {found['model']}" if found["model"] else "")
+    checked = f"checked by people: {'; '.join(checks)}" if checks else "not checked by people"
+    return [f"They are contexts that a program found, by {by}; {checked}."]
 
 
 def _special(arguments: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import torch
 
 from oochub.build_record import BuildRecord
+from oochub.data.context_environments import found_environments
 from oochub.input import Input
 from oochub.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -88,6 +89,7 @@ def recipe(
             "problem_type": problem_type,
             "environment_column": environment_column,
             "environments": dict(environments),
+            "found_environments": found_environments(train, environment_column),
         },
         "selection": dict(selection),
         "provenance": provenance(seed=args.seed),

@@ -9,6 +9,7 @@ from typing import Any
 from oochub import catalog
 from oochub.artifacts import RUN
 from oochub.data.columns import Columns
+from oochub.data.context_environments import context_environments
 from oochub.data.load import declaration_for, declaration_of, is_benchmark, load_columns
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable
@@ -62,7 +63,9 @@ def train(
         model: A folder, a Hub id, or a built-in one of `oochub list model`, from scratch; None takes the small one for
             such rows, "resnet-tiny" for pictures.
         environments: Column of the training environments; None takes the benchmark's own, of own data `group`, and
-            none where the rows have none and the objective needs none.
+            none where the rows have none and the objective needs none. Of rows that `oochub.contexts` wrote also
+            "contexts:NAME" (has the context or lacks it), "contexts" (the one of each row), and "label/contexts:NAME"
+            or "label/contexts", the groups of class and context; see `oochub.data.context_environments`.
         arguments: Fields of RobustTrainingArguments, over `DEFAULTS`.
         image_size: Pixels to whose square whole pictures are squeezed; None leaves that to the model's processor.
         pretrained: Load the weights of `model`; False takes its architecture alone.
@@ -104,7 +107,6 @@ def train(
     check = None if is_place else partial(check_fits, model)
     data = load_columns(source, columns, config=config, data_dir=data_dir, options=options, in_place=True, check=check)
     declared = declared or declaration_for(data)
-    column = environments or (declared.environments if declared else "group")
     validation = declared.validation_split if declared else "validation"
     for split in ("train", validation):
         if split not in data:
@@ -115,6 +117,8 @@ def train(
             )
             there = f"{source} has no split {split!r}, only {', '.join(data)}"
             raise OochubError(f"{there}: training needs train and {validation}. {hint}")
+    data, environments = context_environments(data, environments, needed=("train", validation), source=source)
+    column = environments or (declared.environments if declared else "group")
     train = data["train"]
     if declared is None and output_of_features(train.features) is None:
         names = either("label=", "--label-column")

@@ -41,7 +41,11 @@ def train(
         typer.Option(help="A model folder or Hub id, or one of `oochub list model` (untrained); default a small one."),
     ] = None,
     environments: Annotated[
-        str | None, typer.Option(help="Column of the environments; default the benchmark's.")
+        str | None,
+        typer.Option(
+            help="Column of the environments; default the benchmark's. Of found contexts: contexts:NAME, contexts (the "
+            "one of each row), label/contexts:NAME, label/contexts (groups)."
+        ),
     ] = None,
     num_train_epochs: Annotated[int, typer.Option(help="Passes over the training split, at most.", min=1)] = 12,
     per_device_train_batch_size: Annotated[int, typer.Option(help="Rows a step, on each device.", min=1)] = 64,

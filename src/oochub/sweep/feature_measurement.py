@@ -17,6 +17,7 @@ from torch import Tensor
 
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
+from oochub.data.context_environments import context_environments
 from oochub.data.load import declaration_for, load
 from oochub.data.open_source import source_name
 from oochub.errors import OochubError
@@ -138,9 +139,11 @@ def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     rows = declared.name if declared else source_name(run.task)
     name = f"{rows}-{Path(run.model).name}-{hashlib.sha256(look.encode()).hexdigest()[:8]}"
     cache = FeatureCache(folder / "features" / name)
-    environments = run.environments or (declared.environments if declared else "group")
+    validation = declared.validation_split if declared else "validation"
     features = cache.features(network, processor, data)
-    return _Prepared(data, features, processor, environments, declared.validation_split if declared else "validation")
+    data, named = context_environments(data, run.environments, needed=("train", validation), source=run.task)
+    environments = named or (declared.environments if declared else "group")
+    return _Prepared(data, features, processor, environments, validation)
 
 
 def _fitted(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHead]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import data_folder
+from oochub.data.context_environments import context_environments
 from oochub.data.load import declaration_of, is_benchmark, load
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
@@ -65,10 +66,13 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
         leave_out=run.left_out or None,
     )
     data = load(run.task, data_dir=data_dir, options=run.options)
+    column = run.environments
+    if run.left_out:  # its rows are told by the environments that training saw
+        data, column = context_environments(data, column, needed=("train",), source=run.task)
     predictions = predict(folder, data, out=folder / "predictions.parquet", images=False, cache=False)
     benchmark = declaration(predictions)
     if run.left_out:
-        column, split = run.environments or benchmark.environments, benchmark.validation_split
+        column, split = column or benchmark.environments, benchmark.validation_split
         numbers = held_out_numbers(predictions, column, run.left_out, split=split)
         return RunResult(headline=benchmark.primary_metric, numbers=numbers)
     report = evaluate(folder / "predictions.parquet")
