@@ -42,7 +42,8 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     found = report.contexts
     if found is None:
         raise OochubError(
-            "This report has no contexts that were found. Find them: oochub audit MODEL SOURCE --contexts WAY."
+            "This report has no contexts that were found: plot another kind, or find them: oochub audit MODEL SOURCE "
+            "--contexts WAY."
         )
     rows = listed_contexts(found)
     if not rows:

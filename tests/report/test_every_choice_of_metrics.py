@@ -107,6 +107,8 @@ def _check_renderings(report, folder):
         "reliability": not any(b.n >= FEWEST for part in (loaded.calibration or {}).values() for b in part.bins),
         "detection": not loaded.detection,
         "confusion_by_context": loaded.errors is None,
+        "context_gaps": loaded.contexts is None,
+        "background_probe": loaded.background is None,
         "slices": not any(part.metrics for part in loaded.slices),
     }
     for name in FIGURES:
