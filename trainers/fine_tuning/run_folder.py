@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from oochub.errors import OochubError, either
 from oochub.files import check_writable, sole_writer, written_whole
 from oochub.reading import read_json
+from oochub.trainers.fine_tuning.unsaid import unsaid
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
 AUXILIARY_HEAD = "auxiliary_head.safetensors"
@@ -132,9 +133,13 @@ class RunFolder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Turns what goes wrong while files are written, by any of the libraries, into an OochubError."""
+        """Turns what goes wrong while files are written, by any of the libraries, into an OochubError.
+
+        A weight that two names share is stored once, and read back for both: Accelerate's line on it is left out.
+        """
         try:
-            yield
+            with unsaid("Removed shared tensor", log="accelerate.utils.other"):
+                yield
         except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises RuntimeError on a full disk
             raise OochubError(
                 f"Could not write in {self.path}: {str(error).splitlines()[0]}. Make room and run the same again: it "
