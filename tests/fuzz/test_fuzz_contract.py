@@ -69,6 +69,7 @@ ELSEWHERE = {
     "src/oochub/probing/mask_files.py": "pictures by the decoder of all, tests/probing/test_background_probe.py",
     "src/oochub/attention/object_masks.py": "pictures by the decoder of all, tests/attention/test_attention.py",
     "src/oochub/caches.py": "records of the library's own builds, tests/test_caches.py",
+    "src/oochub/commands/train.py": "the recipe that it wrote just before",
     "src/oochub/data/stored_record.py": "build.json of a repository, tests/data/test_own_repository.py",
     "src/oochub/data/write_webdataset.py": "pictures of a data set that was built",
     "src/oochub/data/join_images.py": "pictures compared by their digest, tests/hub/test_push_repository.py",
