@@ -7,6 +7,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from pathlib import Path
@@ -36,9 +37,13 @@ class Workers:
         (self._folder / "logs").mkdir(parents=True, exist_ok=True)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for process in self._processes.values():
-            process.terminate()
+    def __exit__(self, error: object, *_: object) -> None:
+        for pipe, process in self._processes.items():
+            if error is None:
+                with suppress(OSError):  # it has ended already
+                    pipe.send(None)  # it ends itself, and gives back its semaphores
+            else:
+                process.terminate()
             process.join()
 
     def do(self, runs: Iterable[Run]) -> Iterator[tuple[Run, RunResult]]:
@@ -84,8 +89,7 @@ def _work(pipe: Any, measure: Measure, folder: Path) -> None:
 
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    while True:
-        run = pipe.recv()
+    while (run := pipe.recv()) is not None:
         with (folder / "logs" / f"{run.id}.log").open("w") as log:
             for stream in (1, 2):
                 os.dup2(log.fileno(), stream)
