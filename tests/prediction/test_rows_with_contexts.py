@@ -5,11 +5,14 @@ the classes by rows instead of by weight; no rows where no class has some on bot
 """
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from found_rows import CLASSES, NAMES, SIGNS, predictions_of, rows
 
+from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.rows_with_contexts import RowsWithContexts
 
@@ -65,6 +68,27 @@ def test_classes_on_one_side_alone_are_shown_all_the_same():
     usual, against = RowsWithContexts.of(predictions_of(made)).shown(0)
     assert (len(usual), len(against)) == (5, 5)
     assert set(made["label"][usual]) == {0} and set(made["label"][against]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("contexts", [["grass"], ["gras"]]),
+        ("contexts", [["grass"], [None]]),
+        ("contexts", [[0], [2]]),
+        ("contexts", [[0], [-1]]),
+        ("contexts", [[0.5], [1.0]]),
+        ("contexts", ["grass", "sand"]),
+        ("chosen_on", [1, 0]),
+    ],
+)
+def test_columns_that_are_not_those_found_are_refused(column, values):
+    """Planted faults seen: numbers that are not looked at; unknown names taken for the first context."""
+    made = predictions_of(rows(10))
+    table = made.table.slice(0, 2).set_column(made.column_names.index(column), column, pa.array(values))
+    broken = Predictions(table, replace(made.metadata, rows={"test": 2}))
+    with pytest.raises(OochubError, match=r"contexts.*Find contexts again with `oochub contexts`"):
+        RowsWithContexts.of(broken)
 
 
 def test_rows_without_found_contexts_have_none():

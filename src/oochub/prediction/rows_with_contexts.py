@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from oochub.errors import OochubError
 from oochub.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
 from oochub.prediction.predictions import Predictions
 from oochub.stats.context_signs import context_signs
 from oochub.stats.row_blocks import row_blocks
 
+_AGAIN = "Find contexts again with `oochub contexts` and predict these data."
 _SHOWN = 5  # rows of a side that a page shows
 _TOGETHER = 1 << 13  # ids looked at together
 
@@ -43,13 +45,22 @@ class RowsWithContexts:
 
     @classmethod
     def of(cls, predictions: Predictions) -> "RowsWithContexts | None":
-        """None for rows without found contexts, and for a kind of output without one class a row."""
+        """None for rows without found contexts, and for a kind of output without one class a row.
+
+        Raises:
+            OochubError: Contexts that the record of the data does not know, or columns of other types.
+        """
         facts = predictions.metadata.facts.found_contexts
         is_there = {COLUMN, CHOSEN_ON} <= set(predictions.column_names)
         if facts is None or not is_there or not predictions.output.one_answer:
             return None
-        lists = predictions.rows.column(COLUMN).combine_chunks()
-        chosen = predictions.rows.column(CHOSEN_ON).combine_chunks().fill_null(True)
+        lists, chosen = (predictions.rows.column(name).combine_chunks() for name in (COLUMN, CHOSEN_ON))
+        is_list = pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)
+        if not is_list or not pa.types.is_boolean(chosen.type):
+            raise OochubError(
+                f"{COLUMN} must hold lists and {CHOSEN_ON} true or false, got {lists.type} and {chosen.type}. {_AGAIN}"
+            )
+        chosen = chosen.fill_null(True)
         tested = pc.and_(lists.is_valid(), pc.invert(chosen)).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(tested & predictions.output.known(predictions.label))
         return cls(
@@ -108,8 +119,12 @@ def _has(lists: pa.ListArray, names: tuple[str, ...]) -> NDArray[np.bool_]:
     named = flat.dictionary_decode() if pa.types.is_dictionary(flat.type) else flat
     is_text = pa.types.is_string(named.type) or pa.types.is_large_string(named.type)
     place = pc.index_in(named, pa.array(names, named.type)) if is_text else named
+    is_number = pa.types.is_integer(place.type) and not place.null_count
+    number = place.to_numpy(zero_copy_only=False) if is_number else np.full(len(place), -1)
+    if len(number) and not 0 <= number.min() <= number.max() < len(names):
+        raise OochubError(f"The column {COLUMN} has others than the {len(names)} contexts that were found. {_AGAIN}")
     has = np.zeros((len(lists), len(names)), bool)
-    has[pc.list_parent_indices(lists).to_numpy(), place.to_numpy(zero_copy_only=False).astype(np.int64)] = True
+    has[pc.list_parent_indices(lists).to_numpy(), number.astype(np.int64)] = True
     return has
 
 
