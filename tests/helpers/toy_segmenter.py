@@ -10,7 +10,7 @@ import transformers as hf
 from PIL import Image
 from pycocotools import mask as coco_mask
 
-from oochub.builders.toy_worlds._textures import PIXELS
+from oochub.builders.toy_worlds._textures import LOCATIONS, PIXELS
 
 NAMES = ("other", "road", "dining table", "sea", "pavement", "sky-other", "grass", "person", "playingfield", "car")
 
@@ -39,6 +39,24 @@ def _mask(segmentation: Any) -> np.ndarray:
 
 def toy_segmenter(coco: Path, folder: Path, *, steps: int = 250) -> Path:
     """SegFormer of 48 x 48 pixels, trained on train2017; the same weights each time."""
+    maps = {file: own for file, own in annotated(coco).items() if file.startswith("train2017")}
+    pictures = [Image.open(coco / "images" / file).convert("RGB") for file in maps]
+    return _trained(pictures, np.stack(list(maps.values())), NAMES, folder, steps)
+
+
+def spawrious_segmenter(world: Path, masks: Path, folder: Path, *, steps: int = 250) -> Path:
+    """The same for a toy Spawrious of correlation: a class for each background, and the dog of its masks."""
+    names = ("dog", *LOCATIONS)
+    files = sorted((world / "spawrious224").glob("*/*/*/*.png"))
+    maps = []
+    for file in files:
+        place, number = file.parent.relative_to(world / "spawrious224"), file.stem.rpartition("_")[2]
+        is_dog = np.asarray(Image.open(masks / place / f"{number}.png").convert("L")) > 0
+        maps.append(np.where(is_dog, 0, names.index(file.parts[-3])))
+    return _trained([Image.open(file).convert("RGB") for file in files], np.stack(maps), names, folder, steps)
+
+
+def _trained(pictures: list[Image.Image], maps: np.ndarray, names: tuple[str, ...], folder: Path, steps: int) -> Path:
     torch.manual_seed(0)
     config = hf.SegformerConfig(
         hidden_sizes=[16, 32, 32, 64],
@@ -46,14 +64,12 @@ def toy_segmenter(coco: Path, folder: Path, *, steps: int = 250) -> Path:
         depths=[1, 1, 1, 1],
         decoder_hidden_size=32,
         classifier_dropout_prob=0.0,
-        id2label=dict(enumerate(NAMES)),
+        id2label=dict(enumerate(names)),
     )
     model = hf.SegformerForSemanticSegmentation(config).train()
     processor = hf.SegformerImageProcessorPil(size={"height": PIXELS, "width": PIXELS})
-    maps = {file: own for file, own in annotated(coco).items() if file.startswith("train2017")}
-    pictures = [Image.open(coco / "images" / file).convert("RGB") for file in maps]
     pixels = processor(pictures, return_tensors="pt")["pixel_values"]
-    label = torch.from_numpy(np.stack(list(maps.values())))
+    label = torch.from_numpy(maps)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     rates = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=steps)
     for _ in range(steps):

@@ -1,6 +1,7 @@
 """Clusters of planted features, and of the features of a real network.
 
-Planted faults seen: class means of all rows; no class means; centers of all rows; clusters by number, not by size.
+Planted faults seen: class means of all rows; no class means; centers of all rows; clusters by number, not by size; the
+mean of each class taken out of every model's features; directions of the rows tested.
 """
 
 import io
@@ -11,10 +12,13 @@ import pytest
 import torch
 import transformers as hf
 from PIL import Image
+from scipy.spatial.distance import pdist
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
 
 import oochub
 from oochub.context_way import OpenedPicture
-from oochub.data.contexts.clusters import Clusters
+from oochub.data.contexts.clusters import Clusters, _within_classes
 from oochub.errors import OochubError
 
 
@@ -69,6 +73,75 @@ def test_nothing_of_the_other_rows_is_used(model):
     labels = np.where(chosen_on, label, 2 - label)
     after = named(model, labels, other.astype(np.float32), chosen_on)
     assert (after.has[chosen_on] == before.has[chosen_on]).all() and after.settings == before.settings
+
+
+def in_usual_contexts(n=900, seed=0, usual=0.75):
+    """Features of 3 classes, each mostly in a context of its own; both look along directions of their own."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 3, n)
+    context = np.where(rng.random(n) < usual, label, rng.integers(0, 3, n))
+    values = rng.normal(size=(n, 30))
+    values[:, :3] += 12 * np.eye(3)[label]
+    values[:, 10:13] += 9 * np.eye(3)[context]
+    return label, context, values.astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_context_that_most_of_a_class_has_is_one_in_all_classes(model, seed):
+    label, context, values = in_usual_contexts(seed=seed)
+    chosen_on = np.random.default_rng(seed).random(len(label)) < 0.5
+    found = named(model, label, values, chosen_on)
+    assert found.settings["k"] == 3 and found.settings["directions"] < 10 and found.notes == ()
+    assert adjusted_rand_score(context[~chosen_on], found.has.argmax(1)[~chosen_on]) > 0.99
+
+
+def test_directions_are_those_of_principal_components_within_classes(model):
+    """Against PCA of scikit-learn on the features less their class mean: same number, same distances of rows."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, 1400)
+    scales = np.concatenate([np.linspace(6, 2, 12), np.ones(88)])
+    values = (50 + rng.normal(size=(1400, 100)) * scales + 5 * rng.normal(size=(3, 100))[label]).astype(np.float32)
+    chosen_on = rng.random(1400) < 0.6
+    column = pa.chunked_array([table(part).column(0).chunk(0) for part in np.split(values, [7, 1150])])
+    beyond = np.concatenate(
+        [values[chosen_on & (label == c)] - values[chosen_on & (label == c)].mean(0) for c in range(3)]
+    )
+    parts = PCA().fit(beyond)
+    count = int((parts.explained_variance_ > parts.explained_variance_.sum() / 100).sum())
+    small = _within_classes(column, label, chosen_on, without_means=False, seed=0)
+    expected = (values - values[chosen_on].mean(0)) @ parts.components_[:count].T
+    assert small.shape == (1400, count) and 5 < count < 20
+    assert pdist(small) == pytest.approx(pdist(expected), rel=0.01)
+    without = _within_classes(column, label, chosen_on, without_means=True, seed=0)
+    for number in range(3):
+        assert without[chosen_on & (label == number)].mean(0) == pytest.approx(0, abs=1e-3)
+
+
+def test_a_classifier_of_these_very_classes_is_clustered_without_class_means(tmp_path):
+    torch.manual_seed(0)
+    config = hf.ResNetConfig(
+        embedding_size=8,
+        hidden_sizes=[8],
+        depths=[1],
+        id2label={0: "c", 1: "b", 2: "a"},
+        label2id={"c": 0, "b": 1, "a": 2},
+    )
+    hf.ResNetForImageClassification(config).save_pretrained(tmp_path)
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, 300)
+    values = rng.normal(size=(300, 8)).astype(np.float32)
+    values[:, 0] += 6 * label + 4 * rng.choice((-1, 1), 300)
+    chosen_on = np.arange(300) < 200
+    found = named(tmp_path, label, values, chosen_on)
+    assert abs(adjusted_rand_score(label, found.has.argmax(1))) < 0.05
+    assert len(found.notes) == 1 and "tells these classes apart itself" in found.notes[0]
+
+
+def test_a_note_says_where_clusters_are_the_classes(model):
+    label, _, values = in_usual_contexts(usual=0.97)
+    found = named(model, label, values, np.arange(len(label)) % 2 == 0)
+    assert len(found.notes) == 1 and "nearly the classes (adjusted Rand index 0.9" in found.notes[0]
+    assert 'choose_on="half" chooses on other rows' in found.notes[0]
 
 
 def test_a_class_that_was_not_chosen_on_and_rows_without_one(model):

@@ -1,17 +1,23 @@
-"""Groups of pictures that look alike beyond their class: k-means on what a model sees, less the mean of each class.
+"""Groups of pictures that look alike beyond their class: k-means on what a model sees, where it differs within classes.
 
-A class's own look is the largest part of what a classifier sees, and no context: the mean of the class is taken out
-first. What is left is reduced to its principal components, and the number of clusters is that of the best silhouette;
-all of it on the rows to choose on. The other rows go to the nearest center.
+What makes a class is much of what a model sees, and no context. It is the same in all pictures of the class, and a
+context is not: clusters are looked for along the directions in which pictures of one class differ, the principal
+components of the features less the mean of their class. Along them the features keep their class mean: where most of a
+class stands in one context, that mean holds the context too, and one context would become another in each class. Only
+of a classifier of these very classes the mean is taken out: along it lies what the model answers, and "against the
+usual cluster" would mean "wrong". The number of clusters is that of the best silhouette; all of it is chosen on the
+rows to choose on, and the other rows go to the nearest center.
 
-Limitations: Clusters have no names; look at their pictures. A cluster may split what people call one context, or hold
-several.
+Limitations: Clusters have no names; look at their pictures. A cluster may split what people call one context, hold
+several, or be the look of a class; a note says where clusters and classes are nearly the same. Where the mean of the
+class is taken out, a context that most of the class has goes with it.
 
-Source: silhouette: Rousseeuw 1987 (J. Comput. Appl. Math. 20:53-65). Clusters within classes to find groups that
-nobody labelled: Sohoni et al. 2020, GEORGE, Section 4.
+Source: directions of variation within what is to be told apart: Solomonoff et al. 2005 (ICASSP), nuisance attribute
+projection. Number of directions: Kaiser 1960, variance above the mean. Silhouette: Rousseeuw 1987 (J. Comput. Appl.
+Math. 20:53-65). Clusters to find groups that nobody labelled: Sohoni et al. 2020, GEORGE, Section 4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,9 +25,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
-from oochub.data.one_chunk import one_chunk
 from oochub.data.picture_rows import picture_rows
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 
 if TYPE_CHECKING:
     import torch
@@ -30,8 +35,11 @@ if TYPE_CHECKING:
     from oochub.models.encoder import Encoder
 
 _MOST = 10  # clusters that are tried
-_PARTS = 50  # principal components
+_MOST_PARTS = 50  # directions
+_SPARE, _PASSES = 10, 5  # of the iteration that finds them
+_ROWS = 1_024  # of a part of the features that is copied
 _SAMPLE = 2_000  # rows of a silhouette, which compares each with each
+_ALIKE = 0.8  # adjusted Rand index from which a note says that clusters are nearly the classes
 
 
 class Clusters(ContextWay):
@@ -106,16 +114,37 @@ class Clusters(ContextWay):
                 f"{most} clusters cannot be chosen on {int(chosen_on.sum())} pictures, two each are the fewest. Give "
                 "more pictures, or fewer clusters."
             )
-        column = one_chunk(measures.column("feature"))
-        values = column.flatten().to_numpy().reshape(len(column), -1)
-        place, k, score = self._clustered(_beyond_class(values, label, chosen_on), chosen_on)
+        is_own = bool(classes) and set(classes) <= set(getattr(self._source.config, "id2label", {}).values())
+        column = measures.column("feature")
+        small = _within_classes(column, label, chosen_on, without_means=is_own, seed=self._seed)
+        place, k, score = self._clustered(small, chosen_on)
         sizes = np.bincount(place[chosen_on], minlength=k)
         order = np.argsort(-sizes, kind="stable")
         return NamedContexts(
             names=tuple(f"cluster {number + 1}" for number in range(k)),
             words=tuple(f"cluster {number + 1} of {k} by what the model sees" for number in range(k)),
             has=place[:, None] == order[None],
-            settings={"k": k, "silhouette": score, "seed": self._seed},
+            settings={"k": k, "silhouette": score, "directions": small.shape[1], "seed": self._seed},
+            notes=self._notes(place[chosen_on], label[chosen_on], is_own=is_own),
+        )
+
+    def _notes(self, place: NDArray[np.int64], label: NDArray[np.int64], *, is_own: bool) -> tuple[str, ...]:
+        from sklearn.metrics import adjusted_rand_score
+
+        if is_own:
+            return (
+                f"{self.model} tells these classes apart itself, so that what it sees is largely what it answers: the "
+                "mean of each class is taken out of the features, and with it a context that most of a class has. An "
+                "encoder that was not trained for these classes sees more.",
+            )
+        alike = adjusted_rand_score(label, place)
+        if alike < _ALIKE:
+            return ()
+        half = either('choose_on="half"', "--choose-on half")
+        return (
+            f"The clusters are nearly the classes (adjusted Rand index {alike:.2f} on the rows chosen on): each class "
+            "has a context of its own there, or the model sees the class itself. Look at their pictures; "
+            f"{half} chooses on other rows than those of train.",
         )
 
     def _clustered(
@@ -123,25 +152,20 @@ class Clusters(ContextWay):
     ) -> tuple[NDArray[np.int64], int, float]:
         """The cluster of each row, how many there are, and their silhouette on the rows to choose on."""
         from sklearn.cluster import KMeans
-        from sklearn.decomposition import PCA
         from sklearn.metrics import silhouette_score
 
         chosen = values[chosen_on]
-        if np.ptp(chosen, axis=0).max() == 0:
-            raise OochubError("What the model sees does not differ beyond the class: there are no clusters.")
-        parts = PCA(n_components=min(_PARTS, *chosen.shape), random_state=self._seed).fit(chosen)
-        small, every = parts.transform(chosen), parts.transform(values)
         most = min(_MOST, len(chosen) // 2)
         best: tuple[float, int, Any] = (-2.0, 0, None)
         for k in range(2, most + 1) if self._k is None else [self._k]:
-            means = KMeans(n_clusters=k, n_init=10, random_state=self._seed).fit(small)
+            means = KMeans(n_clusters=k, n_init=10, random_state=self._seed).fit(chosen)
             if len(set(means.labels_)) < 2:
                 continue
-            sample = min(_SAMPLE, len(small))
-            score = float(silhouette_score(small, means.labels_, sample_size=sample, random_state=self._seed))
+            sample = min(_SAMPLE, len(chosen))
+            score = float(silhouette_score(chosen, means.labels_, sample_size=sample, random_state=self._seed))
             best = max(best, (score, -k, means), key=lambda each: each[:2])
         score, k, means = best
-        return means.predict(every).astype(np.int64), -k, score
+        return means.predict(values).astype(np.int64), -k, score
 
     @property
     def _inputs(self) -> "Input":
@@ -160,13 +184,50 @@ class Clusters(ContextWay):
         return self._opened
 
 
-def _beyond_class(
-    values: NDArray[np.float32], label: NDArray[np.int64], chosen_on: NDArray[np.bool_]
+def _within_classes(
+    column: pa.ChunkedArray, label: NDArray[np.int64], chosen_on: NDArray[np.bool_], *, without_means: bool, seed: int
 ) -> NDArray[np.float32]:
-    """The features less the mean of their class, of all rows for a class without a row to choose on."""
-    beyond: NDArray[np.float32] = values - values[chosen_on].mean(0)
-    for number in np.unique(label[chosen_on]):
-        if number >= 0:
-            rows = label == number
-            beyond[rows] = values[rows] - values[rows & chosen_on].mean(0)
-    return beyond
+    """The features (n, m) along the m directions in which the chosen rows of a class differ, a part at a time.
+
+    Directions have more than the mean variance of all, and are `_MOST_PARTS` at most; by subspace iteration with their
+    last step in the subspace (Halko et al. 2011, Algorithms 4.4 and 5.3), so that no copy of the features is made. With
+    `without_means` less the mean of the class, of all chosen rows for a class that has none.
+    """
+    known = np.unique(label[chosen_on])
+    group = np.searchsorted(known, label).clip(max=len(known) - 1)
+    size = column.type.list_size
+    sums = np.zeros((len(known), size))
+    for rows, values in _parts(column):
+        for number in np.unique(group[rows][chosen_on[rows]]):
+            sums[number] += values[chosen_on[rows] & (group[rows] == number)].sum(0, dtype=np.float64)
+    means = (sums / np.bincount(group[chosen_on])[:, None]).astype(np.float32)
+    middle = (sums.sum(0) / chosen_on.sum()).astype(np.float32)
+
+    def beyond() -> Iterator[NDArray[np.float32]]:
+        for rows, values in _parts(column):
+            yield values[chosen_on[rows]] - means[group[rows][chosen_on[rows]]]
+
+    basis = np.random.default_rng(seed).normal(size=(size, min(_MOST_PARTS + _SPARE, size))).astype(np.float32)
+    for _ in range(_PASSES):
+        basis = np.linalg.qr(sum((part.T @ (part @ basis) for part in beyond()), np.zeros_like(basis)))[0]
+    scatter = sum(((part @ basis).T @ (part @ basis) for part in beyond()), np.zeros((basis.shape[1],) * 2, np.float32))
+    whole = sum(float(np.square(part, dtype=np.float64).sum()) for part in beyond())
+    if whole == 0:
+        raise OochubError("What the model sees does not differ beyond the class: there are no clusters.")
+    variance, turn = np.linalg.eigh(scatter.astype(np.float64))
+    mean_variance = whole / min(size, max(1, int(chosen_on.sum()) - len(known)))
+    count = min(_MOST_PARTS, max(1, int((variance > mean_variance).sum())))
+    directions = (basis @ turn[:, ::-1][:, :count]).astype(np.float32)
+    own = means if without_means else np.broadcast_to(middle, means.shape)
+    small = [
+        (values - np.where((known[group[rows]] == label[rows])[:, None], own[group[rows]], middle)) @ directions
+        for rows, values in _parts(column)
+    ]
+    return np.concatenate(small)
+
+
+def _parts(column: pa.ChunkedArray) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """The rows of a part, and their features."""
+    for start in range(0, len(column), _ROWS):
+        part = column.slice(start, _ROWS).combine_chunks()
+        yield slice(start, start + len(part)), part.flatten().to_numpy().reshape(len(part), -1)
