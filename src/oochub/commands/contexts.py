@@ -97,8 +97,11 @@ def contexts(
             table.add_column(split, justify="right")
         for number, (name, words) in enumerate(zip(facts.names, facts.words, strict=True)):
             table.add_row(name, words, *(f"{of_split[number]:,}" for of_split in counts.values()))
-        out_console.print(table)
+        out_console.print(table if facts.names else "No context was found.")
+        for note in record.notes if record and not facts.names else ():
+            out_console.print(f"Note: {note}", markup=False)
         out_console.print(f"By {facts.way}, chosen on {facts.chosen_rows:,} rows; not checked by people.")
+    page = page if facts.names else None  # of nothing found nothing is checked
     if page is not None and check is not None:
         write_context_page(found, page, rows=check, seed=seed, folder=out, as_json=as_json)
     by_name = {split: dict(zip(facts.names, of_split, strict=True)) for split, of_split in counts.items()}

@@ -44,11 +44,14 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
         The HTML.
 
     Raises:
-        OochubError: Data without found contexts or with fewer than 2 rows each, a picture that cannot be read.
+        OochubError: Data in which no contexts were looked for or none found, fewer than 2 rows each, a picture that
+            cannot be read.
     """
     if rows < 2:
         raise OochubError(f"A check needs 2 rows or more of each context, half of them without it; got {rows}.")
     facts = facts_of_contexts(data)
+    if not facts.names:
+        raise OochubError("No context was found in these data, so there is nothing to check.")
     generator = np.random.default_rng(seed)
     example, has, tested = context_rows(data, facts)
     asked, beside = list[tuple[str, int, str]](), dict[str, list[str]]()

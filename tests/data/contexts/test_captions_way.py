@@ -20,13 +20,16 @@ import transformers as hf
 from odd_pictures import odd_pictures
 from PIL import Image
 from tiny_encoder import tiny_encoder
+from typer.testing import CliRunner
 
 import oochub
+from oochub.app import app
 from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco_captions import read_captions
 from oochub.context_way import OpenedPicture
 from oochub.data.contexts.captions import Captions
 from oochub.errors import OochubError
+from oochub.reviewing.context_page import context_page
 
 pytest.importorskip("sentence_transformers")
 CHALLENGES = ["easy", "hard_positive", "hard_negative", "hard"]
@@ -260,6 +263,22 @@ def test_pictures_of_every_kind(model, encoder, classes, tmp_path):
     assert "gist of a" in found.features["contexts"].feature.names
     said = dict(zip(found["example_id"], found["contexts"], strict=True))
     assert said.pop("broken") is None and None not in said.values()
+
+
+def test_nothing_found_is_said(model, encoder, tmp_path):
+    """Also where people were to check it. Planted faults seen: a page of no contexts; the note left out."""
+    for number, image in enumerate(photographs(6)):
+        file = tmp_path / "pictures" / "ab"[number % 2] / f"{number}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        image.save(file)
+    found = str(tmp_path / "found")
+    words = ["contexts", str(tmp_path / "pictures"), "--by", "captions", "--model", str(model), "--out", found]
+    done = CliRunner().invoke(app, [*words, "--way-option", f"encoder={encoder}", "--check", "4"])
+    assert done.exit_code == 0 and not (tmp_path / "found_check.html").exists()
+    said = " ".join(done.stdout.split())
+    assert "No context was found. Note: fewer than 20 rows to choose on, so no gist: a, b By captions" in said
+    with pytest.raises(OochubError, match="No context was found in these data, so there is nothing to check"):
+        context_page(oochub.load(found), rows=4)
 
 
 def test_a_second_run_draws_nothing_and_the_first_goes_on(model, encoder, monkeypatch):
