@@ -91,6 +91,15 @@ def test_none_testable():
     assert verdict(report).headline == "No context could be tested."
 
 
+def test_what_is_not_shown_may_be_chance():
+    """Planted fault seen: the lead of a gap that is not shown, as if it were."""
+    chance = "a difference that chance alone may make"
+    report = report_of(rows(3000, effect=0.0))
+    assert [each.status for each in report.contexts.contexts] == ["not shown"] * 2
+    assert verdict(report).case == "unclear" and verdict(report).lead.endswith(f": {chance}.")
+    assert chance not in verdict(report_of(rows(3000))).lead
+
+
 def test_too_few():
     report = report_of(rows(40))
     assert "2 have too few rows." in words(report) and words(report).count(">too few<") == 2

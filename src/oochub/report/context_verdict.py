@@ -61,7 +61,10 @@ def _case(report: "Report") -> Case:
 def _lead(report: "Report", finding: ContextFinding) -> str:
     usual, against = numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
     name = wording.words(finding.name)
-    return f"It is right {usual} times in 100 where “{name}” is as usual for the class, and {against} times where not."
+    end = "." if finding.status == "shown" else ": a difference that chance alone may make."
+    return (
+        f"It is right {usual} times in 100 where “{name}” is as usual for the class, and {against} times where not{end}"
+    )
 
 
 def _average(report: "Report") -> str:
