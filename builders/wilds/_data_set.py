@@ -13,6 +13,7 @@ from oochub.benchmark import Benchmark, RawFile
 from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
 from oochub.sides import Rows
+from oochub.vocabulary import Vocabulary
 
 BASE = Benchmark(
     name="wilds",
@@ -37,6 +38,20 @@ BASE = Benchmark(
     annotations_license="each data set its own",
 )
 """What the declarations of the data sets share; each is made of it with `dataclasses.replace`."""
+
+
+def sides_named(inside: str, outside: str, **others: str) -> Vocabulary:
+    """The words of a config whose sides are called in titles what they are called in sentences.
+
+    Args:
+        inside: The first side, as `Vocabulary.inside`.
+        outside: The second.
+        others: Of its other words.
+
+    >>> sides_named("over all regions", "in the worst region", example="image").outside_title
+    'in the worst region'
+    """
+    return Vocabulary(inside=inside, outside=outside, inside_title=inside, outside_title=outside, **others)
 
 
 @dataclass(frozen=True, kw_only=True)

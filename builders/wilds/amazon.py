@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import datasets
@@ -12,10 +13,9 @@ from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
 from oochub.builders.sources.table_part import TablePart
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.sides import Rows, WorstOfGroups
-from oochub.vocabulary import Vocabulary
 
 _FOLDER = "amazon_v2.1"
 _COLUMNS = ("reviewerID", "asin", "overall", "reviewText", "category", "reviewYear")
@@ -41,6 +41,8 @@ _DOMAINS = {
     "time_baseline": "year",
     **dict.fromkeys([f"{reviewer}_baseline" for reviewer in _REVIEWERS], "user"),
 }
+
+_sides = partial(sides_named, example="review", place="of")
 
 
 def _scheme(config: str) -> str:
@@ -126,18 +128,6 @@ def _values(splits: dict[str, pa.Table], name: str) -> list[str]:
     return sorted({value for column in columns for value in column})
 
 
-def _words(inside: str, outside: str, cause: str) -> Vocabulary:
-    return Vocabulary(
-        example="review",
-        inside=inside,
-        outside=outside,
-        inside_title=inside,
-        outside_title=outside,
-        cause=cause,
-        place="of",
-    )
-
-
 def _declaration(scheme: str) -> Benchmark:
     domain = _DOMAINS[scheme]
     own = replace(
@@ -156,7 +146,7 @@ def _declaration(scheme: str) -> Benchmark:
         out_of_context=Rows(name="other users", split="test"),
         metrics=("accuracy_percentile", "accuracy", "error_rate", "nll", "ece"),
         primary_metric="accuracy_percentile",
-        words=_words("by users of training", "by other users", "user"),
+        words=_sides("by users of training", "by other users", cause="user"),
         context_column=domain,
         cluster="user",
         input="texts",
@@ -174,7 +164,7 @@ def _declaration(scheme: str) -> Benchmark:
             summary="The stars that reviews give, trained on reviews of the kind that a shift leads to.",
             in_context=Rows(name="validation", split="val"),
             out_of_context=Rows(name="test", split="test"),
-            words=_words("in validation", "in the test", ""),
+            words=_sides("in validation", "in the test", cause=""),
         )
     if scheme == "time":
         return replace(
@@ -182,7 +172,7 @@ def _declaration(scheme: str) -> Benchmark:
             summary="The stars that reviews give, in later years than those of training.",
             in_context=Rows(name="years of training", split="id_test"),
             out_of_context=Rows(name="later years", split="test"),
-            words=_words("in years of training", "in later years", "year"),
+            words=_sides("in years of training", "in later years", cause="year"),
         )
     if scheme == "category_subpopulation":
         return replace(
@@ -190,14 +180,14 @@ def _declaration(scheme: str) -> Benchmark:
             summary="The stars that reviews give, in every category of products as well.",
             in_context=Rows(name="all reviews", split="test"),
             out_of_context=WorstOfGroups(split="test"),
-            words=_words("over all categories", "in the worst category", "category"),
+            words=_sides("over all categories", "in the worst category", cause="category"),
         )
     return replace(
         own,
         summary="The stars that reviews give, in categories of products that training did not have.",
         in_context=Rows(name="categories of training", split="id_test"),
         out_of_context=Rows(name="other categories", split="test"),
-        words=_words("in categories of training", "in other categories", "category"),
+        words=_sides("in categories of training", "in other categories", cause="category"),
     )
 
 

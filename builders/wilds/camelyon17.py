@@ -7,9 +7,8 @@ import datasets
 import pyarrow as pa
 
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
 
 _SPLITS = ("train", "id_val", "test", "val")
 _CODES = {str(code): split for code, split in enumerate(_SPLITS)}
@@ -74,12 +73,10 @@ _OFFICIAL = replace(
     out_of_context=Rows(name="another hospital", split="test"),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.5,
-    words=Vocabulary(
+    words=sides_named(
         example="patch",
         inside="at hospitals of training",
         outside="at another hospital",
-        inside_title="at hospitals of training",
-        outside_title="at another hospital",
         cause="hospital",
         place="at",
     ),

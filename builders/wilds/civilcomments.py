@@ -9,9 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.builders.sources.table_part import TablePart
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files, sides_named
 from oochub.sides import Rows, WorstOfGroups
-from oochub.vocabulary import Vocabulary
 
 _FILE = "all_data_with_identities.csv"
 _SPLITS = ("train", "val", "test")
@@ -83,12 +82,10 @@ civilcomments = WildsDataSet(
             in_context=Rows(name="all comments", split="test"),
             out_of_context=WorstOfGroups(split="test", column="groups"),
             chance=0.5,
-            words=Vocabulary(
+            words=sides_named(
                 example="comment",
                 inside="over all comments",
                 outside="in the worst group",
-                inside_title="over all comments",
-                outside_title="in the worst group",
                 cause="mention of an identity",
                 pair="one toxic comment and one other",
             ),

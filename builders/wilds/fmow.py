@@ -9,10 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.sides import Rows, WorstOfGroups
-from oochub.vocabulary import Vocabulary
 
 _SPLITS = ("train", "id_val", "id_test", "val", "test")
 _MIXED = "fmow_mixed-to-test"
@@ -148,12 +147,10 @@ _OFFICIAL = replace(
     out_of_context=WorstOfGroups(name="worst region", split="test", where={"region": _REGIONS}),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=1 / len(_CATEGORIES),
-    words=Vocabulary(
+    words=sides_named(
         example="image",
         inside="over all regions",
         outside="in the worst region",
-        inside_title="over all regions",
-        outside_title="in the worst region",
         place="in",
     ),
     context_column="region",

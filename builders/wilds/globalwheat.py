@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from oochub.benchmark import Benchmark
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.picture_file import open_picture
 from oochub.reading import read_bytes
 from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
 
 _SPLITS = {
     "globalwheat": {
@@ -153,12 +152,10 @@ def _declared(config: str) -> Benchmark:
         output="boxes",
         metrics=("detection_accuracy",),
         primary_metric="detection_accuracy",
-        words=Vocabulary(
+        words=sides_named(
             example="image",
             inside="in sessions of training",
             outside="in other countries",
-            inside_title="in sessions of training",
-            outside_title="in other countries",
             cause="session",
             place="in",
         ),

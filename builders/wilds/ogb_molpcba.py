@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from oochub.build_record import BuildFacts
 from oochub.builders.sources.number_table import number_table
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.reading import NUMPY_FAULTS, regular_file
 from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
 
 _FOLDER = "ogbg_molpcba"  # that of the package ogb, which downloads it for WILDS
 _SPLITS = {"train": "train", "val": "valid", "test": "test"}  # and OGB's names of them
@@ -221,12 +220,10 @@ _official = replace(
     metrics=("mean_average_precision",),
     input="graphs",
     output="labels",
-    words=Vocabulary(
+    words=sides_named(
         example="molecule",
         inside="with scaffolds of validation",
         outside="with rarer scaffolds",
-        inside_title="with scaffolds of validation",
-        outside_title="with rarer scaffolds",
         cause="scaffold",
         place="with",
     ),

@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from oochub.build_record import BuildFacts
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.reading import NUMPY_FAULTS, regular_file
 from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
 
 _SHAPE = (8, 224, 224)
 _PUBLISHED = 19_669
@@ -132,12 +131,10 @@ _poverty = replace(
     chance=0.0,
     input="arrays",
     output="number",
-    words=Vocabulary(
+    words=sides_named(
         example="place",
         inside="in countries of training",
         outside="in other countries",
-        inside_title="in countries of training",
-        outside_title="in other countries",
         cause="country",
         place="in",
     ),

@@ -11,12 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files
+from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.reading import read_json, read_lines
 from oochub.sides import Rows
 from oochub.stats.token_kinds import TOKEN_KINDS
-from oochub.vocabulary import Vocabulary
 
 _FOLDER = "py150_v1.0"
 _NAMES = "metadata/repo_file_names"
@@ -174,12 +173,10 @@ py150 = WildsDataSet(
             primary_metric="token_accuracy",
             chance=0.0,
             output="tokens",
-            words=Vocabulary(
+            words=sides_named(
                 example="file",
                 inside="in repositories of training",
                 outside="in other repositories",
-                inside_title="in repositories of training",
-                outside_title="in other repositories",
                 cause="repository",
                 place="in",
             ),
