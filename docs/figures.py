@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import figures_background
 import figures_comparison
 import figures_contexts
 import figures_detection
@@ -161,7 +162,7 @@ def draw_nooch() -> None:
     for name in oochub.names("figure"):
         function = oochub.get("figure", name)
         first = next(iter(inspect.signature(function).parameters))
-        others = (figures_comparison.SIZES, figures_contexts.NAMES, figures_errors.NAMES)
+        others = (figures_background.NAMES, figures_comparison.SIZES, figures_contexts.NAMES, figures_errors.NAMES)
         own = {"detection", *chain.from_iterable(others)}  # files of their own
         if first not in material or name in own:
             continue
@@ -189,6 +190,7 @@ def main() -> None:
     """Writes docs/figures/*.png."""
     draw_effect()
     draw_nooch()
+    figures_background.main()
     figures_comparison.main()
     figures_gallery.main()
     figures_contexts.main()

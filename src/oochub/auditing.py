@@ -21,9 +21,9 @@ from oochub.hub.check_source import check_source
 from oochub.parameters import check_parameters
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
-from oochub.probing.background_probe import background_probe
 from oochub.probing.background_settings import BackgroundSettings
 from oochub.probing.chosen_area import chosen_area
+from oochub.probing.probe_backgrounds import probe_backgrounds
 from oochub.report.report import Report
 from oochub.schema import to_json
 from oochub.stats.adjusted_p_values import Correction
@@ -137,7 +137,7 @@ def audit(
         """The report with what the probe gives; without one where none was asked for."""
         if asked is None:
             return replace(report, background=None)
-        found = background_probe(
+        found = probe_backgrounds(
             model,
             data,
             predictions,

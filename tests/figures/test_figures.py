@@ -230,12 +230,13 @@ def arguments_of(name):
     import reports
     from detection_reports import detection_report
     from found_rows import found_report
+    from probed_report import probed_report
     from scored import parts, scored_sets
     from test_figures_of_detection import numbers
     from test_figures_of_reports import made
 
     of_name = {"detection": detection_report, "confusion_by_context": reports.spawrious_report}
-    of_name |= {"context_gaps": found_report}
+    of_name |= {"context_gaps": found_report, "background_probe": probed_report}
     material = {
         "report": lambda: reports.read(of_name[name]()) if name in of_name else made(),
         "reports": lambda: [made()],

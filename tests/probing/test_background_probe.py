@@ -201,7 +201,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
     masks, out = tmp_path / "masks", tmp_path / "audit"
     shutil.copytree(world[1], masks)
     given = {**COLUMNS, "probe": "background", "out": out, "probe_settings": {"masks": masks}}
-    asked, real = [], oochub.probing.background_probe.opened_model
+    asked, real = [], oochub.probing.probe_backgrounds.opened_model
 
     def counted(*args, fails_at=None, **named):
         answer = real(*args, **named)
@@ -214,7 +214,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
 
         return run
 
-    place = "oochub.probing.background_probe.opened_model"
+    place = "oochub.probing.probe_backgrounds.opened_model"
     monkeypatch.setattr(place, lambda *args, **named: counted(*args, fails_at=3, **named))
     with pytest.raises(KeyboardInterrupt):
         oochub.audit(model, world[0], **given)

@@ -77,11 +77,13 @@ def _cells(row: VariantRow) -> tuple[str, ...]:
     )
 
 
-def _change(estimate: Estimate | None, unit: str = "fraction") -> str:
+def _change(estimate: Estimate | None, unit: str = "fraction", *, within: bool = False) -> str:
+    """A change and its interval: below it in a table, in brackets within a sentence."""
     if estimate is None:
         return numbers.ABSENT
     interval = numbers.interval_points(estimate, unit)
-    return numbers.points(estimate, unit) + (f"\n{interval}" if interval else "")
+    behind = f" ({interval})" if within else f"\n{interval}"
+    return numbers.points(estimate, unit) + (behind if interval else "")
 
 
 def _thing(found: BackgroundProbe) -> str:
@@ -95,7 +97,8 @@ def _gap(found: BackgroundProbe) -> str:
     return (
         f"It does so for {numbers.fraction(same.accuracy)}% of objects on a background of their own class and for "
         f"{numbers.fraction(other.accuracy)}% on one of another: {numbers.points(gap)} points "
-        f"({numbers.interval_points(gap)}, n = {numbers.count(gap.n)}, paired)."
+        f"({numbers.interval_points(gap)}, n = {numbers.count(gap.n)}, paired), of the log-odds "
+        f"{_change(found.gap_log_odds, _NATS, within=True)}."
     )
 
 

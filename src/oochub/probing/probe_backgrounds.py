@@ -35,7 +35,7 @@ _OPENED = "mode processor image_processor device dtype batch_size num_workers ca
 _THUMBNAIL, _QUALITY = 176, 80  # pixels of the longer side; noise of that size is 20 kB
 
 
-def background_probe(
+def probe_backgrounds(
     model: Any,
     data: Any,
     predictions: Predictions,

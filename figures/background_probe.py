@@ -1,0 +1,59 @@
+"""How often a model says a row's class where the picture's object or background was taken away or exchanged."""
+
+from typing import TYPE_CHECKING, Any
+
+from oochub.errors import OochubError
+from oochub.figures._report_rows import draw_rows
+from oochub.figures._style import INK, axes
+from oochub.report import numbers, wording
+from oochub.report.background_words import VARIANTS, background_headline, says
+from oochub.report.charts import ChartRow
+from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
+    """Draws the share of each kind of pictures for which the answer is the row's class, with its interval.
+
+    Args:
+        report: Of `oochub audit --probe background`.
+        ax: Axes to draw on; None makes a new figure.
+
+    Returns:
+        The axes: the rows as they are, then each way in which they were altered; the share in % to the right.
+
+    Raises:
+        OochubError: A report without the probe; matplotlib is missing.
+
+    Source: Xiao, Engstrom, Ilyas and Madry 2020, Figure 4 (accuracy on each set of the Backgrounds Challenge).
+
+    >>> from oochub.report.background_records import VariantRow
+    >>> from oochub.stats.proportion import wilson
+    >>> VariantRow(name="original", accuracy=wilson(9, 12)).accuracy
+    0.750 [0.468, 0.911] n=12
+    """
+    found = report.background
+    if found is None:
+        raise OochubError(
+            "This report does not say what altered pictures do. Ask: oochub audit MODEL SOURCE --probe background."
+        )
+    ax = axes(ax, 8.4, 4.0)
+    rows = [
+        ChartRow(wording.sentence_case(VARIANTS[each.name]), each.accuracy, None, each.accuracy.n)
+        for each in found.variants
+    ]
+    draw_rows(ax, rows, {})
+    ax.set_xlim(-2, 118)
+    ax.set_xticks(range(0, 101, 20))
+    words: dict[str, Any] = {"loc": "left", "fontsize": "medium", "fontweight": "bold"}
+    ax.set_title(background_headline(found), color=INK, wrap=True, **words)
+    gap, interval = found.gap, numbers.interval_points(found.gap)
+    points = f"{numbers.points(gap)} points" + (f" ({interval})" if interval else "")
+    ax.set_xlabel(
+        f"{says(found)}, % of rows, with 95% interval\n"
+        f"BG gap {points}, n = {numbers.count(gap.n)}, paired\n"
+        f"rows of {wording.name(found.split, 20)}, objects by {wording.name(found.area, 30)}"
+    )
+    return ax
