@@ -34,7 +34,7 @@ def slices(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ... )
     >>> ax = slices(oochub.evaluate(predictions, metrics=["accuracy"]))
     >>> [text.get_text() for text in ax.texts], ax.get_yticklabels()[0].get_text()
-    (['75.0', '100.0', '50.0', '100.0', '0.0'], 'All examples (n = 8)')
+    (['75.0', '100.0', '50.0', '100.0', '0.0'], 'All examples of test (n = 8)')
     """
     metric, rows = slice_rows(report)
     if not rows:
