@@ -1,7 +1,8 @@
 """Contract of the ways to find contexts: every file of the folder, with a tiny model where it needs one.
 
 Planted faults seen: thirds of all rows (properties); class means and components of all rows (clusters); contexts by the
-areas of all rows (segments); a measure that is divided by the largest of its batch; two contexts of one name.
+areas of all rows (segments); a measure that is divided by the largest of its batch; two contexts of one name; settings
+without the model's name (zero_shot).
 """
 
 import io
@@ -17,6 +18,7 @@ from oochub import catalog
 from oochub.context_way import OpenedPicture
 from oochub.data.context_columns import way_of
 from oochub.errors import OochubError
+from oochub.models.model_source import ModelSource
 
 CLASSES = ["a", "b", "c"]
 N = 36
@@ -117,3 +119,14 @@ def test_one_picture_is_a_clear_state(way):
         assert "picture" in str(error)
     else:
         assert found.has.shape == (1, len(found.names))
+
+
+def test_measures_are_kept_by_the_model_where_its_commit_is_not_known(way, tmp_path, monkeypatch):
+    """Of some ids of the Hub no digest is known: their measures must not be taken for those of another."""
+    made, _ = way
+    if made.model is None:
+        return
+    monkeypatch.setattr(ModelSource, "revision", None)
+    names = ["model", "other"]
+    ways = [way_of(made.words(), WAY_EXAMPLES[made.words()](tmp_path / name)) for name in names]
+    assert [each.settings()["model"] for each in ways] == names

@@ -112,7 +112,7 @@ class Captions(ContextWay):
         """See `ContextWay.settings`."""
         processor = self._source.inputs(picture_rows([]), preprocessing="processor").settings()
         drawn = {"captions": self._count, "top_p": self._top_p, "caption_seed": self._seed}
-        return {"model": self._source.revision, **drawn, **processor}
+        return {"model": self._source.revision or self.model, **drawn, **processor}
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""

@@ -86,7 +86,7 @@ class Clusters(ContextWay):
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        return {"model": self._source.revision, "pooling": self._pooling, **self._inputs.settings()}
+        return {"model": self._source.revision or self.model, "pooling": self._pooling, **self._inputs.settings()}
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""

@@ -98,7 +98,7 @@ class Segments(ContextWay):
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        return {"model": self._source.revision, "edge": _EDGE, **self._inputs.settings()}
+        return {"model": self._source.revision or self.model, "edge": _EDGE, **self._inputs.settings()}
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""

@@ -101,7 +101,7 @@ class ZeroShot(ContextWay):
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        return {"model": self._source.revision, **self._inputs.settings()}
+        return {"model": self._source.revision or self.model, **self._inputs.settings()}
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
