@@ -5,6 +5,7 @@ import os
 import struct
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
@@ -23,6 +24,18 @@ _BEGINNINGS = (
     b"MM\0*",
     *(b"P%d" % k for k in range(1, 7)),
 )
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What Pillow raises on EXIF that is not what it should be."""
 _FOLLOW = "If the links of this folder are yours, give follow_links=True (--option follow_links=true)"
 
 
@@ -60,6 +73,21 @@ def open_picture(content: bytes, *, name: str) -> Image.Image:
     if Image.MAX_IMAGE_PIXELS and picture.width * picture.height > Image.MAX_IMAGE_PIXELS:
         raise too_large
     return picture
+
+
+def exif_value(picture: Image.Image, tag: int, *, block: int | None = None) -> Any:
+    """A value of a picture's EXIF; None where it has none, or where its EXIF is damaged: no picture is lost by that.
+
+    Args:
+        picture: As `open_picture` gives it.
+        tag: Number of the value.
+        block: Number of the directory that it stands in; None for the first.
+    """
+    try:
+        exif = picture.getexif()
+        return (exif if block is None else exif.get_ifd(block)).get(tag)
+    except _DAMAGED:
+        return None
 
 
 def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = False) -> bytes:

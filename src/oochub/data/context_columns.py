@@ -177,7 +177,7 @@ def _found(
     feature = first.features.get("label")
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
     of_all = np.concatenate(list(known.values()))
-    labels = [np.asarray(part["label"][:], np.int64) if classes else np.full(len(part), -1) for part in data.values()]
+    labels = [_labels(part) if classes else np.full(len(part), -1) for part in data.values()]
     chosen = pa.chunked_array(list(chosen_on.values()), pa.bool_()).fill_null(False)
     label, rows = np.concatenate(labels)[of_all], chosen.to_numpy()[of_all]
     measures = pa.concat_tables([table for table, _ in measured])
@@ -200,6 +200,13 @@ def _found(
         model=way.model,
     )
     return _joined(data, named, known, chosen_on, facts, source)
+
+
+def _labels(part: datasets.Dataset) -> NDArray[np.int64]:
+    """The class numbers, -1 where there is none."""
+    column = part.select_columns(["label"]).with_format("arrow")[:].column("label")
+    numbers: NDArray[np.int64] = column.fill_null(-1).to_numpy()
+    return numbers
 
 
 def _joined(

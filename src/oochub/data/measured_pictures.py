@@ -49,8 +49,10 @@ def measured_pictures(
         The measures, a row each, and whether the picture could be read (n,).
 
     Raises:
-        OochubError: No column of pictures, or a picture that cannot be read; its row is named.
+        OochubError: No column of pictures, no rows, or a picture that cannot be read; its row and file are named.
     """
+    if not len(part):
+        raise OochubError(f"Split {split} has no rows. Leave it out.")
     tables: list[pa.Table] = []
     readable: list[NDArray[np.bool_]] = []
     raw = undecoded(part).select_columns(["image"])
@@ -66,7 +68,7 @@ def measured_pictures(
             readable.append(table.column("readable").to_numpy(zero_copy_only=False))
             tables.append(table.drop_columns(["readable"]))
             bar.update(len(several))
-    known = np.concatenate(readable) if readable else np.zeros(0, bool)
+    known = np.concatenate(readable)
     filled = [table for table, one in zip(tables, readable, strict=True) if one.any()]
     if not filled:
         raise OochubError(f"Split {split} has no picture that can be read. Leave it out, or fetch the pictures again.")
@@ -75,8 +77,11 @@ def measured_pictures(
 
 
 def _file(raw: datasets.Dataset, row: int, name: str, skip_broken: bool) -> tuple[str, bytes | None]:
+    picture = raw[row]["image"]
+    if picture and picture["path"]:
+        name = f"{name} ({picture['path']})"
     try:
-        return name, picture_bytes(raw[row]["image"], name)
+        return name, picture_bytes(picture, name)
     except OochubError:
         if skip_broken:
             return name, None

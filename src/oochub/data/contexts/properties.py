@@ -9,7 +9,6 @@ Limitations: A property is what it is for any reason: dark pictures are of the n
 
 import functools
 import io
-import struct
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from PIL import Image
 
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
 from oochub.errors import OochubError
-from oochub.picture_file import open_picture
+from oochub.picture_file import exif_value, open_picture
 
 _EDGE = 256  # pixels of the longer side at which pictures are measured, so that sharpness is of one scale
 _THIRDS = (1 / 3, 2 / 3)
@@ -32,18 +31,6 @@ _FLAT = 2 / 255  # deviation of a border's pixels
 _FEWEST = 20  # pictures of a camera
 _DATE = 36867  # EXIF DateTimeOriginal, in the block 0x8769
 _EXIF, _MODEL = 0x8769, 272
-_DAMAGED = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
-"""What Pillow raises on EXIF that is not what it should be."""
 _HUES = ("red", "yellow", "green", "cyan", "blue", "magenta")
 
 
@@ -202,12 +189,8 @@ def _of_file(content: bytes) -> dict[str, Any]:
     """What the file says beside its pixels."""
     with open_picture(content, name="the picture") as file, warnings.catch_warnings():
         tables = getattr(file, "quantization", None) if file.format == "JPEG" else None
-        try:
-            warnings.simplefilter("ignore")  # of damaged EXIF
-            exif = file.getexif()
-            date, camera = exif.get_ifd(_EXIF).get(_DATE), exif.get(_MODEL)
-        except _DAMAGED:  # no picture is lost by that
-            date, camera = None, None
+        warnings.simplefilter("ignore")  # of damaged EXIF
+        date, camera = exif_value(file, _DATE, block=_EXIF), exif_value(file, _MODEL)
     return {"jpeg_quality": _quality(tables), "hour": _hour(date), "camera": _text(camera)}
 
 

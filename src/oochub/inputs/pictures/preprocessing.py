@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 
 from oochub.errors import OochubError
+from oochub.inputs.pictures.upright import upright
 from oochub.picture_file import open_picture
 
 if TYPE_CHECKING:
     import torch
 
-_ORIENTATION = 0x0112
 _STAGES: tuple[str, ...] = ("preprocess", "_preprocess", "_preprocess_image_like_inputs", "process_image", "resize")
 _STAGES += ("center_crop", "rescale", "normalize", "pad")
 _SAME_FOR_PICTURES = {"Beit", "MobileNetV2"}  # they override only what concerns segmentation maps
@@ -156,7 +156,7 @@ class Preprocessing:
 
 
 def decode(data: bytes, where: str) -> Image.Image:
-    """The picture as RGB, turned as its EXIF tag says; transparency is dropped, as `convert("RGB")` does.
+    """The picture as RGB, turned as its EXIF tag says if that is whole; transparency is dropped.
 
     Args:
         data: The bytes of the file.
@@ -276,11 +276,10 @@ def _opened(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int]
             short = min(width, height)
             picture.draft("RGB", (2 * draft * width // short, 2 * draft * height // short))
         picture.load()
-        if picture.getexif().get(_ORIENTATION, 1) != 1:
-            before = picture.size
-            picture = ImageOps.exif_transpose(picture)
-            if picture.size != before:
-                width, height = height, width
+        before = picture.size
+        picture = upright(picture)
+        if picture.size != before:
+            width, height = height, width
         if picture.mode.startswith("I;16"):  # convert() would cut off at 255
             picture = Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
         return (height, width), picture if picture.mode == "RGB" else picture.convert("RGB")
