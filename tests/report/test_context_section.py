@@ -191,9 +191,23 @@ def test_what_is_no_picture_is_refused(pictured):
         replace(report, contexts=found).to_html()
 
 
+def test_a_full_page_says_what_it_leaves_out(pictured):
+    """Two contexts of ten pictures of 7 kB each are more than 120 kB. Planted fault seen: they are left out unsaid."""
+    _, report = pictured
+    assert "The page is full" not in words(report)
+    large = base64.b64encode(jpeg(7) + bytes(7_000)).decode()
+    full = [
+        replace(each, **{side: tuple(replace(row, image=large) for row in getattr(each, side))
+                         for side in ("rows_usual", "rows_against")})
+        for each in report.contexts.contexts
+    ]  # fmt: skip
+    said = words(replace(report, contexts=replace(report.contexts, contexts=tuple(full))))
+    assert "The page is full: the pictures of 1 more are left out." in said and said.count("<img") == 10
+
+
 def test_small_pictures_stay_small(pictured):
-    """A picture of a row is at most 112 pixels a side, so that fifty are a part of a page."""
+    """A picture of a row is at most 96 pixels a side, so that fifty are a part of a page."""
     _, report = pictured
     for row in report.contexts.contexts[0].rows_usual:
         with Image.open(io.BytesIO(base64.b64decode(row.image))) as picture:
-            assert picture.size == (112, 84)
+            assert picture.size == (96, 72)

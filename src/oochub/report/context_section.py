@@ -80,7 +80,7 @@ def _chart(finding: ContextFinding) -> Markup:
 def _pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
     """Rows as usual and against of each, until the bytes are spent; those without a picture are left out."""
     strips: list[dict[str, Any]] = []
-    spent = 0
+    spent, left_out = 0, 0
     for finding in findings:
         sides = [
             ("as usual", finding.rows_usual, finding.n_usual),
@@ -88,10 +88,12 @@ def _pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
         ]
         read = [(side, [_card(row) for row in rows if row.image], n) for side, rows, n in sides]
         size = sum(card["size"] for _, cards, _ in read for card in cards)
-        if any(cards for _, cards, _ in read) and spent + size <= _PICTURE_BYTES:
+        if spent + size > _PICTURE_BYTES:
+            left_out += 1
+        elif size:
             spent += size
             strips.append({"name": wording.words(finding.name), "goes": goes_with(finding), "sides": read})
-    return {"strips": strips, "picture_bytes": spent}
+    return {"strips": strips, "picture_bytes": spent, "crowded": left_out}
 
 
 def _card(row: ContextRow) -> dict[str, Any]:
