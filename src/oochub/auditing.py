@@ -142,7 +142,7 @@ def audit(
             data,
             predictions,
             asked,
-            split=report.slices[0].split,
+            split=next((part.split for part in report.slices), report.benchmark.out_of_context.split),
             data_dir=data_dir,
             resamples=resamples,
             prediction=prediction,

@@ -16,7 +16,15 @@ def probe(n=60, seed=0, **more):
     sure = {"original": 2.0, "object_alone": 1.5, "background_alone": 0.3, "mixed_same": 1.7, "mixed_rand": 0.2}
     logits = {name: generator.normal(size=(n, 3)) + by * np.eye(3)[label] for name, by in sure.items()}
     made = background_numbers(label, logits["original"], {name: logits[name] for name in VARIANTS})
-    told = {"area": "the masks in masks", "split": "test", "lenders": "all", "n": n, "seed": 0, "most": 1000}
+    told = {
+        "area": "the masks in masks",
+        "split": "test",
+        "lenders": "all",
+        "n_lenders": 40,
+        "n": n,
+        "seed": 0,
+        "most": 1000,
+    }
     told |= {"left_out": {"the area of the object is empty": 3}, "variants": made.variants}
     return BackgroundProbe(**{**told, "gap": made.gap, "gap_log_odds": made.gap_log_odds, **more})
 

@@ -57,6 +57,7 @@ def test_a_model_that_sees_the_background_alone(world):
     """
     found = audit(Onlooker("background"), *world).background
     assert (found.n, found.split, found.lenders, dict(found.left_out)) == (40, "test", "in_context", {})
+    assert found.n_lenders <= 20  # of each tone one half is on its usual background
     accuracy = {each.name: float(each.accuracy) for each in found.variants}
     assert accuracy["original"] == accuracy["background_alone"] == 0.5
     assert (accuracy["mixed_same"], accuracy["mixed_rand"]) == (1.0, 0.0)
@@ -92,7 +93,10 @@ def test_what_is_said_of_the_background(world, tmp_path):
     page = (tmp_path / "audit" / "report.html").read_text("utf-8")
     assert words in page and words in report.to_markdown() and "paired" in page
     section = page.partition('<section id="background"')[2].partition("</section>")[0]
-    assert section.count("data:image/jpeg;base64,") == 5 and "Backgrounds are lent by rows" in section
+    assert (
+        section.count("data:image/jpeg;base64,") == 5
+        and f"Backgrounds are lent by {report.background.n_lenders} rows" in section
+    )
     assert "data:image" not in report.to_html(images=False).partition('id="background"')[2].partition("</section>")[0]
     assert report["background_gap"] == report.background.gap == 1.0
     assert report["background/mixed_rand/accuracy"] == 0.0

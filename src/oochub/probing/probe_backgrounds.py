@@ -125,6 +125,7 @@ def probe_backgrounds(
         area=area.words,
         split=split,
         lenders="all" if usual is None else "in_context",
+        n_lenders=len({each for name in ("same", "other") for each in probed.column(name).drop_null().to_pylist()}),
         thing=asked_for,
         n=len(probed),
         left_out=dict(left_out),

@@ -76,6 +76,7 @@ class BackgroundProbe:
         split: Of the rows.
         lenders: Whose backgrounds the mixed pictures have: of "all" rows, or of those "in_context" alone where the
             data tell them, since a class has its usual background there.
+        n_lenders: How many rows lent one; intervals are of the rows that were altered, on these backgrounds.
         thing: What a task of two classes asks for: its rows alone are altered; None where all rows are.
         n: Rows that were altered.
         left_out: Rows that were not, by the reason.
@@ -91,6 +92,7 @@ class BackgroundProbe:
     area: str
     split: str
     lenders: Literal["all", "in_context"]
+    n_lenders: Count
     thing: str | None = optional()
     n: Count
     left_out: Mapping[str, Count]

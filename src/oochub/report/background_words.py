@@ -114,7 +114,7 @@ def _alone(found: BackgroundProbe) -> str:
 def _rows(found: BackgroundProbe, side: str) -> str:
     left = [f"{wording.name(reason)} ({numbers.count(count)})" for reason, count in found.left_out.items()]
     out = f" Left out: {wording.listed(left)}." if left else ""
-    lent = f" Backgrounds are lent by rows {side}." if side else ""
+    lent = f" Backgrounds are lent by {numbers.count(found.n_lenders)} rows{f' {side}' if side else ''}."
     return (
         f"{numbers.count(found.n)} rows of {wording.name(found.split, 30)} altered, their objects by "
         f"{wording.name(found.area)}.{out}{lent} Altered pictures are unlike any of "
