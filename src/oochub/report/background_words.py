@@ -94,8 +94,9 @@ def _gap(found: BackgroundProbe) -> str:
     gap, same, other = found.gap, found.variant("mixed_same"), found.variant("mixed_rand")
     if not numbers.has_interval(gap):
         return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such pictures')}."
+    says_it = "It names the class of" if found.thing is None else f"It says {wording.words(found.thing)} for"
     return (
-        f"It does so for {numbers.fraction(same.accuracy)}% of objects on a background of their own class and for "
+        f"{says_it} {numbers.fraction(same.accuracy)}% of objects on a background of their own class, "
         f"{numbers.fraction(other.accuracy)}% on one of another: {numbers.points(gap)} points "
         f"({numbers.interval_points(gap)}, n = {numbers.count(gap.n)}, paired), of the log-odds "
         f"{_change(found.gap_log_odds, _NATS, within=True)}."
