@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 2
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
-.PHONY: install demo wilds test slow campaign lowest newer lint bench speed scale figures cards effect results results-runs clean
+.PHONY: install demo wilds test slow campaign lowest newer lint bench speed scale figures cards effect results results-runs results-groups clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -76,11 +76,14 @@ cards: $(READY)  ## the cards in dataset_cards and the READMEs of the metrics
 effect: $(READY)  ## the whole table of docs/effect.md: three seeds, two controls
 	$(BIN)/python -m oochub.studies.demo.effect --out docs/effect.md
 
-results: $(READY)  ## docs/results.md and its picture from docs/results/runs.parquet
+results: $(READY)  ## docs/results.md and its picture from the tables of runs in docs/results
 	$(BIN)/python -m oochub.studies.demo.results
 
 results-runs: $(READY)  ## the runs of docs/results/runs.parquet, over an hour; goes on where it was stopped
 	$(BIN)/python -m oochub.studies.demo.results_runs
+
+results-groups: $(READY)  ## the runs of docs/results/found_groups.parquet, some ten minutes; goes on where it was stopped
+	$(BIN)/python -m oochub.studies.demo.found_groups_runs
 
 clean:
 	rm -rf $(VENV) demo wilds runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

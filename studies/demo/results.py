@@ -11,8 +11,11 @@ import typer
 from oochub.files import written_whole
 from oochub.parquet_file import read_parquet
 from oochub.report import numbers
+from oochub.studies.demo.found_groups_runs import TABLE as FOUND
+from oochub.studies.demo.found_groups_section import found_groups_section
 from oochub.studies.demo.results_numbers import BEATS, ORACLE, SAME, TASKS, WORSE, MethodResult, method_results
 from oochub.studies.demo.results_picture import draw
+from oochub.studies.demo.results_runs import KEY
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TABLE, PAGE, PICTURE = DOCS / "results" / "runs.parquet", DOCS / "results.md", DOCS / "figures" / "results.png"
@@ -24,12 +27,13 @@ BY_ENVIRONMENT = ("Reweight (environments)", "Undersample (environments)", "Grou
 _METRICS = {"auc": "AUC", "accuracy": "Accuracy"}
 
 
-def page(table: pd.DataFrame, about: dict[str, Any]) -> str:
+def page(table: pd.DataFrame, about: dict[str, Any], found: str = "") -> str:
     """docs/results.md.
 
     Args:
         table: Of docs/results/runs.parquet.
         about: What its metadata says: `not_run` and `versions`.
+        found: The section on groups that were found.
     """
     seeds = sorted(table["seed"].unique())
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
@@ -37,7 +41,7 @@ def page(table: pd.DataFrame, about: dict[str, Any]) -> str:
     tasks = [task for task in TASKS if (table["task"] == task).any()]
     lines += [_summary(table, tasks), f"![{_ALT}](figures/results.png)\n"]
     lines += [_section(table, task, about["not_run"]) for task in tasks]
-    return "\n".join(lines)
+    return "\n".join([*lines, found] if found else lines)
 
 
 def _summary(table: pd.DataFrame, tasks: list[str]) -> str:
@@ -138,16 +142,22 @@ of context minus in context.
 """
 
 
+def _stored(file: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The rows of a table of runs, and what its metadata says."""
+    stored = read_parquet(file).table
+    return stored.to_pandas(), json.loads(stored.schema.metadata[KEY])
+
+
 def main(
     table: Annotated[Path, typer.Option(help="The Parquet table of the runs.")] = TABLE,
+    found: Annotated[Path, typer.Option(help="That of the runs on found groups.")] = FOUND,
     out: Annotated[Path, typer.Option(help="The Markdown page.")] = PAGE,
     picture: Annotated[Path, typer.Option(help="Its picture.")] = PICTURE,
 ) -> None:
     """Writes the page and the picture."""
-    stored = read_parquet(table).table
-    about, runs = json.loads(stored.schema.metadata[b"oochub"]), stored.to_pandas()
+    (runs, about), (found_runs, found_about) = _stored(table), _stored(found)
     with written_whole(out) as draft:
-        draft.write_text(page(runs, about), "utf-8")
+        draft.write_text(page(runs, about, found_groups_section(found_runs, found_about)), "utf-8")
     draw(runs, picture)
 
 

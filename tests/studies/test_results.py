@@ -19,6 +19,8 @@ from scipy import stats
 import oochub
 from oochub import catalog
 from oochub.studies.demo import results, results_numbers, results_runs
+from oochub.studies.demo.found_groups_runs import TABLE as FOUND
+from oochub.studies.demo.found_groups_section import found_groups_section
 from oochub.sweep.measurement import measure
 from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import stages
@@ -41,6 +43,13 @@ def runs() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def about() -> dict:
     return json.loads(pq.read_schema(TABLE).metadata[b"oochub"])
+
+
+@pytest.fixture(scope="module")
+def found() -> str:
+    """The section on groups that were found, which `test_found_groups.py` looks at."""
+    stored = pq.read_table(FOUND)
+    return found_groups_section(stored.to_pandas(), json.loads(stored.schema.metadata[b"oochub"]))
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +136,12 @@ def test_the_page_is_what_the_script_makes_of_the_runs(tmp_path, runs):
     assert (tmp_path / "results.png").stat().st_size > 10_000 and (DOCS / "figures" / "results.png").is_file()
 
 
-def test_a_changed_number_changes_the_page(runs, about, text):
+def test_a_changed_number_changes_the_page(runs, about, text, found):
     """Planted: one run's number, one verdict's side."""
-    assert results.page(runs, about) == text
+    assert results.page(runs, about, found) == text
     changed = runs.copy()
     changed.loc[changed.index[-1], "out_of_context"] += 0.01
-    assert results.page(changed, about) != text
+    assert results.page(changed, about, found) != text
     with pytest.raises(AssertionError):
         check_numbers(text, changed)
 
