@@ -37,7 +37,8 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     found = report.background
     if found is None:
         raise OochubError(
-            "This report does not say what altered pictures do. Ask: oochub audit MODEL SOURCE --probe background."
+            "This report does not say what altered pictures do: plot another kind, or ask: oochub audit MODEL SOURCE "
+            "--probe background."
         )
     ax = axes(ax, 8.4, 4.0)
     rows = [

@@ -78,9 +78,9 @@ ten minutes on one core. {versions}.
 
 Settings, selection of the epoch and rule are those above, fixed before the runs; accuracies are times 100, and the rule
 is about the worst group of the test split. Waterbirds is trained for 4 epochs: after 7, ERM has almost no gap to close
-(its worst group is at 95.0 on seed 0), which was seen before any other method was run. k = 2 was added when the clusters
-of a first model had been seen. The runs on found groups were done twice, the second time because the way `clusters` had
-changed; these are the second.
+(its worst group is at 95.0 on seed 0), which was seen before any other method was run. k = 2 was added when the
+clusters of a first model had been seen. The runs on found groups were done twice, the second time because the way
+`clusters` had changed; these are the second.
 
 *k* is the number of clusters of each seed: by the silhouette, or 2, as many contexts as each class has here. *Wrong
 groups* are training rows in another group than their own where each found group stands for one true group at most, by

@@ -9,7 +9,6 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
 
-import oochub
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.worst_group.worst_group import _WorstGroupState, worst_group
 from oochub.stats.estimation import estimate
@@ -178,15 +177,3 @@ def test_an_empty_group_of_wilds_has_a_reason_and_no_interval() -> None:
     assert number.value == 0 and np.isnan(number.low) and number.reason == "no row of b, which counts as wrong"
     with pytest.raises(OochubError, match='form is None or "wilds"'):
         worst_group(**columns, form="Wilds")
-
-
-def test_choices_have_a_worst_group():
-    """Answers without scores, by hand: a is right 2 times in 3, b 1 in 3. Fault seen: classes alone were scored."""
-    predictions = oochub.Predictions.from_arrays(
-        prediction=[0, 1, 1, 0, 1, 1], label=[0, 1, 0, 0, 0, 0], group=[*"aaabbb"], kind="choices"
-    )
-    every = oochub.evaluate(predictions, metrics=["worst_group", "accuracy"], resamples=100).slice_of("all")
-    assert {name: float(value) for name, value in every.metrics.items()} == pytest.approx(
-        {"worst_group.accuracy": 1 / 3, "worst_group.error_rate": 2 / 3, "accuracy": 1 / 2}
-    )
-    assert every.worst_groups["worst_group.accuracy"].name == "b"

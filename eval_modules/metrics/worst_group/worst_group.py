@@ -186,7 +186,6 @@ def _interval(
 FACTS = MetricFacts(
     title="Worst group",
     direction="higher",
-    outputs=("classes", "choices"),
     keys={
         "accuracy": MetricFacts(title="Worst-group accuracy", direction="higher"),
         "error_rate": MetricFacts(title="Worst-group error", direction="lower"),
