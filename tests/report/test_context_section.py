@@ -68,6 +68,15 @@ def test_checked():
     assert 0.95 <= grass.shrinkage < 1 and grass.worst_case.low < grass.bounds.low
 
 
+def test_checked_with_too_few_labels():
+    """Three a side judged: the worst case reaches both ends of what a gap can be, and no number stands for it."""
+    check = ContextCheck(wrong_with=0, checked_with=3, wrong_without=0, checked_without=3)
+    report = report_of(rows(3000), checks={"grass": check})
+    worst = report.contexts.contexts[0].worst_case
+    assert worst.low <= -1 and worst.high >= 1
+    assert "at worst nothing is known of it" in words(report) and "at worst [" not in words(report)
+
+
 def test_checked_with_too_many_wrong_labels():
     check = ContextCheck(wrong_with=9, checked_with=20, wrong_without=8, checked_without=20)
     said = words(report_of(rows(3000), checks={"grass": check}))

@@ -106,6 +106,46 @@ def test_the_bounds_hold_the_truth(depends, judged):
     assert known >= 1990 and held / known >= 0.95
 
 
+@pytest.mark.slow  # 24,000 draws
+@pytest.mark.parametrize("judged", [5, 10, 20])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("given", ["what is said", "the truth"])
+def test_the_bounds_hold_the_truth_with_few_labels_checked(given, turned, judged):
+    """2,000 draws: three classes of differing prevalence, rows to check drawn from the rows themselves, a gap of 0.25.
+
+    Labels are wrong at random, at other rates for having than for lacking, given what is said or given the truth, so
+    that of labels said the rates differ by class. Turned, the context is unusual for the third class. Draws without
+    bounds are counted apart: all of 5 a side (0 wrong of 5 leave 62% of either possible), at least one in four and at
+    most 70% of 10, at most 3% of 20. The worst case always has ends.
+
+    Planted faults: the gap times the factor; rates of level 20%; a worst case in which the fewest rows move.
+    """
+    random, n, held, known, worst = np.random.default_rng(3), 400, 0, 0, 0
+    for _ in range(2000):
+        label = random.choice(3, n, p=(0.5, 0.3, 0.2))
+        usual = (label < 2) | (not turned)
+        first = random.random(n) < np.array((0.7, 0.5, 0.2))[label]
+        second = first ^ (random.random(n) < np.where(first, 0.15, 0.04))
+        said, having = (first, second) if given == "what is said" else (second, first)
+        right, is_with = random.random(n) < np.where(having == usual, 0.85, 0.6), said == usual
+        wrong = [int((said != having)[random.choice(np.flatnonzero(side), judged, replace=False)].sum())
+                 for side in (said, ~said)]  # fmt: skip
+        found = gap_under_wrong_contexts(
+            stratified_gap(right, is_with, label),
+            wrong_having=(wrong[0], judged),
+            wrong_lacking=(wrong[1], judged),
+            having_of_with=said[is_with].mean(),
+            having_of_against=said[~is_with].mean(),
+        )
+        known += not math.isnan(found.corrected.low)
+        held += found.corrected.low <= 0.25 <= found.corrected.high
+        worst += found.worst_case.low <= 0.25 <= found.worst_case.high
+    fewest, most = {5: (0, 0), 10: (600, 1500), 20: (1940, 2000)}[judged]
+    assert fewest <= known <= most
+    assert held >= stats.binom.ppf(1e-6, known, 0.95) if known else held == 0
+    assert worst >= stats.binom.ppf(1e-6, 2000, 0.95)
+
+
 def test_a_side_that_is_with_for_having_and_for_lacking():
     """Half of the rows with have the context and half lack it: rates are mixed. Planted fault: the share not used."""
     many, gap = 10**8, _gap(0.8, 0.6, 300, 300)

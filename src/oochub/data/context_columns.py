@@ -79,7 +79,8 @@ def contexts(
 
     Raises:
         OochubError: An unknown way or setting, data without pictures, a picture that cannot be read, data that have a
-            column of one of these names, a folder that holds something else.
+            column `contexts` or `chosen_on`, or both names that a column of the way could have, a folder that
+            holds something else.
 
     >>> import tempfile
     >>> from oochub.studies.demo.example import example

@@ -88,8 +88,9 @@ def check_words(finding: ContextFinding) -> tuple[str, ...]:
         lines.append(f"without them it is {numbers.interval_points(bounds)}")
     elif bounds is not None:
         lines.append(wording.clean(bounds.reason or "the gap has no interval"))
-    if worst is not None and numbers.has_interval(worst) and -1 < worst.low and worst.high < 1:
-        lines.append(f"at worst {numbers.interval_points(worst)}")
+    if worst is not None and numbers.has_interval(worst):
+        known = worst.low > -1 or worst.high < 1
+        lines.append(f"at worst {numbers.interval_points(worst)}" if known else "at worst nothing is known of it")
     return tuple(lines)
 
 
