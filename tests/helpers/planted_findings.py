@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import oochub
 from oochub.build_record import BuildFacts, BuildRecord
-from oochub.found_contexts import FoundContexts
+from oochub.found_contexts import ContextCheck, FoundContexts
 from oochub.prediction.predictions import Predictions
 from oochub.report.context_records import ContextFinding, ContextFindings
 
@@ -37,9 +37,11 @@ def answers(data: datasets.DatasetDict) -> dict[str, str]:
     }
 
 
-def found_by(found: datasets.DatasetDict, answer: dict[str, Any]) -> ContextFindings:
-    """The findings by the column of a way."""
-    facts = BuildRecord.of(next(iter(found.values())).info).facts.found_contexts
+def found_by(
+    found: datasets.DatasetDict, answer: dict[str, Any], *, checks: dict[str, ContextCheck] | None = None
+) -> ContextFindings:
+    """The findings by the column of a way, with what people found of it."""
+    facts = replace(BuildRecord.of(next(iter(found.values())).info).facts.found_contexts, checks=checks)
     names = {
         split: [None if own is None else [facts.names[k] for k in own] for own in part["contexts"]]
         for split, part in found.items()
@@ -103,6 +105,31 @@ def nearest(found: datasets.DatasetDict, contexts: dict[str, str]) -> dict[str, 
         alike = [np.corrcoef(true, column)[0, 1] if column.std() else 0.0 for column in has.T]
         pairs[context] = (names[int(np.argmax(alike))], float(np.max(alike)))
     return pairs
+
+
+def checked(
+    found: datasets.DatasetDict, contexts: dict[str, str], pairs: dict[str, str], *, rows: int = 100
+) -> dict[str, ContextCheck]:
+    """What people would find who take a context of the way (a key) for a true one, on rows where nothing was chosen."""
+    parts = [part for split, part in found.items() if split != "train" or len(found) == 1]
+    names = parts[0].features["contexts"].feature.names
+    checks = {}
+    for name, true in pairs.items():
+        said = [
+            (names.index(name) in own, contexts[each] == true)
+            for part in parts
+            for own, each, chosen in zip(part["contexts"], part["example_id"], part["chosen_on"], strict=True)
+            if not chosen
+        ]
+        np.random.default_rng(0).shuffle(said)
+        having, lacking = ([is_true for has, is_true in said if has == side][:rows] for side in (True, False))
+        checks[name] = ContextCheck(
+            wrong_with=sum(not is_true for is_true in having),
+            checked_with=len(having),
+            wrong_without=sum(lacking),
+            checked_without=len(lacking),
+        )
+    return checks
 
 
 def shown(findings: ContextFindings) -> dict[str, ContextFinding]:
