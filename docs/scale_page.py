@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from scale_numbers import (
+    CONTEXT_ROWS,
+    CONTEXT_WAYS,
     GPU,
     GPU_RATES,
     GPU_SOURCE,
@@ -53,6 +55,7 @@ def page(content: Mapping[str, Any]) -> str:
     lines.append(_sizes())
     for job, stages in jobs(slope).items():
         lines += [f"## {job[0].upper()}{job[1:]}\n", f"{_PICTURES[job]}\n", *_job(stages)]
+    lines += [_contexts(slope, memory, content["loads"]["context"])]
     lines += [_WALLS, *_walls(slope, memory), _PICTURE]
     return "\n".join(lines)
 
@@ -67,15 +70,46 @@ def _memory(memory: Mapping[str, Any]) -> str:
     names = {
         "predict_1000": "predict, a layer of 8 x 1,000, into a file",
         "evaluate_2": "evaluate, two classes, every interval",
+        **{f"contexts_{way}": f"contexts by {way}, measures drawn" for way in CONTEXT_WAYS},
     }
     for name, what in names.items():
         (few, many), (small, large) = memory[name]["sizes"], memory[name]["peaks"]
         cells = (what, f"{few:,}", f"{small / 1e6:.0f}", f"{many:,}", f"{large / 1e6:.0f}", f"{large / small:.2f}")
-        lines.append(f"| {' | '.join(cells)} | {bytes_a_row(memory[name]):.0f} |")
+        lines.append(
+            f"| {' | '.join(cells)} | {f'{bytes_a_row(memory[name]):,.0f}' if _grows(memory[name]) else '?'} |"
+        )
     lines.append(
-        "\nVectors never lie in memory whole; ids, labels, columns and the summary of each row do. The small\n"
+        "\nWhere the peak grows by less than a tenth, the growth hides in memory that is reserved already: ?. Of a\n"
+        "prediction vectors never lie in memory whole; ids, labels, columns and the summary of each row do. The small\n"
         "model of the first row holds little beside them: to a large network the same growth adds a smaller share.\n"
         "Wanted were a ratio of 1.1 for prediction and 100 bytes a row for evaluation: neither holds here.\n"
+    )
+    return "\n".join(lines)
+
+
+def _grows(peaks: Mapping[str, Any]) -> bool:
+    """Whether the peak tells of the rows at all."""
+    small, large = peaks["peaks"]
+    return bool(large > 1.1 * small)
+
+
+def _contexts(slope: Mapping[str, Any], memory: Mapping[str, Any], load: float) -> str:
+    lines = [
+        "## Contexts\n",
+        f"`oochub contexts` of {CONTEXT_ROWS:,} pictures on one core, computed of the slopes `measure_` and `name_`\n"
+        f"and of the peaks above, at a load of {load}. A picture is measured once, and kept in the cache.\n",
+        "| way | measure all pictures | name the contexts, join the rows | memory beside the model |",
+        "|" + "---|" * 4,
+    ]
+    for way in CONTEXT_WAYS:
+        spent = [days(CONTEXT_ROWS * max(0.0, slope[f"{step}_{way}"]["cpu"])) for step in ("measure", "name")]
+        peaks = memory[f"contexts_{way}"]
+        held = _bytes(CONTEXT_ROWS * bytes_a_row(peaks)) if _grows(peaks) else "?"
+        lines.append(f"| {way} | {' | '.join(spent)} | {held} |")
+    lines.append(
+        "\nThe networks have random weights but EfficientNet-Lite0's. What is named are drawn measures of a model's\n"
+        "size. Memory is what a row more takes, carried on from 5,000 (clusters) or 20,000 rows. `captions` was not\n"
+        "measured: it draws several captions a picture, a pass of its captioner for each word.\n"
     )
     return "\n".join(lines)
 

@@ -18,10 +18,18 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
-_MEMORY = {"predict_1000": (20_000, 200_000), "evaluate_2": (50_000, 500_000)}
+_MEMORY = {
+    "predict_1000": (20_000, 200_000),
+    "evaluate_2": (50_000, 500_000),
+    "contexts_properties": (2_000, 20_000),
+    "contexts_clusters": (1_000, 5_000),
+    "contexts_segments": (2_000, 20_000),
+    "contexts_zero_shot": (2_000, 20_000),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +110,11 @@ def peak(name: str, rows: int) -> int:
             file = Path(folder) / "{}.parquet"
             subprocess.run([sys.executable, __file__, "--write", str(file), str(rows), classes], check=True)
             calls = [lambda size=size: oochub.evaluate(str(file).format(size)) for size in (200, rows)]
+        elif work == "contexts":
+            from context_slopes import joined
+
+            subprocess.run([sys.executable, __file__, "--write", folder, str(rows), "pictures"], check=True)
+            calls = [joined(classes, Path(folder), size) for size in (200, rows)]
         else:
             calls = [_prediction(size, int(classes), Path(folder)) for size in (200, rows)]
         held = []
@@ -147,7 +160,13 @@ def _prediction(rows: int, classes: int, folder: Path) -> object:
 
 
 def write(file: str, rows: str, classes: str) -> None:
-    """Predictions to evaluate, from another process: what makes them would count."""
+    """Predictions to evaluate, or pictures, from another process: what makes them would count."""
+    if classes == "pictures":
+        from context_slopes import small_pictures
+
+        for size in (200, int(rows)):
+            small_pictures(size).save_to_disk(f"{file}/{size}")
+        return
     from scale_slopes import scored
 
     for size in (200, int(rows)):
@@ -166,11 +185,20 @@ def _in_a_process(*words: object) -> object:
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
+def _put_into(before: dict[str, Any], now: dict[str, Any], *, only: str) -> dict[str, Any]:
+    """What stood in the file, with what was measured now in the place of the same or at the end."""
+    for part in ("slopes", "memory"):
+        rows = {each["name"]: each for each in before[part]} | {each["name"]: each for each in now[part]}
+        before[part] = list(rows.values())
+    return before | {"loads": {**before.get("loads", {}), only: now["load"]}}
+
+
 def main() -> None:
     """Prints the tables; writes them as JSON with --out."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--short", action="store_true", help="toy sizes, to see that all runs")
     parser.add_argument("--out", type=Path, help="a JSON file to write")
+    parser.add_argument("--only", help="measure what has this in its name, and put it into the file of --out")
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--write", nargs=3, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -186,6 +214,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     memory = []
     for name, sizes in _MEMORY.items():  # first: a child's peak starts at its parent's
+        if asked.only and asked.only not in name:
+            continue
         few, many = (200, 2000) if asked.short else sizes
         held = [_in_a_process("--peak", name, size) for size in (few, many)]
         memory.append({"name": name, "sizes": (few, many), "peaks": held})
@@ -200,6 +230,8 @@ def main() -> None:
     print("\n| what | CPU seconds a unit | of the rounds | start | bytes |\n|---|---|---|---|---|")
     slopes = []
     for subject in SUBJECTS:
+        if asked.only and asked.only not in subject.__name__:
+            continue
         for row in map(measured, subject(asked.short)):
             slopes.append(asdict(row))
             stored = "" if row.bytes is None else f"{row.bytes:,.0f}"
@@ -207,6 +239,8 @@ def main() -> None:
             print(f"| {row.what} | {row.cpu:.3g} | {rounds} | {row.start:.2g} s | {stored} |", flush=True)
     if asked.out:
         content = {"machine": machine(), "load": round(load, 1), "slopes": slopes, "memory": memory}
+        if asked.only:
+            content = _put_into(json.loads(asked.out.read_text("utf-8")), content, only=asked.only)
         asked.out.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
