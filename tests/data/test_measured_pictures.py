@@ -160,7 +160,10 @@ def test_one_of_two_writers_to_one_folder_is_refused(tmp_path):
             first.join(0.01)
             assert first.is_alive()
         second = Wide()
-        with pytest.raises(OochubError, match=r"Another process writes .*found \(process \d+ on .*\)\. Wait for its"):
+        # who it is stands there, see tests/test_files.py; an older filelock empties the file that says so
+        with pytest.raises(
+            OochubError, match=r"Another process writes .*found( \(process \d+ on .*\))?\. Wait for its"
+        ):
             oochub.contexts(small, by=second, out=out, cache=False)
         assert second.batches == []
     finally:
