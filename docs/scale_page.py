@@ -255,6 +255,7 @@ Several devices or machines: the processes of torchrun make a part each, on thei
 that all see. `--engine ray --ray-address ADDRESS` does the same on a cluster of Ray. Rows and numbers are those of
 one process: [docs/models.md](models.md#several-devices-and-machines).
 
+<!-- not run: it needs several devices or machines -->
 ```bash
 torchrun --nproc_per_node 8 -m oochub.cli predict MODEL SOURCE --out predictions.parquet
 ```

@@ -1,4 +1,4 @@
-"""Every code block of the README and every docstring example runs; no block is skipped."""
+"""Every code block of the README and of the guides runs, or says above itself why not; every docstring example runs."""
 
 import doctest
 import importlib
@@ -10,9 +10,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typer
+from guide_fences import Fence, fences
 from import_graph import files, module_of
 from killed_command import ended, short_folder
 
+from oochub.app import app
 from oochub.studies.demo.example import example
 
 ROOT = Path(__file__).parents[1]
@@ -20,8 +23,80 @@ README = (ROOT / "README.md").read_text("utf-8")
 GUIDES = ["README.md", *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").glob("*.md"))]
 
 
+COMMANDS = typer.main.get_command(app).commands
+DATA = ("text", "toml", "yaml")  # what is printed, and what files hold
+
+
 def _blocks(guide: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / guide).read_text("utf-8"), flags=re.S)
+    return [fence.code for fence in fences(ROOT / guide) if fence.language == language and not fence.reason]
+
+
+def _lines(fence: Fence) -> list[str]:
+    """The commands of a block, comments and empty lines left out."""
+    lines = fence.code.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def check_fence(fence: Fence) -> None:
+    """The rules; each failure says which one, and what to do."""
+    first = fence.code.split("\n")[0]
+    assert fence.language in ("python", "bash", *DATA), f"{first}: name the language behind the fence"
+    if fence.language in DATA:
+        said = re.search(
+            r"^(\$ |oochub |torchrun |accelerate |python |pip |import |from \S+ import )", fence.code, re.M
+        )
+        assert fence.language != "text" or not said, f"{first}: code in a block of text; it is bash or python"
+        assert not fence.reason, f"{first}: data are not run anyway; leave the comment out"
+    elif fence.language == "bash" and not fence.reason:
+        for line in _lines(fence):
+            assert line.startswith("oochub "), f"{line}: no test runs this; say so above: <!-- not run: why -->"
+    elif fence.language == "bash":
+        for line in _lines(fence):
+            check_options(line)
+    else:
+        compile(fence.code, "guide", "exec")
+
+
+def check_options(line: str) -> None:
+    """A command that no test runs is one of ours at least, with options that it has."""
+    words = [word.strip("[]") for word in shlex.split(line, comments=True)]
+    places = [place for place, word in enumerate(words[:-1]) if word in ("oochub", "oochub.cli")]
+    for place in places[:1]:
+        command = COMMANDS.get(words[place + 1])
+        assert command is not None, f"{line}: no command {words[place + 1]}"
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        unknown = [word for word in words[place + 2 :] if word.startswith("--") and word.split("=")[0] not in known]
+        assert not unknown, f"{line}: {words[place + 1]} has no option {', '.join(unknown)}"
+
+
+@pytest.mark.parametrize("guide", [*GUIDES, "CONTRIBUTING.md"])
+def test_every_fence_runs_or_says_why_not(guide):
+    for fence in fences(ROOT / guide):
+        check_fence(fence)
+
+
+@pytest.mark.parametrize(
+    ("fence", "message"),
+    [
+        (Fence("", "oochub list\n", "", ""), "name the language"),
+        (Fence("console", "$ oochub list\n", "", ""), "name the language"),
+        (Fence("text", "oochub list\n", "", ""), "code in a block of text"),
+        (Fence("bash", "torchrun -m oochub.cli predict MODEL SOURCE\n", "", ""), "no test runs this"),
+        (Fence("bash", "oochub no_such MODEL\n", "it is slow", ""), "no command no_such"),
+        (Fence("bash", "torchrun -m oochub.cli predict M S \\\n --no-such 1\n", "it is slow", ""), "has no option"),
+        (Fence("toml", "a = 1\n", "it is slow", ""), "leave the comment out"),
+    ],
+)
+def test_a_fence_that_nobody_runs_is_said(fence, message):
+    """Planted faults, one a rule."""
+    with pytest.raises(AssertionError, match=message):
+        check_fence(fence)
+
+
+def test_a_broken_block_is_not_excused():
+    """Planted fault: Python that no test runs, and that does not parse."""
+    with pytest.raises(SyntaxError):
+        check_fence(Fence("python", "made = (\n", "it is slow", ""))
 
 
 def _modules() -> list[str]:

@@ -1,0 +1,38 @@
+"""The fenced blocks of a guide: what runs, and what says above itself why it does not."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<reason>[^\n]+?) -->\n)?(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^ *```$",
+    flags=re.S | re.M,
+)
+
+
+class Fence(NamedTuple):
+    """A block of a guide.
+
+    Attributes:
+        language: "" where the fence names none.
+        code: What stands in it.
+        reason: Why it is not run, "" where it is; of the comment `<!-- not run: why -->` right above it.
+        section: The heading of the second level that it stands under, "" before the first.
+    """
+
+    language: str
+    code: str
+    reason: str
+    section: str
+
+
+def fences(guide: Path) -> list[Fence]:
+    """Every fenced block of a Markdown file, in order."""
+    text = guide.read_text("utf-8")
+    found = []
+    for match in _FENCE.finditer(text):
+        headings = re.findall(r"^## (.+)$", text[: match.start()], flags=re.M)
+        section = headings[-1] if headings else ""
+        found.append(Fence(match["language"], match["code"], match["reason"] or "", section))
+    assert 2 * len(found) == len(re.findall(r"^ *```", text, flags=re.M)), f"{guide}: a fence is not closed"
+    return found
