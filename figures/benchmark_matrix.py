@@ -49,13 +49,14 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
     rows, columns = matrix.models, matrix.benchmarks
     longest = max(len(wording.name(model, 40)) for model in rows)
     ax = axes(ax, 0.3 + _LETTER * longest + _WIDTH * len(columns), 1.0 + _HEIGHT * len(rows))
+    width = theme.heat_width(cell.lost for cell in matrix.cells.values())
     for y, model in enumerate(rows):
         for x, column in enumerate(columns):
             cell = matrix.cells.get((model, column))
             if cell is None:
                 ax.text(x, y, numbers.ABSENT, ha="center", va="center", color=INK2)
                 continue
-            step = None if numbers.is_undefined(cell.lost) else theme.heat_step(cell.lost)
+            step = None if numbers.is_undefined(cell.lost) else theme.heat_step(cell.lost, width)
             back = theme.LIGHT["surface"] if step is None else theme.LIGHT[f"h{step}"]
             ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=back, linewidth=0))
             ink = theme.LIGHT["hstrong"] if step is not None and step >= _STRONG else INK

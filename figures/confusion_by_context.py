@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from oochub.errors import OochubError
 from oochub.figures._style import INK, INK2, axes, bare
 from oochub.report import numbers, theme, wording
-from oochub.report.error_words import ConfusionRow, confusion_rows
+from oochub.report.error_words import ConfusionRow, confusion_rows, heated_width
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ def confusion_by_context(
     from matplotlib.patches import Rectangle
 
     ax = axes(ax, 3.2 + 0.85 * len(classes), 1.3 + 0.36 * len(rows))
+    width = heated_width(rows)
     for y, row in enumerate(rows):
         for x, share in enumerate(row.shares):
-            right, step = x == row.label, theme.heat_step(share)
+            right, step = x == row.label, theme.heat_step(share, width)
             face = theme.LIGHT["surface"] if right else theme.LIGHT[f"h{step}"]
             ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=face, edgecolor="none"))
             ink = INK2 if right else theme.LIGHT["hstrong"] if step > 3 else INK

@@ -8,6 +8,7 @@ import reports
 from browser import CHROMIUM, Browser
 from detection_reports import detection_report
 from found_rows import found_report
+from probed_report import probed_report
 
 from oochub.report import page
 
@@ -69,6 +70,25 @@ def test_page_renders_in_silence_and_fits(browser, tmp_path, factory, long):
     assert all(np.all(picture == color, axis=2).any() for color in ((15, 82, 150), (217, 95, 14)))
     assert browser.said() == []
     assert browser.requests() <= {"file", "data"}
+
+
+def _every_section():
+    """A report with all sections that a page can have."""
+    report = {**detection_report(), **reports.spawrious_report()}
+    report |= {key: detection_report()[key] for key in ("detection", "probes")}
+    return report | {key: probed_report()[key] for key in ("contexts", "background")}
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["plain", "long-names"])
+def test_the_sections_stand_in_one_line(browser, tmp_path, long):
+    """Of nine sections at 1,280 pixels. Planted fault: without `.what{flex:1}` they wrap."""
+    report = _long_names(_every_section()) if long else _every_section()
+    path = tmp_path / "report.html"
+    path.write_text(render_page(report), encoding="utf-8")
+    browser.show(path, width=1280, scheme="light")
+    tops = browser.evaluate("[...document.querySelectorAll('nav a')].map(a => a.getBoundingClientRect().top)")
+    assert len(tops) == 9
+    assert len(set(tops)) == 1
 
 
 def test_the_browser_would_tell(browser, tmp_path):

@@ -33,6 +33,21 @@ def test_contrast_of_the_palette(palette):
     assert luminance == sorted(luminance, reverse=palette is theme.LIGHT)
 
 
+@pytest.mark.parametrize(
+    ("largest", "width", "step", "end"),
+    [(0.0, 0.01, 0, 7), (0.004, 0.01, 0, 7), (0.07, 0.01, 6, 7), (0.071, 0.02, 3, 14), (0.3, 0.05, 6, 35),
+     (0.56, 0.08, 6, 56), (0.561, 0.1, 5, 70), (0.701, 0.15, 4, 100), (1.0, 0.15, 6, 100)],
+)  # fmt: skip
+def test_heat_spans_the_table(largest, width, step, end):
+    """By hand: the narrowest of 1, 2, 3, 5, 8, 10 and 15% of which seven from 0 hold the largest cell, and its step.
+
+    Faults planted: the width of 8% for every table; six steps counted in place of seven.
+    """
+    assert theme.heat_width([0.0, largest, float("nan")]) == width
+    assert theme.heat_step(largest, width) == step
+    assert theme.heat_ends(width)[-1] == str(end)
+
+
 def test_style_knows_every_color_it_uses():
     style = re.search(r"<style>(.*?)</style>", render_page(reports.read(reports.nooch_report())), re.S)[1]
     assert set(re.findall(r"var\(--(\w+)\)", style)) <= set(theme.LIGHT)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from oochub.report import numbers, svg, wording
-from oochub.report.error_words import LISTED, TITLE, class_words, confusion_rows, error_finding
+from oochub.report.error_words import LISTED, TITLE, class_words, confusion_rows, error_finding, heated_width
 from oochub.report.svg import Scale
 from oochub.stats.estimate import Estimate
 
@@ -40,6 +40,7 @@ def error_section(report: "Report") -> dict[str, Any] | None:
         "left_out": max(len(errors.contexts) - LISTED, 0),
         "classes": [wording.words(name) for name in classes],
         "matrix": rows if fits else [],
+        "heat_width": heated_width(rows),
     }
 
 

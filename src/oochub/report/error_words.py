@@ -1,8 +1,9 @@
 """Where the errors of a report go, in words that are as sure as its interval, as a table, and as rows of a matrix."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from oochub.report import numbers, wording
+from oochub.report import numbers, theme, wording
 from oochub.report.error_records import ErrorsByContext
 from oochub.report.text_table import TextTable
 
@@ -120,6 +121,13 @@ def confusion_rows(report: "Report") -> tuple[list[str], list[ConfusionRow]]:
                 title = wording.pair_words(report.benchmark, label, each.context)
                 rows.append(ConfusionRow(title, classes.index(label), n, shares, is_trained))
     return classes, rows
+
+
+def heated_width(rows: Sequence[ConfusionRow]) -> float:
+    """The width of a heat step for the wrong answers, of rows of ten examples and more."""
+    return theme.heat_width(
+        share for row in rows if row.n >= theme.HEAT_FROM for x, share in enumerate(row.shares) if x != row.label
+    )
 
 
 def class_words(classes: tuple[str, ...]) -> str:

@@ -1,6 +1,7 @@
 """The content of each section of the report page as plain values; what is missing in the report is None here."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oochub.prediction.metadata import Training
@@ -26,7 +27,6 @@ _MATRIX_CELLS = 60
 _LISTED_GROUPS = 20
 _COLUMNS = 6
 _PICTURES = 12
-_FEWEST_FOR_HEAT = 10
 
 Section = dict[str, Any]
 
@@ -113,6 +113,7 @@ def _groups(report: "Report", title: str) -> Section | None:
         return None
     unit = report.description(metric).unit
     scale = _group_axis(rows, unit)
+    errors = [row.error_rate for row in report.group_rows if row.error_rate is not None and row.n >= theme.HEAT_FROM]
     worst = (report.worst_group or {}).get("error_rate")
     worst_row = next((row for row in report.group_rows if worst is not None and row.group == worst.group), None)
     return {
@@ -124,8 +125,8 @@ def _groups(report: "Report", title: str) -> Section | None:
         "unit": unit,
         "axis": svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(unit, 1) * tick:.4g}"),
         "worst": worst and worst_row and (wording.group_words(report.benchmark, worst_row), worst.estimate),
-        "heat": heat,
-        "steps": [f"{100 * theme.HEAT_STEP * step:.0f}" for step in range(7)],
+        "heat": partial(heat, width=theme.heat_width(errors)),
+        "steps": theme.heat_ends(theme.heat_width(errors)),
     }
 
 
@@ -139,14 +140,14 @@ def _group_axis(rows: Sequence[charts.ChartRow], unit: str) -> svg.Scale:
     return svg.Scale(low=low, high=high if high > low else low + 1.0)
 
 
-def heat(estimate: Estimate, n: int) -> str:
+def heat(estimate: Estimate, n: int, width: float) -> str:
     """The CSS class of a heat cell; "" below 10 examples, whose number is printed without heat.
 
     >>> error = Estimate(0.5, n=100, method="wilson")
-    >>> heat(error, 100), heat(error, 9)
+    >>> heat(error, 100, 0.08), heat(error, 9, 0.08)
     ('h6', '')
     """
-    return "" if numbers.is_undefined(estimate) or n < _FEWEST_FOR_HEAT else f"h{theme.heat_step(estimate)}"
+    return "" if numbers.is_undefined(estimate) or n < theme.HEAT_FROM else f"h{theme.heat_step(estimate, width)}"
 
 
 def _matrix(report: "Report") -> Section | None:

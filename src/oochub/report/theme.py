@@ -1,5 +1,6 @@
 """Colors, marks and order that every chart shares: one color has one meaning, each with a second carrier."""
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 _OVER_PICTURES = {"truebox": "#ffffff", "saidbox": "#ffe14d", "halo": "#000000", "boxkey": "#59636e"}
@@ -71,8 +72,10 @@ GOAL_WORDS = MappingProxyType({"auroc_new_class": "new classes", "auroc_failure"
 ROLES = ("all", "in", "out", "hard_positive", "hard_negative", "split")
 """Order of the slices in every table and chart."""
 
-HEAT_STEP = 0.08
-"""Width of one heat step as a fraction of errors; the seventh step is open."""
+HEAT_FROM = 10
+"""Examples of a cell from which it gets heat; the number of fewer is printed alone."""
+_HEAT_WIDTHS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15)
+_HEAT_STEPS = 7
 
 
 def css_variables() -> str:
@@ -85,10 +88,31 @@ def css_variables() -> str:
     )
 
 
-def heat_step(error: float) -> int:
-    """The heat step, 0 to 6, of an error rate in [0, 1].
+def heat_width(errors: Iterable[float]) -> float:
+    """The width of a heat step for a table: seven from 0 hold its largest error rate, nan apart.
 
-    >>> heat_step(0.079), heat_step(0.08), heat_step(0.9)
+    No step is narrower than one percent, so that small differences of small errors look small.
+
+    >>> heat_width([0.3, 0.55]), heat_width([0.004, float("nan")]), heat_width([1.0])
+    (0.08, 0.01, 0.15)
+    """
+    largest = max((error for error in errors if error == error), default=0.0)
+    return next(width for width in _HEAT_WIDTHS if _HEAT_STEPS * width >= min(largest, 1.0))
+
+
+def heat_step(error: float, width: float) -> int:
+    """The heat step, 0 to 6, of an error rate in [0, 1] where each step is that wide, see `heat_width`.
+
+    >>> heat_step(0.079, 0.08), heat_step(0.08, 0.08), heat_step(0.7, 0.1)
     (0, 1, 6)
     """
-    return min(int(error / HEAT_STEP + 1e-9), 6)
+    return min(int(error / width + 1e-9), _HEAT_STEPS - 1)
+
+
+def heat_ends(width: float) -> list[str]:
+    """Where each heat step begins and the last one ends, in percent.
+
+    >>> heat_ends(0.15)
+    ['0', '15', '30', '45', '60', '75', '90', '100']
+    """
+    return [f"{100 * min(width * step, 1.0):.0f}" for step in range(_HEAT_STEPS + 1)]

@@ -1,8 +1,11 @@
 """The names of a report as a reader sees them: cleaned, cut, and put together into fixed phrases without articles."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
+from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.report.comparing.paired_records import ComparedRows
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.report.records import GroupRow, Side, Slice
@@ -38,10 +41,20 @@ def name(text: str, limit: int = _LONGEST_NAME) -> str:
 def words(text: str) -> str:
     """A class or context name in print: cleaned, underscores as spaces, at most 40 characters.
 
-    >>> words("dining_table")
-    'dining table'
+    Of a class of ImageNet-1K, whose name is a list of words for one thing, the first word that no other class has.
+
+    >>> words("dining_table"), words("tench, Tinca tinca"), words("maillot, tank suit"), words("maillot")
+    ('dining table', 'tench', 'maillot, tank suit', 'maillot')
     """
-    return name(text, _LONGEST_WORDS).replace("_", " ")
+    return name(_first_words().get(text, text), _LONGEST_WORDS).replace("_", " ")
+
+
+@cache
+def _first_words() -> dict[str, str]:
+    """Of each class of ImageNet-1K the word before the first comma, where that tells it from all others."""
+    first = {name: name.partition(",")[0] for name in IMAGENET_1K_NAMES}
+    count = Counter(word.casefold() for word in first.values())
+    return {name: word for name, word in first.items() if count[word.casefold()] == 1}
 
 
 def listed(items: Sequence[str], last: str = "and") -> str:

@@ -60,7 +60,7 @@ def _headline(matrix: GapMatrix) -> str:
 
 
 def _matrix(matrix: GapMatrix) -> dict[str, Any]:
-    body = []
+    body, width = [], theme.heat_width(cell.lost for cell in matrix.cells.values())
     for model in matrix.models:
         cells: list[dict[str, str] | None] = []
         for column in matrix.benchmarks:
@@ -68,7 +68,7 @@ def _matrix(matrix: GapMatrix) -> dict[str, Any]:
             if cell is None:
                 cells.append(None)
                 continue
-            step = "" if numbers.is_undefined(cell.lost) else f"h{theme.heat_step(cell.lost)}"
+            step = "" if numbers.is_undefined(cell.lost) else f"h{theme.heat_step(cell.lost, width)}"
             interval = numbers.interval_points(cell.estimate, cell.unit)
             cells.append(
                 {
@@ -80,8 +80,7 @@ def _matrix(matrix: GapMatrix) -> dict[str, Any]:
             )
         body.append((model, cells))
     heads = [(wording.name(column), wording.name(matrix.metrics[column], 40)) for column in matrix.benchmarks]
-    steps = [f"{100 * theme.HEAT_STEP * step:.0f}" for step in range(7)]
-    return {"heads": heads, "body": body, "steps": steps}
+    return {"heads": heads, "body": body, "steps": theme.heat_ends(width)}
 
 
 def _chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
