@@ -7,9 +7,10 @@ import pytest
 import reports
 from browser import CHROMIUM, Browser
 from detection_reports import detection_report
-from found_rows import found_report
+from found_rows import found_report, seven_contexts
 from probed_report import probed_report
 
+from oochub.found_contexts import ContextCheck
 from oochub.report import page
 
 render_page = reports.reading(page.render_page)
@@ -89,6 +90,35 @@ def test_the_sections_stand_in_one_line(browser, tmp_path, long):
     tops = browser.evaluate("[...document.querySelectorAll('nav a')].map(a => a.getBoundingClientRect().top)")
     assert len(tops) == 9
     assert len(set(tops)) == 1
+
+
+_SEEN = """
+Object.fromEntries(["tbody tr", ".strip", "details"].map(each =>
+    [each, [...document.querySelectorAll("#contexts " + each)].filter(one => one.checkVisibility()).length]))
+"""
+
+
+def test_found_contexts_fit_a_screen(browser, tmp_path):
+    """Seven contexts, pictures of five, checks of each: 800 pixels high until a reader unfolds all; paper has all.
+
+    Planted faults: `.more` on no strip; the fold's rule for paper as well; a fold that a click does not open.
+    """
+    check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
+    report = seven_contexts(checks={"grass": check, "sand": check})
+    path = tmp_path / "report.html"
+    path.write_text(render_page(report), encoding="utf-8")
+    browser.show(path, width=1280, scheme="light")
+    height = "document.querySelector('#contexts').getBoundingClientRect().height"
+    assert browser.evaluate(height) <= 800
+    assert browser.evaluate(_SEEN) == {"tbody tr": 3, ".strip": 2, "details": 1}
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    assert browser.evaluate(_SEEN) == {"tbody tr": 7, ".strip": 5, "details": 0}
+    browser.call("Emulation.setEmulatedMedia", media="")
+    browser.evaluate("document.querySelector('#contexts summary').click()")
+    assert browser.evaluate(_SEEN) == {"tbody tr": 7, ".strip": 5, "details": 1}
+    path.write_text(render_page(found_report()), encoding="utf-8")
+    browser.show(path, width=1280, scheme="light")
+    assert browser.evaluate(_SEEN) == {"tbody tr": 2, ".strip": 2, "details": 0}
 
 
 def test_the_browser_would_tell(browser, tmp_path):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _TICKS = 3
 _SCALE = Scale(low=-1.0, high=1.0)
 _PICTURE_BYTES = 120_000  # half of the page's
+_FIRST = {"rows": 3, "checks": 1, "strips": 2}
+"""What is to be seen of each before a reader unfolds all: so much fits a screen of 1,280 x 800 pixels."""
 
 
 def context_section(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
@@ -43,15 +45,26 @@ def context_section(report: "Report", *, images: bool = True) -> dict[str, Any] 
     if found is None or not said:
         return None
     listed = listed_contexts(found)
+    checks, shown = check_sentences(report), _pictures(listed[:PICTURED] if images else ())
     return {
         "title": TITLE,
         "finding": said,
         "rows": [_row(each) for each in listed],
-        "checks": check_sentences(report),
-        **_pictures(listed[:PICTURED] if images else ()),
+        "checks": checks,
+        **shown,
+        "first": _FIRST,
+        "folded": _folded(rows=len(listed), checks=len(checks), strips=len(shown["strips"])),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
         "left_out": max(sum(map(has_role, found.contexts)) - LISTED, 0),
     }
+
+
+def _folded(**counts: int) -> str:
+    """What stands on the fold: how many of each there are in all; "" where nothing is folded."""
+    if all(count <= _FIRST[name] for name, count in counts.items()):
+        return ""
+    words = {"rows": "contexts", "checks": "checks", "strips": "rows of pictures"}
+    return f"All {wording.listed([f'{count} {words[name]}' for name, count in counts.items() if count > 1])}"
 
 
 def _row(finding: ContextFinding) -> dict[str, Any]:
