@@ -22,7 +22,7 @@ ORDER = (
     "stats parquet_file tensor_file output_columns given_columns",
     "schema parameters artifacts",
     "found_contexts",
-    "sides build_record",
+    "sides build_record held_out",
     "thing_asked_for unpacked_samples",
     "benchmark",
     "catalog",

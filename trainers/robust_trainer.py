@@ -8,16 +8,18 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
+from oochub.held_out import HeldOut
 from oochub.input import Input, check_changes, check_config, kind_of_processor
 from oochub.models.pretrained import pretrained
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
 from oochub.trainers.fine_tuning.callbacks import Callbacks
 from oochub.trainers.fine_tuning.fitting import check_detector, check_objective, check_tokens, head_of
+from oochub.trainers.fine_tuning.kept_epoch import kept_epoch
 from oochub.trainers.fine_tuning.loop import Loop
 from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
 from oochub.trainers.fine_tuning.training_data import TrainingData
-from oochub.trainers.fine_tuning.validation import RULES, Validation
+from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.model_card import model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import recipe, settings
@@ -73,6 +75,7 @@ class RobustTrainer:
             validation split to numbers by name. They stand in the history as eval_<name> and may choose the epoch
             (`metric_for_best_model`, with `greater_is_better`).
         callbacks: Callbacks of transformers, `TrainerCallback` or anything with such methods, see `Callbacks`.
+        held_out: Which rows of the validation split `eval_dataset` does not have, so that a report is of these.
 
     Attributes:
         model: The model, with `affine_after_blocks` a larger copy of it; after `train`, with the kept weights.
@@ -97,13 +100,14 @@ class RobustTrainer:
         metrics: Iterable[str] = (),
         compute_metrics: Callable[[Any], Mapping[str, Any]] | None = None,
         callbacks: Sequence[Any] = (),
+        held_out: HeldOut | None = None,
     ) -> None:
         _check_tracker(args.report_to)
         if args.affine_after_blocks:
             from oochub.models.affine_resnet import with_affine
 
             model = with_affine(model)
-        self.model, self.args, self.objective = model, args, objective
+        self.model, self.args, self.objective, self._held_out = model, args, objective, held_out
         self._inputs = _inputs(
             args,
             image_processor=image_processor,
@@ -201,7 +205,7 @@ class RobustTrainer:
             problem_type=self._task.problem_type,
             environment_column=self._column,
             environments=dict(zip(names, self._environments, strict=True)) if self._column else {},
-            selection=self._selection(progress),
+            selection=kept_epoch(progress, self._data.validation, self._held_out),
         )
         with self._folder.finish(content, progress.history) as draft:
             state = save_apart(state, self._data.auxiliary, self.args.auxiliary_column, draft / AUXILIARY_HEAD)
@@ -210,27 +214,6 @@ class RobustTrainer:
             citations = [self._splits["train"].info.citation, self.objective.citation]
             (draft / "README.md").write_text(model_card(content, citations=citations), "utf-8")
         self._folder.clear()
-
-    def _selection(self, progress: Progress) -> dict[str, Any]:
-        """How the kept weights were chosen, and their numbers on the validation split."""
-        chosen: dict[str, Any] = {"metric": None, "greater_is_better": None}
-        rule = f"the last epoch, {progress.epoch}"
-        if self._data.validation is not None:
-            metric, greater = self._data.validation.selection
-            chosen = {"metric": metric, "greater_is_better": greater}
-            meaning = f", {RULES[metric]}," if metric in RULES and metric != "loss" else ""
-            rule = (
-                f"epoch {progress.best_epoch} of {progress.epoch}, which has the {'highest' if greater else 'lowest'} "
-                f"{metric}{meaning} on the validation split ({progress.best_value:.4g})"
-            )
-        kept = progress.history[progress.best_epoch - 1]
-        numbers = {name[5:]: value for name, value in sorted(kept.items()) if name.startswith("eval_")}
-        return chosen | {
-            "rule": rule,
-            "best_epoch": progress.best_epoch,
-            "value": progress.best_value,
-            "numbers": numbers,
-        }
 
     def _examples(self, split: str, environment_column: str | None) -> Examples:
         return Examples(

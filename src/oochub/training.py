@@ -8,9 +8,11 @@ from typing import Any
 
 from oochub import catalog
 from oochub.artifacts import RUN
+from oochub.data.check_hold_out import check_hold_out
 from oochub.data.columns import Columns
 from oochub.data.context_environments import context_environments
 from oochub.data.load import declaration_for, declaration_of, is_benchmark, load_columns
+from oochub.data.rows_that_choose import rows_that_choose
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import check_writable
 from oochub.hub.check_source import check_source
@@ -49,6 +51,7 @@ def train(
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     leave_out: str | None = None,
+    hold_out: bool = False,
     overwrite: bool = False,
     callbacks: Sequence[Any] = (),
 ) -> dict[str, Any]:
@@ -78,6 +81,8 @@ def train(
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder.
         leave_out: An environment whose rows are dropped from training and validation.
+        hold_out: Where a report would be of rows that choose the epoch (Spawrious: the validation split), half of them,
+            by a hash of their ids, choose it, and the report is of the others. The run says which; `evaluate` reads it.
         overwrite: Replace another run in `out`.
         callbacks: Callbacks of transformers, see `RobustTrainer`.
 
@@ -91,6 +96,8 @@ def train(
     check_writable(out, kind=RUN)
     method = _objective(objective, hyperparameters or {})
     declared = declaration_of(f"{source}/{config}" if config else source) if is_benchmark(source) else None
+    if hold_out and declared is not None:
+        check_hold_out(declared, None, source=source)
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
     from oochub.models.built_in_model import built_in_model, check_fits, typed_names
@@ -107,6 +114,8 @@ def train(
     check = None if is_place else partial(check_fits, model)
     data = load_columns(source, columns, config=config, data_dir=data_dir, options=options, in_place=True, check=check)
     declared = declared or declaration_for(data)
+    if hold_out:
+        check_hold_out(declared, data, source=source)
     validation = declared.validation_split if declared else "validation"
     for split in ("train", validation):
         if split not in data:
@@ -139,6 +148,10 @@ def train(
     if leave_out is not None:
         data = _without({"train": train, validation: data[validation]}, environment_column, leave_out)
         train = data["train"]
+    chooses, held_out = data[validation], None
+    if hold_out:
+        rows, held_out = rows_that_choose(chooses, split=validation, cluster=declared.cluster if declared else None)
+        chooses = chooses.select(rows)
     task = task_of(train)
     network, processor = backbone(
         model,
@@ -154,11 +167,12 @@ def train(
         network,
         settings,
         train_dataset=train,
-        eval_dataset=data[validation],
+        eval_dataset=chooses,
         objective=method,
         environment_column=environment_column,
         processor=processor,
         callbacks=callbacks,
+        held_out=held_out,
     )
     result = trainer.train()
     return {

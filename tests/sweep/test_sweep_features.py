@@ -27,6 +27,7 @@ from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import Run
 from oochub.sweep.sweep import feature_sweep, sweep
 from oochub.trainers.backbone import backbone
+from oochub.trainers.linear_probe import linear_probe
 
 TOY = """
 about = "Heads on features of a small network."
@@ -248,3 +249,45 @@ def test_what_has_no_features_is_a_failed_row(tmp_path, spawrious):
     result = feature_sweep(read_recipe(recipe), tmp_path / "out", measure=measure)
     table = pd.read_parquet(result.table)
     assert result.failed == 1 and "/no/such" in table["error"][0]
+
+
+HELD_OUT = """
+tasks = ["spawrious/o2o_hard"]
+model = "resnet-tiny"
+hold_out = true
+image_size = 24
+[arguments]
+num_train_epochs = 3
+[methods.ERM]
+objective = "erm"
+"""
+
+
+def test_rows_held_out_choose_neither_the_epoch_nor_the_setting(tmp_path, spawrious, monkeypatch):
+    """The chosen head's loss, by hand on each half: the table's validation is of one, its side in context of the other.
+
+    Planted faults seen: the heads were judged on all rows; the record was not in the predictions.
+    """
+    judges = []
+
+    def judged(*given, evaluation, **options):
+        judges.extend(evaluation[0].dataset["example_id"])
+        return linear_probe(*given, evaluation=evaluation, **options)
+
+    monkeypatch.setattr("oochub.sweep.feature_measurement.linear_probe", judged)
+    recipe = tmp_path / "held.toml"
+    recipe.write_text(HELD_OUT)
+    feature_sweep(read_recipe(recipe), tmp_path / "out", measure=partial(measure_on_features, data_dir=str(spawrious)))
+    (row,) = pd.read_parquet(tmp_path / "out" / "runs.parquet").to_dict("records")
+    (file,) = (tmp_path / "out" / "runs").rglob("predictions.parquet")
+    predictions = Predictions.load(file)
+    held_out = predictions.metadata.training.held_out
+    inside = predictions.split == "validation"
+    chose = inside.copy()
+    chose[inside] = held_out.choosing(predictions.column("example_id")[inside])
+    assert sorted(judges) == sorted(predictions.column("example_id")[chose])
+    loss = -np.log(predictions.probability[np.arange(len(predictions)), predictions.label])
+    assert row["validation/nll"] == pytest.approx(loss[chose].mean(), rel=1e-6)
+    assert row["in_context/nll"] == pytest.approx(loss[inside & ~chose].mean(), rel=1e-6)
+    assert row["in_context/nll.n"] == held_out.rows == (inside & ~chose).sum() and held_out.chose == chose.sum()
+    assert f"{held_out.words} of the validation split" in predictions.metadata.training.selection

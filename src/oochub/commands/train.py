@@ -79,6 +79,13 @@ def train(
     config: ConfigName = None,
     data_dir: DataDir = None,
     option: Options = None,
+    hold_out: Annotated[
+        bool,
+        typer.Option(
+            help="Half of the rows that would choose the epoch and stand in the report as well choose it, by a hash of "
+            "their ids; the report is of the others."
+        ),
+    ] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace another run in the folder.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -115,6 +122,7 @@ def train(
         usual=parse_usual(usual) if usual else None,
         data_dir=data_dir,
         options=parse_options(option or []),
+        hold_out=hold_out,
         overwrite=overwrite,
         callbacks=[_EpochLines()],
     )

@@ -20,6 +20,7 @@ from oochub.evaluation.declaration import (
 )
 from oochub.evaluation.detection_rows import chosen_pairs, detect
 from oochub.evaluation.detector_scores import detector_key, made_detector
+from oochub.evaluation.epoch_rows import EpochRows, epoch_rows
 from oochub.evaluation.errors_by_context import errors_by_context
 from oochub.evaluation.evaluated import Evaluated, check_metric, holds_many_tasks
 from oochub.evaluation.evaluated_columns import EvaluatedColumns
@@ -134,12 +135,12 @@ def evaluate(
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
     allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    columns = EvaluatedColumns(predictions, kind.arrays(predictions, allowed))
+    columns, chose = EvaluatedColumns(predictions, kind.arrays(predictions, allowed)), epoch_rows(predictions, declared)
     evaluated = Evaluated(
         predictions=predictions,
         benchmark=declared,
         columns=columns,
-        known=kind.known(predictions.label),
+        known=kind.known(predictions.label) & ~chose.left_out,
         sampling=sampling,
     )
     check_limits(evaluated)
@@ -160,7 +161,7 @@ def evaluate(
     return Report(
         benchmark=evaluated_benchmark(predictions, declared),
         model=evaluated_model(predictions),
-        notes=_notes(evaluated, allowed, columns.shadowed),
+        notes=_notes(evaluated, allowed, columns.shadowed, chose),
         slices=tuple(slices),
         metrics=metric_descriptions(chosen),
         gap=gap_of(by_role, {part.role: part for part in slices}, evaluated),
@@ -232,7 +233,9 @@ def _command(files: Sequence[str], **options: Sequence[str]) -> str:
     return f"oochub evaluate {' '.join(files)} --out report.json{given}"
 
 
-def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Sequence[str]) -> tuple[str, ...]:
+def _notes(
+    evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Sequence[str], chose: EpochRows
+) -> tuple[str, ...]:
     metadata, classes = evaluated.predictions.metadata, evaluated.predictions.class_names
     notes, name = list(metadata.notes), metadata.benchmark
     if name not in (None, OWN, *catalog.names("benchmark")):
@@ -248,25 +251,10 @@ def _notes(evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Se
     found = metadata.facts.found_contexts
     if found is not None and not evaluated.predictions.output.one_answer:
         notes.append(f"contexts that were found ({found.way}) are not tested: that needs one class a row")
-    if _chose_the_epoch(evaluated):
-        notes.append(
-            f"the rows of split {evaluated.benchmark.in_context.split} chose the epoch whose weights were kept, so the "
-            "number on them may be somewhat too good, and the gap too large"
-        )
-    outside = int((~evaluated.known).sum())
+    if chose.note:
+        notes.append(chose.note)
+    outside = int((~(evaluated.known | chose.left_out)).sum())
     if outside:
         where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"
         notes.append(f"{outside:,} rows {where} are left out")
     return tuple(notes)
-
-
-def _chose_the_epoch(evaluated: Evaluated) -> bool:
-    """Whether the rows in context are those that chose the epoch, as the recipe of the model says."""
-    metadata, benchmark = evaluated.predictions.metadata, evaluated.benchmark
-    training, inside = metadata.training, benchmark.in_context
-    if training is None or "on the validation split" not in (training.selection or ""):
-        return False
-    trained_on = training.data or {}
-    is_same = (trained_on.get("benchmark"), trained_on.get("config")) == (metadata.benchmark, metadata.config)
-    is_there = inside.split in evaluated.predictions.split
-    return is_same and metadata.benchmark is not None and inside.split == benchmark.validation_split and is_there

@@ -30,7 +30,7 @@ class Evaluated:
         benchmark: The declaration of their config.
         columns: Every array that a metric may ask for by name, and the auxiliary columns; each (n, ...). See
             `oochub.evaluation.evaluated_columns.EvaluatedColumns`.
-        known: Which rows have a truth to compare with (n,).
+        known: Which rows have a truth to compare with, and did not choose the epoch of the model (n,).
         sampling: resamples and seed of the intervals.
     """
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from oochub import catalog
-from oochub.evaluation.declaration import evaluated_benchmark, evaluated_model, metric_descriptions
+from oochub.evaluation.declaration import declaration, evaluated_benchmark, evaluated_model, metric_descriptions
+from oochub.evaluation.epoch_rows import epoch_rows
 from oochub.evaluation.evaluated import Evaluated, check_metric
 from oochub.evaluation.flips import flips
 from oochub.evaluation.paired_difference import (
@@ -248,6 +249,8 @@ def _gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, ComparedRo
 def _notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
     """The notes of both, and what is left out."""
     notes = dict.fromkeys(note for part in parts for note in part.metadata.notes)
+    said = (epoch_rows(part, declaration(part)).note for part in parts)
+    notes |= dict.fromkeys(note for note in said if note)
     outside = int((~parts[0].output.known(parts[0].label)).sum())
     left_out = [f"{outside:,} rows outside the label set are left out"] if outside else []
     return (*notes, *left_out)

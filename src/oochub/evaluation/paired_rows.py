@@ -8,6 +8,7 @@ import numpy as np
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, either
 from oochub.evaluation.declaration import declaration
+from oochub.evaluation.epoch_rows import epoch_rows
 from oochub.evaluation.evaluated import Evaluated, holds_many_tasks
 from oochub.evaluation.evaluated_columns import EvaluatedColumns
 from oochub.evaluation.limits import check_limits
@@ -48,12 +49,13 @@ def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tup
     _check_same_sides(first, second, benchmark)
     first, second = _with_columns_of(first, second), _with_columns_of(second, first)
     benchmark = declaration(first)
+    left_out = np.logical_or(*(epoch_rows(part, benchmark).left_out for part in (first, second)))
     evaluated = [
         Evaluated(
             predictions=part,
             benchmark=benchmark,
             columns=EvaluatedColumns(part, part.output.arrays(part)),
-            known=part.output.known(part.label),
+            known=part.output.known(part.label) & ~left_out,
             sampling=sampling,
         )
         for part in (first, second)

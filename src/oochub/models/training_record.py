@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from oochub.held_out import HeldOut
 from oochub.prediction.metadata import Training
 from oochub.reading import read_json
-from oochub.schema import from_json, optional
+from oochub.schema import from_json, optional, to_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,7 @@ class _Data:
 @dataclass(frozen=True, kw_only=True)
 class _Selection:
     rule: str
+    held_out: HeldOut | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,5 +79,7 @@ def training_record(recipe: Path) -> Training | None:
         "base": content.model.base,
         "pretrained": content.model.pretrained,
     }
+    if content.selection.held_out is not None:
+        known["held_out"] = to_json(content.selection.held_out)
     record: Training = from_json(Training, known, what=str(recipe))
     return record

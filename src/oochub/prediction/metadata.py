@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
+from oochub.held_out import HeldOut
 from oochub.hub.hub_data_set import HubDataSet
 from oochub.reading import parse_json
 from oochub.schema import Count, check_version, from_json, optional
@@ -37,6 +38,7 @@ class Training:
         architecture: Class of the model in transformers.
         base: What its weights or its config came from, by name.
         pretrained: Whether its first weights were trained ones.
+        held_out: Which rows chose the epoch where only half of a split did; None where all of it did, or none.
     """
 
     objective: str | None = optional()
@@ -50,6 +52,7 @@ class Training:
     architecture: str | None = optional()
     base: str | None = optional()
     pretrained: bool | None = optional()
+    held_out: HeldOut | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

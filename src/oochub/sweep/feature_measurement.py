@@ -13,17 +13,21 @@ from typing import Any
 import datasets
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from torch import Tensor
 
 from oochub import catalog
 from oochub.build_record import BuildFacts, BuildRecord
+from oochub.data.check_hold_out import check_hold_out
 from oochub.data.context_environments import context_environments
 from oochub.data.load import declaration_for, load
 from oochub.data.open_source import source_name
+from oochub.data.rows_that_choose import rows_that_choose
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.files import written_whole
+from oochub.held_out import HeldOut
 from oochub.output_columns import vector_array
 from oochub.prediction.metadata import Metadata, PredictedBy, Training
 from oochub.prediction.predictions import Predictions
@@ -47,13 +51,18 @@ _PARTS = ("weight", "bias")
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What runs on the same rows and features share; `validation` is the split that stops and selects."""
+    """What runs on the same rows and features share; `validation` is the split that stops and selects.
+
+    Where rows are held out, `choosing` are the row numbers of that split that do.
+    """
 
     data: Mapping[str, Any]
     features: Mapping[str, Tensor]
     processor: Any
     environments: str
     validation: str
+    choosing: NDArray[np.int64] | None = None
+    held_out: HeldOut | None = None
 
     @cached_property
     def rows(self) -> pa.Table:
@@ -68,6 +77,8 @@ class _Prepared:
     def examples(self, split: str, left_out: str | None) -> tuple[Examples, Tensor]:
         """The rows of a split but those of the environment that is left out, and their features."""
         part, features = self.data[split], self.features[split]
+        if split == self.validation and self.choosing is not None:
+            part, features = part.select(self.choosing), features[self.choosing]
         if left_out is not None:
             rows = np.flatnonzero(column(part, self.environments) != left_out)
             part, features = part.select(rows), features[rows]
@@ -117,11 +128,15 @@ def _source(run: Run) -> Hashable:
     """What runs on the same rows and features share."""
     normalize = run.arguments.get("normalize", True)
     options = json.dumps(dict(run.options), sort_keys=True)
-    return run.task, run.model, run.pretrained, run.image_size, run.environments, run.left_out, normalize, options
+    rows = run.task, run.environments, run.left_out, run.hold_out, options
+    return *rows, run.model, run.pretrained, run.image_size, normalize
 
 
 def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     data = load(run.task, data_dir=data_dir, options=run.options)
+    declared = declaration_for(data)
+    if run.hold_out:
+        check_hold_out(declared, data, source=run.task)
     task = task_of(data["train"])
     if task.problem_type != CLASSES or "image" not in data["train"].column_names:
         raise OochubError(f"{run.task} is not a classification of pictures, which the features track is for.")
@@ -134,7 +149,6 @@ def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     if not run.arguments.get("normalize", True):
         processor = copy.deepcopy(processor)
         processor.do_normalize = False
-    declared = declaration_for(data)
     look = json.dumps([run.model, run.pretrained, json.loads(processor.to_json_string())], sort_keys=True)
     rows = declared.name if declared else source_name(run.task)
     name = f"{rows}-{Path(run.model).name}-{hashlib.sha256(look.encode()).hexdigest()[:8]}"
@@ -143,7 +157,11 @@ def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     features = cache.features(network, processor, data)
     data, named = context_environments(data, run.environments, needed=("train", validation), source=run.task)
     environments = named or (declared.environments if declared else "group")
-    return _Prepared(data, features, processor, environments, validation)
+    held_out: tuple[Any, Any] = (None, None)
+    if run.hold_out:
+        cluster = declared.cluster if declared else None
+        held_out = rows_that_choose(data[validation], split=validation, cluster=cluster)
+    return _Prepared(data, features, processor, environments, validation, *held_out)
 
 
 def _fitted(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHead]:
@@ -185,6 +203,8 @@ def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions
     table = prepared.rows.append_column("logits", vector_array(logits))
     record = BuildRecord.of(prepared.data["train"].info)
     widths = [len(bias) for _, bias in head.layers[:-1]]
+    held_out = prepared.held_out
+    part = "" if held_out is None else f"{held_out.words} of "
     kind = f"an MLP head ({widths[0]} hidden)" if widths else "a linear head"
     return Predictions(
         table,
@@ -202,8 +222,10 @@ def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions
                 environments=prepared.environments,
                 seed=run.seed,
                 epochs=len(head.history),
-                selection=f"epoch {head.best_epoch}",
+                selection=f"epoch {head.best_epoch}, chosen on {part}the validation split",
                 arguments=run.arguments,
+                data={"benchmark": record.benchmark, "config": record.config} if record else None,
+                held_out=held_out,
             ),
             class_names=tuple(task_of(prepared.data["train"]).names or ()),
             rows={split: len(prepared.data[split]) for split in splits},

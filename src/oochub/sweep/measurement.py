@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from oochub.benchmark import data_folder
 from oochub.data.context_environments import context_environments
 from oochub.data.load import declaration_of, is_benchmark, load
 from oochub.evaluation.declaration import declaration
+from oochub.evaluation.epoch_rows import epoch_rows
 from oochub.evaluation.evaluate import evaluate
 from oochub.hub.check_source import check_source
 from oochub.prediction.predictions import Predictions
@@ -64,6 +66,7 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
         data_dir=data_dir,
         options=run.options,
         leave_out=run.left_out or None,
+        hold_out=run.hold_out,
     )
     data = load(run.task, data_dir=data_dir, options=run.options)
     column = run.environments
@@ -127,7 +130,13 @@ def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int 
 
 
 def _only(predictions: Predictions, split: str) -> Predictions:
-    return predictions.select(np.asarray(predictions.split) == split)
+    """The rows of a split by which a setting is selected: those that chose the epoch, where others are held out."""
+    rows, training = np.asarray(predictions.split) == split, predictions.metadata.training
+    chose = rows & epoch_rows(predictions, declaration(predictions)).left_out
+    if training is None or not chose.any():
+        return predictions.select(rows)
+    known = replace(predictions.metadata, training=replace(training, held_out=None))
+    return replace(predictions, metadata=known).select(chose)
 
 
 def held_out_numbers(
@@ -144,6 +153,7 @@ def held_out_numbers(
     Returns:
         "held_out/accuracy", None where validation has no such row.
     """
-    rows = (predictions.split == split) & (predictions.column(column) == environment)
+    predictions = _only(predictions, split)
+    rows = predictions.column(column) == environment
     right = predictions.prediction[rows] == predictions.label[rows]
     return {"held_out/accuracy": float(right.mean()) if len(right) else None}

@@ -28,6 +28,7 @@ _TASK_KEYS: Mapping[str, type] = {
     "pretrained": bool,
     "image_size": int,
     "environments": str,
+    "hold_out": bool,
     "seeds": list,
     "options": dict,
     "arguments": dict,
@@ -99,9 +100,9 @@ def read_recipe(
     tasks = _tasks(raw["tasks"])
     (seed,) = _seeds([raw.get("draw_seed", 0)], "the draws (draw_seed)")
     methods = tuple(read_method(title, table, draw_seed=seed) for title, table in raw["methods"].items())
-    plain = ("model", "pretrained", "image_size", "environments", "about", "source", "select", "head", "hidden_size")
+    plain = ("model", "pretrained", "image_size", "environments", "hold_out", "about", "source", "select")
     checked = SweepRecipe(
-        **{key: raw[key] for key in plain if key in raw},
+        **{key: raw[key] for key in (*plain, "head", "hidden_size") if key in raw},
         name=name,
         tasks=tasks,
         methods=methods,

@@ -13,7 +13,7 @@ from oochub.schema import optional
 from oochub.sweep.methods import ARGUMENTS, Method
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning, is_place
 
-_MODEL = ("model", "pretrained", "image_size", "environments")
+_MODEL = ("model", "pretrained", "image_size", "environments", "hold_out")
 _TRAINED = ("task", "objective", "hyperparameters", "arguments", *_MODEL, "options", "left_out")
 
 
@@ -32,6 +32,7 @@ class Run:
         pretrained: Load the weights of `model`; False takes its architecture alone.
         image_size: Pixels; None for the model's own.
         environments: Column of the training environments; None for the benchmark's.
+        hold_out: As `train` takes it.
         options: Of the builder.
         left_out: The environment whose rows it does not see, None for a run on all of them.
         stage: "tuning", whose runs only serve to select a setting, or "final".
@@ -48,6 +49,7 @@ class Run:
     pretrained: bool = True
     image_size: int | None = None
     environments: str | None = None
+    hold_out: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     left_out: str | None = None
     stage: str = "final"
@@ -74,6 +76,8 @@ class Run:
         'nooch-ce_car-gdro-adjustment=5-seed0'
         """
         trained = {name: getattr(self, name) for name in _TRAINED}
+        if not self.hold_out:
+            del trained["hold_out"]  # runs of before keep their ids
         digest = hashlib.sha256(json.dumps(trained, sort_keys=True).encode()).hexdigest()[:8]
         task = Path(self.task).name if is_place(self.task) else self.task
         parts = [task, self.method, words(self.setting), self.left_out and f"without-{self.left_out}"]

@@ -41,6 +41,7 @@ class SweepRecipe:
         pretrained: Load the weights of `model`; False takes its architecture alone.
         image_size: Pixels; None for the model's own.
         environments: Column of the training environments; None for the benchmark's.
+        hold_out: As `train` takes it: half of the rows that would choose and be reported choose, epoch and setting.
         options: Of the builder.
         arguments: Fields of RobustTrainingArguments that all runs have.
         select: Name of the selection rule.
@@ -64,6 +65,7 @@ class SweepRecipe:
     pretrained: bool = True
     image_size: int | None = None
     environments: str | None = None
+    hold_out: bool = False
     options: Mapping[str, Any]
     arguments: Mapping[str, Any]
     select: str = "validation_loss"
