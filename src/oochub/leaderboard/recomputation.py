@@ -63,6 +63,9 @@ def recomputation(sent: Report, predictions: Sequence[Path]) -> Recomputation:
 def _check_report(sent: Report) -> None:
     if sent.detection or sent.probes:
         raise OochubError("it has numbers of detectors, which need predictions of other sets")
+    unsaid = sorted({name for part in sent.slices for name in part.metrics} - set(sent.metrics))
+    if unsaid:
+        raise OochubError(f"it does not say what its numbers of {', '.join(unsaid)} mean")
     if not 100 <= sent.provenance.resamples <= _MOST_RESAMPLES:
         raise OochubError(
             f"its intervals are of {sent.provenance.resamples:,} resamples; 100 to {_MOST_RESAMPLES:,} are recomputed"
