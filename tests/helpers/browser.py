@@ -64,17 +64,19 @@ class Browser:
         assert "error" not in answer, answer
         return answer["result"]
 
-    def show(self, path, *, width, scheme="light"):
+    def show(self, path, *, width, scheme="light", media="screen"):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", media=media, features=features)
         self.evaluate("window.isOfBefore = true")  # the page of before stays for a moment, and it is complete
         self.call("Page.navigate", url=path.as_uri())
         deadline = time.monotonic() + 20
         while self.evaluate("window.isOfBefore || document.readyState + location.protocol") != "completefile:":
             assert time.monotonic() < deadline, "the page did not load in 20 s"
 
-    def evaluate(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+    def evaluate(self, expression, *, wait=False):
+        """The value of an expression; `wait`: of a promise what it becomes."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=wait)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

@@ -1,0 +1,129 @@
+"""What keeps people from reading the page that a browser shows: faults that axe-core finds, and faint text.
+
+axe-core is one script of Deque Systems, under the MPL 2.0. `make axe` fetches it; it is no part of this repository.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+AXE = Path(os.environ.get("OOCHUB_AXE") or Path(sys.prefix) / "axe" / "axe_playwright_python" / "axe.min.js")
+"""axe-core, of which `OOCHUB_AXE` may name another version."""
+
+LEAST = 4.5
+"""The contrast that each text needs, of whatever size: WCAG 2.2, 1.4.3."""
+
+_SHARE = 0.1  # of a line of text: what takes less behind it, as a grid line does, is not what it is read against
+
+# Every piece of text that can be seen: its color, how opaque it is, and the rectangles of its lines on the page, as far
+# as what scrolls does not hide them. What is read out alone has one pixel (`.vh`).
+_TEXTS = """(() => {
+    const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const text = walker.currentNode.textContent.trim(), of = walker.currentNode.parentElement;
+        if (!text || ["SCRIPT", "STYLE", "NOSCRIPT", "title"].includes(of.tagName) || of.closest("option, .vh, .skip"))
+            continue;
+        if (!of.checkVisibility({visibilityProperty: true})) continue;
+        const style = getComputedStyle(of), range = document.createRange();
+        range.selectNodeContents(walker.currentNode);
+        let opacity = of.ownerSVGElement ? Number(style.fillOpacity) : 1, left = 0, right = innerWidth, top = -1e6,
+            bottom = 1e6;
+        for (let above = of; above; above = above.parentElement) {
+            const its = getComputedStyle(above), box = above.getBoundingClientRect();
+            opacity *= Number(its.opacity);
+            if (its.overflowX != "visible" && !(above instanceof SVGElement) && above != document.documentElement) {
+                left = Math.max(left, box.left), right = Math.min(right, box.right);
+                top = Math.max(top, box.top), bottom = Math.min(bottom, box.bottom);
+            }
+        }
+        const lines = [...range.getClientRects()].map(box => [Math.max(box.left, left), Math.min(box.right, right),
+            Math.max(box.top, top) + scrollY, Math.min(box.bottom, bottom) + scrollY]);
+        found.push({text: text.slice(0, 60), color: of.ownerSVGElement ? style.fill : style.color, opacity, lines});
+    }
+    return found;
+})()"""
+
+_HIDE = """(() => {
+    const rules = ["*,*::before,*::after,*::marker{color:transparent!important}", "text{fill-opacity:0!important}"];
+    for (const rule of rules) document.styleSheets[0].insertRule(rule, document.styleSheets[0].cssRules.length);
+})()"""
+
+
+class FaintText(NamedTuple):
+    """A text whose contrast is too low.
+
+    Attributes:
+        text: Its first words.
+        contrast: With the worst color behind it.
+        color: Of the text.
+        behind: That color.
+    """
+
+    text: str
+    contrast: float
+    color: tuple[int, ...]
+    behind: tuple[int, ...]
+
+
+def axe_faults(browser, *, impacts=("serious", "critical")):
+    """What axe-core says of the page: the rule, how bad it is, and the HTML of what breaks it."""
+    browser.evaluate(AXE.read_text(encoding="utf-8") + "; undefined")
+    found = json.loads(browser.evaluate("axe.run(document).then(found => JSON.stringify(found.violations))", wait=True))
+    return [
+        (fault["id"], fault["impact"], [node["html"][:200] for node in fault["nodes"]])
+        for fault in found
+        if fault["impact"] in impacts
+    ]
+
+
+def faint_texts(browser):
+    """The texts of the page, HTML and SVG, with a contrast below 4.5 to what is behind them, and how many there are.
+
+    Of each line of text the color is that of its style; what is behind it are the pixels of the page without any text:
+    each color that takes a tenth of the line. The text of pseudo-elements is not looked at. All that unfolds is open
+    then, and the text stays hidden.
+    """
+    browser.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    texts = browser.evaluate(_TEXTS)
+    browser.evaluate(_HIDE)
+    ground = browser.screenshot()
+    faint, seen = [], 0
+    for each in texts:
+        color, opacity = _rgba(each["color"])
+        for left, right, top, bottom in each["lines"]:
+            x, y = (slice(round(low), round(high)) for low, high in ((left, right), (top, bottom)))
+            pixels = ground[y, x].reshape(-1, 3)
+            if not len(pixels) or right - left < 2:
+                continue
+            seen += 1
+            behind, counts = np.unique(pixels, axis=0, return_counts=True)
+            behind = behind[counts >= min(_SHARE * len(pixels), counts.max())]
+            shown = behind + opacity * each["opacity"] * (color - behind)
+            contrasts = _contrast(shown, behind)
+            worst = int(contrasts.argmin())
+            if contrasts[worst] < LEAST:
+                pair = (tuple(int(c) for c in row) for row in (color, behind[worst]))
+                faint.append(FaintText(each["text"], round(float(contrasts[worst]), 2), *pair))
+    return sorted(set(faint), key=lambda text: text.contrast), seen
+
+
+def _rgba(color):
+    """Of what a style says when it is computed: "rgb(1, 2, 3)", "rgba(1, 2, 3, 0.5)"."""
+    numbers = [float(each) for each in color[color.index("(") + 1 : -1].split(",")]
+    return np.array(numbers[:3]), numbers[3] if len(numbers) == 4 else 1.0
+
+
+def _contrast(first, second):
+    """By the definition of relative luminance of WCAG 2.2, row by row."""
+    lows, highs = np.sort([_luminance(first), _luminance(second)], axis=0)
+    return (highs + 0.05) / (lows + 0.05)
+
+
+def _luminance(color):
+    part = color / 255
+    linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]

@@ -1,0 +1,75 @@
+"""Every kind of page, for everybody: no serious fault by axe-core, no text fainter than 4.5 to 1, nothing cut off.
+
+On a wide screen and a phone, light and dark, and on A4 from a browser that is light or dark.
+"""
+
+import pytest
+from accessibility import AXE, axe_faults, faint_texts
+from browser import CHROMIUM, Browser
+from every_page import PAGES, leaderboard
+
+pytestmark = [
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}"),
+    pytest.mark.skipif(not AXE.exists(), reason=f"no axe-core at {AXE}: `make axe` fetches it, from PyPI"),
+]
+VIEWS = [(media, width, scheme) for media, width in (("screen", 1280), ("screen", 420), ("print", 688))
+         for scheme in ("light", "dark")]  # fmt: skip
+"""688 px are A4 without its margins."""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    return leaderboard(tmp_path_factory.mktemp("board"))
+
+
+@pytest.fixture
+def page(request, tmp_path):
+    """The file of a page by its name."""
+    if request.param not in PAGES:
+        return request.getfixturevalue("site")[request.param]
+    path = tmp_path / "page.html"
+    path.write_text(PAGES[request.param](), encoding="utf-8")
+    return path
+
+
+def _everyday(name):
+    return name if name == "nooch" else pytest.param(name, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("page", [_everyday(name) for name in (*PAGES, "leaderboard", "board", "entry")], indirect=True)
+def test_everybody_can_read_the_page(browser, page):
+    """Planted faults: pictures without words; a gray of rules for the text of charts; tables that scroll on paper."""
+    for media, width, scheme in VIEWS:
+        view = f"{media}, {width} px, {scheme}"
+        browser.show(page, width=width, scheme=scheme, media=media)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width, view
+        if (width, scheme) in ((1280, "light"), (420, "dark")):
+            assert axe_faults(browser) == [], view
+        faint, seen = faint_texts(browser)
+        assert seen > 10 and faint == [], view
+
+
+def test_the_net_would_tell(browser, tmp_path):
+    """Each kind of fault is reported: in HTML to axe-core and to us, in a chart to us alone."""
+    path = tmp_path / "planted.html"
+    path.write_text(
+        """<!doctype html><html lang="en"><title>x</title><style>p{color:#777}div{opacity:.6}</style><main><h1>x</h1>
+        <p>is 4.48 to 1</p><div>is opaque by three fifths: #666, 5.74 to 1</div><img src="data:,">
+        <svg viewBox="0 0 100 40"><rect width="100" height="20" fill="#0f5296"/>
+        <text y="14" font-size="12">black on a bar</text><text y="34" font-size="12">black on white</text></svg>""",
+        encoding="utf-8",
+    )
+    browser.show(path, width=400)
+    assert {rule for rule, *_ in axe_faults(browser)} == {"image-alt", "color-contrast"}
+    faint, seen = faint_texts(browser)
+    assert seen == 5
+    assert [text.text for text in faint] == ["black on a bar", "is 4.48 to 1"]
+    # By hand: the bar's luminance is 0.2126 * 0.0048 + 0.7152 * 0.0844 + 0.0722 * 0.3050 = 0.0834; 0.1334 / 0.05
+    assert [text.contrast for text in faint] == [2.67, 4.48]
