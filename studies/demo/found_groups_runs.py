@@ -1,7 +1,8 @@
 """Does the runs of docs/results/found_groups.parquet: robust training on true and on found groups, beside ERM and JTT.
 
-Each seed has its ERM run; `oochub.contexts` clusters the features of that very model on the training split, and what it
-finds becomes the environments of the methods. Run by `make results-groups`; it goes on where it was stopped.
+Each seed has its ERM run; `oochub.contexts` clusters the features of that very model, of whole pictures as GEORGE does,
+on the training split, and what it finds becomes the environments of the methods. Run by `make results-groups`; it goes
+on where it was stopped.
 """
 
 import json
@@ -158,7 +159,7 @@ def _run(
 def _found(task: str, raw: Path, model: Path, place: Path, k: int | None) -> datasets.DatasetDict:
     """The data with the clusters of the training split by what the model sees."""
     if not place.is_dir():
-        way = way_of("clusters", {"model": str(model), "k": k})
+        way = way_of("clusters", {"model": str(model), "k": k, "region": "picture"})
         contexts(task, by=way, out=place, data_dir=str(raw), choose_on="train")
     return load(place)
 

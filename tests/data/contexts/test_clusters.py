@@ -1,7 +1,8 @@
 """Clusters of planted features, and of the features of a real network.
 
 Planted faults seen: class means of all rows; no class means; centers of all rows; clusters by number, not by size; the
-mean of each class taken out of every model's features; directions of the rows tested.
+mean of each class taken out of every model's features; directions of the rows tested; the middle of the picture
+kept; measures of one region for the other.
 """
 
 import io
@@ -155,6 +156,8 @@ def test_what_cannot_be(model):
     label, _, values = planted()
     with pytest.raises(OochubError, match="k is 2 or more clusters, got 1"):
         Clusters(model=model, k=1)
+    with pytest.raises(OochubError, match="Allowed: picture, rim"):
+        Clusters(model=model, region="middle")
     with pytest.raises(OochubError, match="10 clusters cannot be chosen on 12 pictures"):
         named(model, label, values, np.arange(300) < 12, k=10)
     with pytest.raises(OochubError, match="does not differ beyond the class"):
@@ -163,22 +166,34 @@ def test_what_cannot_be(model):
         oochub.contexts("absent", by="clusters")
 
 
-def test_features_are_those_of_the_encoder_whatever_the_batch(model):
-    """Against the network itself, picture by picture."""
+@pytest.mark.parametrize("region", ["rim", "picture"])
+def test_features_are_those_of_the_encoder_whatever_the_batch(model, region):
+    """Against the network itself, picture by picture; of the rim with its mean color in the middle, by a loop."""
     rng = np.random.default_rng(0)
     pictures = []
     for _ in range(5):
         image, file = Image.fromarray(rng.integers(0, 256, (32, 32, 3), np.uint8)), io.BytesIO()
         image.save(file, "PNG")
         pictures.append(OpenedPicture(file.getvalue(), image))
-    way = Clusters(model=model)
+    way = Clusters(model=model, region=region)
     together = np.stack(way.measures(pictures).column("feature").to_numpy())
     alone = np.concatenate([np.stack(way.measures([each]).column("feature").to_numpy()) for each in pictures])
     assert together == pytest.approx(alone, abs=1e-5)
     network = hf.ResNetForImageClassification.from_pretrained(model).eval()
     processor = hf.ConvNextImageProcessor.from_pretrained(model)
     with torch.inference_mode():
-        pixels = processor([each.image for each in pictures], return_tensors="pt")["pixel_values"]
+        seen = [each.image if region == "picture" else without_middle(each.image) for each in pictures]
+        pixels = processor(seen, return_tensors="pt")["pixel_values"]
         expected = network.resnet(pixels).pooler_output.flatten(1).numpy()
     assert together == pytest.approx(expected, abs=1e-4)
     assert way.settings()["model"] and way.model == model.name
+    assert way.settings() != Clusters(model=model, region={"rim": "picture", "picture": "rim"}[region]).settings()
+
+
+def without_middle(image):
+    image, (width, height) = image.copy(), image.size
+    inside = [(x, y) for x in range(5, width - 5) for y in range(5, height - 5)]  # 32 / 6 = 5.3
+    rim = [image.getpixel((x, y)) for x in range(width) for y in range(height) if (x, y) not in set(inside)]
+    for place in inside:
+        image.putpixel(place, tuple(round(float(channel)) for channel in np.mean(rim, 0)))
+    return image

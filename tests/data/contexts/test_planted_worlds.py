@@ -4,6 +4,7 @@ The model of the planted worlds is a linear probe on colors, which relies on the
 validation split, contexts are chosen on train.
 """
 
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 
 KINDS = ("spawrious", "coco")
+WAYS = ("properties", "segments", "clusters")
 NAMES = {"spawrious": "spawrious/o2o_hard", "coco": "nooch/ce_car"}
 OPTIONS: dict[str, dict[str, Any]] = {"spawrious": {}, "coco": {"contexts": ["road"]}}
 
@@ -62,26 +64,27 @@ def settings(tmp_path_factory):
         "coco": toy_segmenter(coco, folder / "of_coco"),
     }
     encoder = real_classifier(folder / "encoder", side=96)
-    return {
+    of_pictures = {("coco", "clusters of pictures"): {"model": encoder, "region": "picture"}}
+    return of_pictures | {
         (kind, way): {"segments": {"model": segmenters[kind]}, "clusters": {"model": encoder}}.get(way, {})
         for kind in KINDS
-        for way in ("properties", "segments", "clusters")
+        for way in WAYS
     }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", ["properties", "segments", "clusters"])
+@pytest.mark.parametrize(("way", "kind"), [*product(WAYS, KINDS), ("clusters of pictures", "coco")])
 def test_planted_contexts_are_found(way, kind, settings, tmp_path):
     """A true context that is shown by its own column is shown by the way's nearest, in the same direction.
 
-    By `segments` the gap lies within the true one's interval; so does that by `clusters` of the road. A property is a
-    mere part of a background, and its gap a part of the gap: there the bounds by a check, or the interval, are no
-    promise (labels are not wrong regardless of the answer), and only the direction and that it is smaller hold.
+    By `segments` the gap lies within the true one's interval; so does that by `clusters` of whole pictures of the road,
+    which things stand on, and clusters of the rim of Spawrious are its backgrounds. A property is a mere part of a
+    background, and its gap a part of the gap: there the bounds by a check, or the interval, are no promise (labels are
+    not wrong regardless of the answer), and only the direction and that it is smaller hold.
     """
     planted = world(tmp_path / kind, kind, seed=0, planted=True)
     answer = answers(planted.data)
-    found = oochub.contexts(planted.data, by=way, choose_on="train", **settings[kind, way])
+    found = oochub.contexts(planted.data, by=way.split()[0], choose_on="train", **settings[kind, way])
     true = shown(true_of(found, answer, planted.contexts))
     assert set(true) == ({"road"} if kind == "coco" else {"jungle", "desert", "mountain", "snow"})
     pairs = {name: like for name, (like, _) in nearest(found, planted.contexts).items() if name in true}
@@ -90,14 +93,17 @@ def test_planted_contexts_are_found(way, kind, settings, tmp_path):
     for name, like in pairs.items():
         own, seen = true[name], ranked[like]
         assert seen.status == "shown" and own.gap.low - 0.02 < seen.gap < 0
-        if way == "segments" or (way, kind) == ("clusters", "coco"):
-            assert nearest(found, planted.contexts)[name][1] > 0.9
+        phi = nearest(found, planted.contexts)[name][1]
+        if (way, kind) == ("clusters", "spawrious"):
+            assert phi > 0.8
+        if way == "segments" or (way, kind) == ("clusters of pictures", "coco"):
+            assert phi > 0.9
             assert own.gap.low <= seen.gap <= own.gap.high
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", ["properties", "segments", "clusters"])
+@pytest.mark.parametrize("way", WAYS)
 def test_errors_without_a_context_show_none(way, kind, settings, tmp_path):
     """Errors drawn at random within each class: nothing is shown in 18 of 20 draws at least.
 
@@ -105,7 +111,7 @@ def test_errors_without_a_context_show_none(way, kind, settings, tmp_path):
     fault seen: p-values that are not corrected.
     """
     control = world(tmp_path / kind, kind, seed=1, planted=False)
-    found = oochub.contexts(control.data, by=way, choose_on="train", **settings[kind, way])
+    found = oochub.contexts(control.data, by=way.split()[0], choose_on="train", **settings[kind, way])
     classes = next(iter(found.values())).features["label"].names
     truth = {
         name: label for part in found.values() for name, label in zip(part["example_id"], part["label"], strict=True)

@@ -1,7 +1,7 @@
 """Properties of pictures by hand-made pictures, and of JPEG and EXIF as Pillow writes them.
 
 Planted faults seen: hue of BGR; quality of the chrominance table; contrast as the range; a border of one side alone;
-thresholds of all rows; a camera of few pictures.
+thresholds of all rows; a camera of few pictures; a rim of the height alone; neighbors across the middle.
 """
 
 import colorsys
@@ -18,10 +18,10 @@ from oochub.errors import OochubError
 WAY = Properties()
 
 
-def measures(image, *, form="PNG", **saving):
+def measures(image, *, form="PNG", way=WAY, **saving):
     file = io.BytesIO()
     image.save(file, form, **saving)
-    return WAY.measures([OpenedPicture(file.getvalue(), image.convert("RGB"))]).to_pylist()[0]
+    return way.measures([OpenedPicture(file.getvalue(), image.convert("RGB"))]).to_pylist()[0]
 
 
 def test_one_color():
@@ -38,13 +38,55 @@ def test_one_color():
 
 def test_stripes_and_borders():
     stripes = np.tile(np.array([0, 255], np.uint8), (8, 4))  # columns of black and white
-    found = measures(Image.fromarray(stripes))
+    found = measures(Image.fromarray(stripes), way=Properties(region="picture"))
     assert (found["contrast"], found["border"]) == pytest.approx((0.5, 2 / 8))  # the outermost columns
     assert found["sharpness"] == pytest.approx((1 + 0) / 2)  # across, down
     noise = np.random.default_rng(0).integers(0, 256, (6, 16), np.uint8)
     boxed = np.pad(noise, ((2, 2), (0, 0)))  # 4 of 10 rows are black
     assert measures(Image.fromarray(boxed))["border"] == pytest.approx(0.4)
     assert measures(Image.fromarray(np.pad(noise, ((0, 0), (0, 4)))))["border"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("shape", [(40, 24), (5, 40), (1, 1), (2, 3), (8, 9)])
+def test_the_rim_by_a_loop_over_pixels(shape):
+    """The thing in the middle is not looked at: brightness, contrast, chroma and sharpness by hand."""
+    height, width = shape
+    pixels = np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8)
+    rim = {
+        (y, x)
+        for y in range(height)
+        for x in range(width)
+        if min(y, height - 1 - y) < max(1, round(height / 6)) or min(x, width - 1 - x) < max(1, round(width / 6))
+    }
+    found = measures(Image.fromarray(pixels))
+    middle = pixels.copy()
+    for y in range(height):
+        for x in range(width):
+            if (y, x) not in rim:
+                middle[y, x] = 255 - middle[y, x]
+    other = measures(Image.fromarray(middle))
+    seen = ("brightness", "contrast", "chroma", "sharpness", "hue")
+    assert {name: found[name] for name in seen} == {name: other[name] for name in seen}
+    gray = {place: (pixels[place] / 255) @ [0.299, 0.587, 0.114] for place in rim}
+    assert found["brightness"] == pytest.approx(np.mean(list(gray.values())), abs=1e-6)
+    assert found["contrast"] == pytest.approx(np.std(list(gray.values())), abs=1e-6)
+    assert found["chroma"] == pytest.approx(np.mean([np.ptp(pixels[place] / 255) for place in rim]), abs=1e-6)
+    by_axis = [
+        [abs(gray[y, x] - gray[y + down, x + right]) for y, x in rim if (y + down, x + right) in rim]
+        for down, right in ((1, 0), (0, 1))
+    ]
+    assert found["sharpness"] == pytest.approx(np.mean([np.mean(each) for each in by_axis if each] or [0]), abs=1e-6)
+
+
+def test_of_the_whole_picture_by_name():
+    black_dog = np.full((16, 16, 3), 200, np.uint8)
+    black_dog[4:12, 4:12] = 0
+    assert measures(Image.fromarray(black_dog))["brightness"] == pytest.approx(200 / 255)
+    whole = measures(Image.fromarray(black_dog), way=Properties(region="picture"))
+    assert whole["brightness"] == pytest.approx(0.75 * 200 / 255)
+    assert WAY.settings() != Properties(region="picture").settings()  # measures of one are none of the other
+    with pytest.raises(OochubError, match="rim"):
+        Properties(region="rind")
 
 
 @pytest.mark.parametrize("quality", [5, 25, 50, 75, 90, 97])

@@ -17,14 +17,17 @@ projection. Number of directions: Kaiser 1960, variance above the mean. Silhouet
 Math. 20:53-65). Clusters to find groups that nobody labelled: Sohoni et al. 2020, GEORGE, Section 4.
 """
 
+import io
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from PIL import Image
 
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
+from oochub.data.picture_region import picture_region
 from oochub.data.picture_rows import picture_rows
 from oochub.errors import OochubError, either
 
@@ -50,13 +53,14 @@ class Clusters(ContextWay):
     Args:
         model: Folder or Hub id of a model, or the model itself with `image_processor`.
         k: How many clusters, 2 or more; None chooses 2 to 10 by the silhouette.
+        region: What the model is shown, "rim" or "picture", see `oochub.data.picture_region.picture_region`.
         pooling: Of the features, see `oochub.models.encoder.Encoder.opened`.
         image_processor: Of another model, where this one has none.
         device: "auto", "cpu", "cuda", ...
         seed: Of k-means.
 
     Raises:
-        OochubError: Fewer than two clusters.
+        OochubError: Fewer than two clusters, or another region.
     """
 
     batch_size = 64
@@ -66,6 +70,7 @@ class Clusters(ContextWay):
         *,
         model: Any,
         k: int | None = None,
+        region: str = "rim",
         pooling: str = "auto",
         image_processor: Any = None,
         device: str = "auto",
@@ -75,6 +80,8 @@ class Clusters(ContextWay):
 
         if k is not None and k < 2:
             raise OochubError(f"k is 2 or more clusters, got {k}.")
+        picture_region(1, 1, region=region)
+        self._region = region
         self._source, self._k, self._pooling, self._seed = ModelSource(model), k, pooling, seed
         self._processor, self._device_name = image_processor, device
         self._opened: tuple[Input, Encoder, torch.device] | None = None
@@ -86,7 +93,8 @@ class Clusters(ContextWay):
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        return {"model": self._source.revision or self.model, "pooling": self._pooling, **self._inputs.settings()}
+        of_model = {"model": self._source.revision or self.model, "pooling": self._pooling, **self._inputs.settings()}
+        return of_model | {"region": self._region}
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
@@ -96,8 +104,9 @@ class Clusters(ContextWay):
         # a processor that keeps the shape of pictures pads those of a batch to the largest
         batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
         features = []
+        shown = [_rim(picture) for picture in pictures] if self._region == "rim" else pictures
         with torch.inference_mode():
-            for batch in inputs.batches(picture_rows(pictures), batch_size=batch_size, device=device):
+            for batch in inputs.batches(picture_rows(shown), batch_size=batch_size, device=device):
                 features.append(encoder(**batch.inputs).cpu().numpy())
         values = np.concatenate(features)
         if not np.isfinite(values).all():
@@ -182,6 +191,16 @@ class Clusters(ContextWay):
             encoder = Encoder.opened(self._source, inputs, pooling=self._pooling).to(device).eval()
             self._opened = inputs, cast("Encoder", encoder), device
         return self._opened
+
+
+def _rim(picture: OpenedPicture) -> OpenedPicture:
+    """The picture, its middle filled with the mean color of its rim."""
+    pixels = np.array(picture.image)
+    rim = picture_region(*pixels.shape[:2], region="rim")
+    pixels[~rim] = np.rint(pixels[rim].mean(0))
+    file, image = io.BytesIO(), Image.fromarray(pixels)
+    image.save(file, "BMP")  # as fast as pictures without loss are written
+    return OpenedPicture(file.getvalue(), image)
 
 
 def _within_classes(

@@ -4,7 +4,10 @@ Numbers become two contexts each, the lowest and the highest third of the rows o
 what is equal in all pictures becomes none. Hue becomes six, of pictures with some color. Hour and camera are read from
 EXIF where pictures have it; a camera is a context from 20 pictures on.
 
-Limitations: A property is what it is for any reason: dark pictures are of the night, of a cellar, or of black dogs.
+Brightness, contrast, sharpness and color are measured on the rim of the picture, where things seldom are: dark pictures
+are of the night, or of black dogs, and a model that knows a black dog by its coat does not go by the context.
+
+Limitations: A thing that fills its picture reaches the rim, and a property is what it is for any reason.
 """
 
 import functools
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.context_way import ContextWay, NamedContexts, OpenedPicture
+from oochub.data.picture_region import picture_region
 from oochub.errors import OochubError
 from oochub.picture_file import exif_value, open_picture
 
@@ -42,11 +46,13 @@ class _Ends(NamedTuple):
     words: str
 
 
-_NUMBERS = {
+_OF_PIXELS = {
     "brightness": _Ends("dark", "bright", "mean brightness"),
     "contrast": _Ends("low contrast", "high contrast", "deviation of brightness"),
     "sharpness": _Ends("blurred", "sharp", "mean change between neighboring pixels"),
     "chroma": _Ends("pale", "colorful", "mean chroma"),
+}
+_NUMBERS = _OF_PIXELS | {
     "pixels": _Ends("small", "large", "number of pixels"),
     "aspect": _Ends("tall", "wide", "width / height"),
     "border": _Ends("narrow border", "wide border", "share of the picture in plain borders"),
@@ -60,10 +66,17 @@ _SCHEMA = pa.schema(
 class Properties(ContextWay):
     """Properties of the file and of its pixels.
 
-    Measures of a picture: `brightness`, `contrast` and `chroma` in [0, 1], of pixels in [0, 1]; `sharpness`, the mean
-    absolute difference of neighbors at 256 pixels; `hue` in degrees, null where it has no color; `pixels`, `aspect`;
-    `border`, the share in plain rows and columns at its edges; `jpeg_quality` of 1 to 100, null for other files;
-    `hour` 0 to 23 and `camera` of EXIF, else null.
+    Measures of a region of a picture: `brightness`, `contrast` and `chroma` in [0, 1]; `sharpness`, the mean absolute
+    difference of neighbors at 256 pixels; `hue` in degrees, null where it has no color. Of the whole: `pixels`,
+    `aspect`; `border`, the share in plain rows and columns at its edges; `jpeg_quality` of 1 to 100, null for other
+    files; `hour` 0 to 23 and `camera` of EXIF, else null.
+
+    Args:
+        region: "rim", a sixth of the height at top and bottom and of the width left and right; or "picture", all of it,
+            the thing too.
+
+    Raises:
+        OochubError: Another region.
 
     >>> file = io.BytesIO()
     >>> night = Image.new("RGB", (8, 4), (0, 0, 51))
@@ -73,13 +86,17 @@ class Properties(ContextWay):
     (0.023, 240.0, 2.0, None)
     """
 
+    def __init__(self, *, region: str = "rim") -> None:
+        picture_region(1, 1, region=region)
+        self._region = region
+
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        return {"edge": _EDGE}
+        return {"edge": _EDGE, "region": self._region}
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
-        return pa.Table.from_pylist([_measures(picture) for picture in pictures], _SCHEMA)
+        return pa.Table.from_pylist([_measures(picture, region=self._region) for picture in pictures], _SCHEMA)
 
     def name(
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
@@ -100,8 +117,9 @@ class Properties(ContextWay):
             low, high = thresholds[name] = np.quantile(known, _THIRDS).tolist()
             with np.errstate(invalid="ignore"):
                 sides = {ends.low: (f"below {low:.3g}", values < low), ends.high: (f"above {high:.3g}", values > high)}
-            found |= {end: (f"{ends.words} {where}", rows) for end, (where, rows) in sides.items()}
-        found |= _hues(measures.column("hue").to_numpy(zero_copy_only=False))
+            words = f"{ends.words}{self._where}" if name in _OF_PIXELS else ends.words
+            found |= {end: (f"{words} {where}", rows) for end, (where, rows) in sides.items()}
+        found |= _hues(measures.column("hue").to_numpy(zero_copy_only=False), self._where)
         found |= _from_exif(measures, chosen_on)
         names = [name for name, (_, rows) in found.items() if 0 < rows[chosen_on].sum() < chosen_on.sum()]
         return NamedContexts(
@@ -112,16 +130,21 @@ class Properties(ContextWay):
             columns=_columns(measures),
         )
 
+    @property
+    def _where(self) -> str:
+        """The region, after the words for what is measured there."""
+        return " of the rim" if self._region == "rim" else ""
+
 
 def _columns(measures: pa.Table) -> dict[str, tuple[Any, Any]]:
     features = datasets.Features.from_arrow_schema(measures.schema)
     return {f"property_{name}": (features[name], measures.column(name)) for name in measures.column_names}
 
 
-def _hues(hue: NDArray[np.float64]) -> dict[str, tuple[str, NDArray[np.bool_]]]:
+def _hues(hue: NDArray[np.float64], where: str) -> dict[str, tuple[str, NDArray[np.bool_]]]:
     with np.errstate(invalid="ignore"):
         place = np.floor(((hue + 30) % 360) / 60)  # red is -30 to 30 degrees
-    return {name: (f"a mean hue of {name}", place == number) for number, name in enumerate(_HUES)}
+    return {name: (f"a mean hue{where} of {name}", place == number) for number, name in enumerate(_HUES)}
 
 
 def _from_exif(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict[str, tuple[str, NDArray[np.bool_]]]:
@@ -140,18 +163,19 @@ def _from_exif(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict[str, tu
     return found
 
 
-def _measures(picture: OpenedPicture) -> dict[str, Any]:
+def _measures(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
     small = picture.image.copy()
     small.thumbnail((_EDGE, _EDGE), Image.Resampling.BOX)
     pixels = np.asarray(small, np.float32) / 255
     gray: NDArray[Any] = pixels @ np.array([0.299, 0.587, 0.114], np.float32)  # luma, ITU-R BT.601
-    red, green, blue = (float(mean) for mean in pixels.reshape(-1, 3).mean(0))
+    seen = picture_region(*gray.shape, region=region)
+    red, green, blue = (float(mean) for mean in pixels[seen].mean(0))
     width, height = picture.image.size
     return {
-        "brightness": float(gray.mean()),
-        "contrast": float(gray.std()),
-        "sharpness": float(_change(gray)),
-        "chroma": float((pixels.max(2) - pixels.min(2)).mean()),
+        "brightness": float(gray[seen].mean(dtype=np.float64)),
+        "contrast": float(gray[seen].std(dtype=np.float64)),
+        "sharpness": float(_change(gray, seen)),
+        "chroma": float((pixels.max(2) - pixels.min(2))[seen].mean()),
         "hue": _hue(red, green, blue),
         "pixels": float(width * height),
         "aspect": width / height,
@@ -160,8 +184,10 @@ def _measures(picture: OpenedPicture) -> dict[str, Any]:
     }
 
 
-def _change(gray: NDArray[Any]) -> float:
-    changes = [np.abs(np.diff(gray, axis=axis)) for axis in (0, 1) if gray.shape[axis] > 1]
+def _change(gray: NDArray[Any], seen: NDArray[np.bool_]) -> float:
+    """The mean absolute difference of neighbors that are both seen."""
+    both = [seen[1:] & seen[:-1], seen[:, 1:] & seen[:, :-1]]
+    changes = [np.abs(np.diff(gray, axis=axis))[pairs] for axis, pairs in enumerate(both) if pairs.any()]
     return float(np.mean([each.mean() for each in changes])) if changes else 0.0
 
 
