@@ -146,7 +146,7 @@ def _declaration(scheme: str) -> Benchmark:
         out_of_context=Rows(name="other users", split="test"),
         metrics=("accuracy_percentile", "accuracy", "error_rate", "nll", "ece"),
         primary_metric="accuracy_percentile",
-        words=_sides("by users of training", "by other users", cause="user"),
+        words=_sides("for users of training", "for other users", cause="the user"),
         context_column=domain,
         cluster="user",
         input="texts",
@@ -172,7 +172,7 @@ def _declaration(scheme: str) -> Benchmark:
             summary="The stars that reviews give, in later years than those of training.",
             in_context=Rows(name="years of training", split="id_test"),
             out_of_context=Rows(name="later years", split="test"),
-            words=_sides("in years of training", "in later years", cause="year"),
+            words=_sides("in years of training", "in later years", cause="the year"),
         )
     if scheme == "category_subpopulation":
         return replace(
@@ -180,14 +180,14 @@ def _declaration(scheme: str) -> Benchmark:
             summary="The stars that reviews give, in every category of products as well.",
             in_context=Rows(name="all reviews", split="test"),
             out_of_context=WorstOfGroups(split="test"),
-            words=_sides("over all categories", "in the worst category", cause="category"),
+            words=_sides("over all categories", "in the worst category", cause="the category"),
         )
     return replace(
         own,
         summary="The stars that reviews give, in categories of products that training did not have.",
         in_context=Rows(name="categories of training", split="id_test"),
         out_of_context=Rows(name="other categories", split="test"),
-        words=_sides("in categories of training", "in other categories", cause="category"),
+        words=_sides("in categories of training", "in other categories", cause="the category"),
     )
 
 

@@ -77,7 +77,7 @@ _OFFICIAL = replace(
         example="patch",
         inside="at hospitals of training",
         outside="at another hospital",
-        cause="hospital",
+        cause="the hospital",
         place="at",
     ),
     context_column="hospital",

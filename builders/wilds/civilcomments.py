@@ -86,7 +86,7 @@ civilcomments = WildsDataSet(
                 example="comment",
                 inside="over all comments",
                 outside="in the worst group",
-                cause="mention of an identity",
+                cause="mentions of identities",
                 pair="one toxic comment and one other",
             ),
             group_column="groups",

@@ -156,7 +156,7 @@ def _declared(config: str) -> Benchmark:
             example="image",
             inside="in sessions of training",
             outside="in other countries",
-            cause="session",
+            cause="the session",
             place="in",
         ),
         task_category="object-detection",

@@ -100,7 +100,7 @@ iwildcam = WildsDataSet(
                 outside="at other traps",
                 inside_title="at traps of training",
                 outside_title="at other traps",
-                cause="camera trap",
+                cause="the camera trap",
                 place="at",
             ),
             context_column="location",

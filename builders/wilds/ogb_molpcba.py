@@ -224,7 +224,7 @@ _official = replace(
         example="molecule",
         inside="with scaffolds of validation",
         outside="with rarer scaffolds",
-        cause="scaffold",
+        cause="the scaffold",
         place="with",
     ),
     context_column="scaffold",

@@ -135,7 +135,7 @@ _poverty = replace(
         example="place",
         inside="in countries of training",
         outside="in other countries",
-        cause="country",
+        cause="the country",
         place="in",
     ),
     context_column="country",

@@ -177,7 +177,7 @@ py150 = WildsDataSet(
                 example="file",
                 inside="in repositories of training",
                 outside="in other repositories",
-                cause="repository",
+                cause="the repository",
                 place="in",
             ),
             context_column="repo",

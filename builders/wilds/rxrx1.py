@@ -116,7 +116,7 @@ _OFFICIAL = replace(
         outside="in other experiments",
         inside_title="in experiments of training",
         outside_title="in other experiments",
-        cause="experiment",
+        cause="the experiment",
         place="in",
     ),
     context_column="experiment",

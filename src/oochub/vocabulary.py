@@ -13,8 +13,8 @@ class Vocabulary:
         outside: Where the second side is, likewise: "on unusual ones".
         inside_title: The first side in tables, legends and charts, a phrase that also ends a sentence.
         outside_title: The second side: "This model does worse out of context."
-        cause: What a model relies on that does worse on the second side ("context"); "" where the declaration cannot
-            know it: the verdict then says that the model does worse there, and not why.
+        cause: What a model relies on that does worse on the second side ("context", "the hospital"); "" where the
+            declaration cannot know it: the verdict then says that the model does worse there, and not why.
         pair: What a ranking metric compares: "one image with the object and one without".
         hard_positive: What the positives of the second side are: "object, no context".
         hard_negative: What its negatives are.

@@ -236,7 +236,7 @@ def test_clusters_are_drawn_whole(monkeypatch):
 def test_without_rows_out_of_context_there_is_no_gap_and_all_rows_are_compared():
     first, second = _own(1), _own(2)
     report = paired_comparison(first, second)
-    assert np.isnan(report.gap.difference) and "lack rows" in report.gap.difference.reason
+    assert np.isnan(report.gap.difference) and report.gap.difference.reason == "no context is named"
     assert report.main_slice.role == "all" and not report.groups
 
 

@@ -1,1 +1,1 @@
-"""F1, macro: the harmonic mean of precision and recall, averaged over the classes."""
+"""Macro F1: the harmonic mean of precision and recall, averaged over the classes."""

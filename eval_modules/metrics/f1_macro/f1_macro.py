@@ -1,4 +1,4 @@
-"""F1, macro: the harmonic mean of precision and recall of each class, averaged over the classes.
+"""Macro F1: the harmonic mean of precision and recall of each class, averaged over the classes.
 
     F1 = 1/|K| sum_(k in K) 2 TP_k / (2 TP_k + FP_k + FN_k),    K the classes that are the label of a row
 
@@ -74,7 +74,7 @@ class _F1MacroState:
         self._counts = grown
 
 
-FACTS = MetricFacts(title="F1, macro", direction="higher", outputs=("classes", "choices"))
+FACTS = MetricFacts(title="Macro F1", direction="higher", outputs=("classes", "choices"))
 
 
 class F1Macro(MetricShell):

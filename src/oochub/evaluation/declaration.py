@@ -86,7 +86,8 @@ def _sides(split: str, column: str | None, *, challenged: bool) -> tuple[Rows, R
         return easy, Rows(name="hard", split=split, where={"challenge": hard}), words
     every = Rows(name="all rows", split=split)
     if column is None:
-        return every, Rows(name="none declared", split=split, where={"split": ()}), Vocabulary()
+        nothing = Rows(name="none declared", split=split, where={"split": ()})
+        return every, nothing, Vocabulary(inside="over all rows", inside_title="over all rows")
     words = Vocabulary(
         inside="over all rows",
         outside="in the worst group",

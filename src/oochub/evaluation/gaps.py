@@ -7,7 +7,7 @@ import numpy as np
 
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.matching import matched_gap
-from oochub.evaluation.row_sets import RowSet, primary_metric, side_estimate
+from oochub.evaluation.row_sets import RowSet, missing_side, primary_metric, side_estimate
 from oochub.report.records import Gap, MatchedGap, Role, Side, Slice
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
@@ -30,8 +30,7 @@ def gap_of(sets: Mapping[Role, RowSet], slices: Mapping[Role, Slice], evaluated:
     sizes = {role: part.n for role, part in slices.items()}
     smallest = min((n for role, n in sizes.items() if role in ("hard_positive", "hard_negative")), default=None)
     n = sum(sizes.get(side, 0) for side in _SIDES)
-    reason = "the predictions lack rows in context, out of context, or both"
-    estimate = Estimate(np.nan, n=n, method="none", reason=reason)
+    estimate = Estimate(np.nan, n=n, method="none", reason=missing_side(sets, evaluated.benchmark))
     if set(_SIDES) <= set(sets):
         metric = primary_metric(evaluated)
         inside, outside = (

@@ -22,7 +22,7 @@ from oochub.evaluation.paired_difference import (
     worst_difference,
 )
 from oochub.evaluation.paired_rows import paired_rows
-from oochub.evaluation.row_sets import RowSet, is_computed, row_sets, side_estimate
+from oochub.evaluation.row_sets import RowSet, is_computed, missing_side, row_sets, side_estimate
 from oochub.evaluation.weighted_metric import row_values
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
@@ -231,9 +231,7 @@ def _gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, ComparedRo
     name = pair[0].benchmark.primary_metric
     if not set(_SIDES) <= set(sets):
         n = sum(part.n for role, part in slices.items() if role in _SIDES)
-        nothing = Estimate(
-            np.nan, n=n, method="none", reason="the predictions lack rows in context, out of context, or both"
-        )
+        nothing = Estimate(np.nan, n=n, method="none", reason=missing_side(sets, pair[0].benchmark))
         return _number(nothing, nothing, TestedDifference(nothing, np.nan, FROM_INTERVAL))
     inside, outside = (
         slices[role].numbers.get(name) or _slice(sets[role], _primary(pair[0]), pair).numbers[name] for role in _SIDES

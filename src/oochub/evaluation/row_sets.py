@@ -1,12 +1,13 @@
 """The slices of a report: which rows each one takes, and every metric on them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
+from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.group_sides import group_side, worst_group_rows
@@ -146,6 +147,20 @@ def rows_behind(rows: RowSet, evaluated: Evaluated) -> NDArray[np.bool_]:
 def _side(rows: RowSet, evaluated: Evaluated) -> Rows | None:
     sides = {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}
     return sides.get(rows.role)
+
+
+def missing_side(sets: Container[Role], benchmark: Benchmark) -> str:
+    """Why there is no gap: no context is named, or the side that has no rows, in the benchmark's words.
+
+    Args:
+        sets: The roles of which there are rows.
+        benchmark: Whose sides these are.
+    """
+    if () in benchmark.out_of_context.where.values():
+        return "no context is named"
+    titles = {"in": benchmark.words.inside_title, "out": benchmark.words.outside_title}
+    missing = [title for role, title in titles.items() if role not in sets]
+    return f"there are no rows {' and none '.join(missing)}"
 
 
 def primary_metric(evaluated: Evaluated) -> Callable[..., Any]:

@@ -208,12 +208,18 @@ def unit_of(metric: str, unit: str) -> str:
     return "%" if re.search(r"(accuracy|error_rate|ece|fpr\d*)$", metric) else "\u00d7 100"
 
 
+def _plural(noun: str) -> str:
+    if noun.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
+
+
 def seeds(values: Sequence[int], example: str = "example") -> str:
     """What the interval covers.
 
-    >>> seeds([0, 1, 2]), seeds([0], "image")
-    ('3 seeds', '1 seed: covers test images, not training')
+    >>> seeds([0, 1, 2]), seeds([0], "patch")
+    ('3 seeds', '1 seed: covers test patches, not training')
     """
     if len(values) > 1:
         return f"{len(values)} seeds"
-    return f"{'1 seed' if values else 'one model'}: covers test {example}s, not training"
+    return f"{'1 seed' if values else 'one model'}: covers test {_plural(example)}, not training"

@@ -37,6 +37,11 @@ class SideRows:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     form: Form = optional("rows")
 
+    @property
+    def is_declared(self) -> bool:
+        """Whether any row can be of this side; False for own data that name no context."""
+        return () not in self.where.values()
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedBenchmark:

@@ -13,6 +13,7 @@ from oochub.stats.estimate import Estimate
 if TYPE_CHECKING:
     from oochub.report.report import Report
 
+_FAILED = "This model has not learned the task."
 _FEWEST = 50  # examples that the smallest out-of-context slice must hold
 _SIDES: tuple[Side, Side] = ("in", "out")
 
@@ -77,12 +78,16 @@ def _headline(report: "Report", case: Case) -> tuple[str, str]:
     benchmark, gap, unit = report.benchmark, judged_gap(report), report.unit
     practical = f"{numbers.whole_points(benchmark.practical_gap, unit)}{numbers.points_word(unit)}"
     bounds = f"{numbers.points(gap.low, unit)} and {numbers.points(gap.high, unit)}{numbers.points_word(unit)}"
+    if not benchmark.out_of_context.is_declared:
+        learned = case != "failed"
+        answer = "These data name no context, so there is nothing to compare." if learned else _FAILED
+        return answer, "A column `group` or `challenge` names one." if learned else ""
     cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
     effect = f"effect of {cause}" if cause else "difference"
     sentences = {
-        "failed": ("This model has not learned the task.", "Its gap says nothing."),
-        "too_few": (f"Too few {wording.of_side(benchmark, 'out', 'examples')} to say.", ""),
+        "failed": (_FAILED, "Its gap says nothing."),
+        "too_few": (_undecided(report), ""),
         "relies": (f"This model {worse}.", ""),
         "slight": (f"This model is slightly worse {outside}.", ""),
         "no_effect": (f"Any {effect} is smaller than {practical}.", ""),
@@ -95,6 +100,14 @@ def _headline(report: "Report", case: Case) -> tuple[str, str]:
     return sentences[case]
 
 
+def _undecided(report: "Report") -> str:
+    """Why the gap decides nothing: too few examples, no value, no interval."""
+    if report.gap.n_out_smallest < _FEWEST:
+        return f"Too few {wording.of_side(report.benchmark, 'out', 'examples')} to say."
+    lacks = "could not be measured" if numbers.is_undefined(judged_gap(report)) else "has no interval"
+    return f"The gap {lacks}, so the data do not say."
+
+
 def _lead(report: "Report") -> str:
     benchmark, metric, words = report.benchmark, report.benchmark.primary_metric, report.benchmark.words
     title, unit = wording.name(report.description(metric).title), report.unit
@@ -104,6 +117,8 @@ def _lead(report: "Report") -> str:
     worst = _lead_of_worst_group(report) if metric.startswith("worst_group") else ""
     if worst:
         return worst
+    if "in" in values and not benchmark.out_of_context.is_declared:
+        return f"{title} is {_of_100(values['in'], unit)} {titles['in']}."
     if not values:
         return f"{title} {_why_missing(report, *estimates.values())} on either side."
     if len(values) == 1:
@@ -181,16 +196,19 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
 
 
 def _on_other_groups(report: "Report") -> Fact:
-    """The worst group by the metric of a kind of output that has no error."""
+    """The worst group where no metric names it: by errors, or by the metric of a kind of output that has none."""
     metric, rows = ranked_groups(report)
     known = [(row, estimate) for row, estimate in rows if row.role != "in" and not numbers.is_undefined(estimate)]
-    if metric in ("", "error_rate") or not known:
+    if not known:
         return Fact("On what", "Groups were not measured.", "")
     (row, estimate), description = known[0], report.description(metric)
     interval = numbers.interval(estimate, description.unit) or "no interval"
+    group = wording.group_words(report.benchmark, row)
+    if metric == "error_rate":
+        return Fact("On what", f"Most errors for {group}", f": error {numbers.fraction(estimate)}% ({interval}).")
     title = wording.in_sentence(wording.name(description.title))
     detail = f": {title} {numbers.quantity(estimate, description.unit)} ({interval})."
-    return Fact("On what", f"Worst for {wording.group_words(report.benchmark, row)}", detail)
+    return Fact("On what", f"Worst for {group}", detail)
 
 
 def _worst_words(report: "Report", worst: WorstValue) -> str:
@@ -217,11 +235,14 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     if case == "failed" and inside is not None:
         chance = numbers.whole_points(benchmark.chance, report.unit)
         answer = f"{_inside(report)} {numbers.interval(inside, report.unit)}, chance is {chance}."
+    elif not benchmark.out_of_context.is_declared:
+        answer = "Nothing is compared."
+    elif case == "too_few" and gap.n_out_smallest < _FEWEST:
+        few = f"{numbers.count(gap.n_out_smallest)} {wording.of_side(benchmark, 'out', 'examples')}"
+        smaller = " in the smaller set" if gap.n_out_smallest < gap.n_out else ""
+        answer = f"{few}{smaller}, {_FEWEST} are needed."
     elif case == "too_few":
-        smallest, reason = gap.n_out_smallest, judged.reason or "the gap has no interval"
-        smallest_set = wording.of_side(benchmark, "out", "set")
-        few = f"{numbers.count(smallest)} in the smallest {smallest_set}, {_FEWEST} are needed."
-        answer = few if smallest < _FEWEST else f"Undefined: {wording.clean(reason)}."
+        answer = f"Undefined: {wording.clean(judged.reason or 'the gap has no interval')}."
     elif case == "no_effect":
         d = numbers.whole_points(benchmark.practical_gap, report.unit)
         answer = f"The interval lies between \u2212{d} and +{d}{numbers.points_word(report.unit)}."

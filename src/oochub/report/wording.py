@@ -15,6 +15,7 @@ from oochub.vocabulary import Vocabulary
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _LONGEST_NAME = 120
 _LONGEST_WORDS = 40  # class names stand in narrow columns
+_PEOPLE = ("Pearson",)  # whom metrics are named after
 
 
 def clean(text: str) -> str:
@@ -67,12 +68,13 @@ def listed(items: Sequence[str], last: str = "and") -> str:
 
 
 def in_sentence(title: str) -> str:
-    """A title inside a sentence: its first letter small, unless the word is an abbreviation.
+    """A title inside a sentence: its first letter small, unless the word is an abbreviation or a name.
 
-    >>> in_sentence("Accuracy"), in_sentence("AUC on hard")
-    ('accuracy', 'AUC on hard')
+    >>> in_sentence("Accuracy"), in_sentence("AUC on hard"), in_sentence("Pearson correlation")
+    ('accuracy', 'AUC on hard', 'Pearson correlation')
     """
-    return title[:1].lower() + title[1:] if title[1:2].islower() else title
+    is_kept = not title[1:2].islower() or title.startswith(_PEOPLE)
+    return title if is_kept else title[:1].lower() + title[1:]
 
 
 def group_words(benchmark: EvaluatedBenchmark, row: GroupRow) -> str:

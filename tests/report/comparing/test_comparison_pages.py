@@ -123,7 +123,7 @@ def test_flips_are_pictures_where_there_are_some():
 def test_without_rows_out_of_context_the_page_says_so():
     report = pair(challenge=False)
     words = ParsedPage(report.to_html()).words
-    assert "Neither model has a gap: the predictions lack rows" in words and "on all of test" in words
+    assert "Neither model has a gap: no context is named" in words and "on all of test" in words
 
 
 def test_a_model_against_itself_has_a_page():
