@@ -36,6 +36,7 @@ celebA = Benchmark(
     summary="Faces of celebrities, blond or not; of the blond in training 6% are men.",
     version="1.0.0",
     homepage=_HOME,
+    sources=("celeba",),
     citation="""@inproceedings{liu2015faceattributes,
   title = {Deep Learning Face Attributes in the Wild},
   author = {Liu, Ziwei and Luo, Ping and Wang, Xiaogang and Tang, Xiaoou},

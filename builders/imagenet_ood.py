@@ -39,6 +39,8 @@ _imagenet_ood = Benchmark(
     summary="Pictures of 637 classes that ImageNet-1K lacks, beside ImageNet-1K as it is, corrupted and redrawn.",
     version="1.0.0",
     homepage="https://github.com/princetonvisualai/imagenetood",
+    # the pictures out of distribution are of ImageNet-21K; ImageNet-1K is what models are to know
+    sources=("imagenet ood", "imagenetood", "imagenet 21k", "imagenet21k", "imagenet 22k", "imagenet22k"),
     citation="""@inproceedings{yang2024imagenetood,
   title = {ImageNet-OOD: Deciphering Modern Out-of-Distribution Detection Algorithms},
   author = {Yang, William and Zhang, Byron and Russakovsky, Olga},

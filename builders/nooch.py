@@ -55,6 +55,7 @@ _nooch = Benchmark(
     summary="COCO images in which an object stands without its usual context, or the context without the object.",
     version="1.0.0",
     homepage="https://github.com/dmadras/nooch",
+    sources=("coco", "mscoco"),
     citation="""@inproceedings{madras2021identifying,
   title = {Identifying and Benchmarking Natural Out-of-Context Prediction Problems},
   author = {Madras, David and Zemel, Richard},

@@ -39,6 +39,7 @@ _spawrious = Benchmark(
     summary="Four dog breeds on six backgrounds; the backgrounds that go with a breed in training change at test time.",
     version="1.0.0",
     homepage="https://github.com/aengusl/spawrious",
+    sources=("spawrious",),
     citation="""@article{lynch2023spawrious,
   title = {Spawrious: A Benchmark for Fine Control of Spurious Correlation Biases},
   author = {Lynch, Aengus and Dovonon, Gb{\\`e}tondji J-S and Kaddour, Jean and Silva, Ricardo},

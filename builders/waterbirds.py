@@ -32,6 +32,8 @@ waterbirds = Benchmark(
     summary="Land birds and water birds before land or water; in training 95% of each stand before their own.",
     version="1.0.0",
     homepage="https://github.com/kohpangwei/group_DRO",
+    # the page of CUB-200-2011 warns that its pictures overlap with those of ImageNet
+    sources=("waterbirds", "cub", "places", "imagenet"),
     citation="""@inproceedings{sagawa2020distributionally,
   title = {Distributionally Robust Neural Networks for Group Shifts: On the Importance of Regularization for
     Worst-Case Generalization},

@@ -132,6 +132,7 @@ def _declaration(scheme: str) -> Benchmark:
     domain = _DOMAINS[scheme]
     own = replace(
         BASE,
+        sources=("amazon reviews", "amazon review"),
         title="Amazon-WILDS",
         summary="The stars that reviews give, by users that training did not have.",
         version="2.1.0",

@@ -59,6 +59,7 @@ def _read(folder: Path, config: str) -> WildsRows:
 
 _OFFICIAL = replace(
     BASE,
+    sources=("camelyon",),
     title="Camelyon17-WILDS",
     summary="Patches of lymph nodes with or without tumor, from a hospital that training did not have.",
     version="1.0.0",

@@ -74,6 +74,7 @@ civilcomments = WildsDataSet(
     configs={
         "civilcomments": replace(
             BASE,
+            sources=("civilcomments", "civil comments"),
             title="CivilComments-WILDS",
             summary="Comments on news, toxic or not, by the people they speak of.",
             version="1.0.0",

@@ -129,6 +129,7 @@ def _regions(file: Path) -> dict[str, str]:
 
 _OFFICIAL = replace(
     BASE,
+    sources=("fmow",),
     title="FMoW-WILDS",
     summary="What places are used for, seen from space, in years after those of training, and in the worst region.",
     version="1.1.0",

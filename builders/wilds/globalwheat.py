@@ -137,6 +137,7 @@ def _declared(config: str) -> Benchmark:
     tables = {f"{name}.csv": f"a row a picture: {split}" for split, name in _SPLITS[config].items()}
     official = replace(
         BASE,
+        sources=("globalwheat", "global wheat", "gwhd"),
         title="GlobalWheat-WILDS",
         summary="Heads of wheat in pictures of fields, in countries that training did not have.",
         version="1.1.0",

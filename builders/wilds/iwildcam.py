@@ -75,6 +75,7 @@ iwildcam = WildsDataSet(
     configs={
         "iwildcam": replace(
             BASE,
+            sources=("iwildcam",),
             title="iWildCam2020-wilds",
             summary="Animals before camera traps, at traps that training did not have.",
             version="2.0.0",

@@ -190,6 +190,7 @@ def _split(folder: Path, count: int) -> NDArray[Any]:
 
 _official = replace(
     BASE,
+    sources=("molpcba", "pcba"),
     title="OGB-MolPCBA",
     summary="Molecules and the assays that they are active in, with scaffolds that training did not have.",
     version="1.0.0",

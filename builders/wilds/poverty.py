@@ -114,6 +114,7 @@ def _array(file: Path) -> np.ndarray:
 
 _poverty = replace(
     BASE,
+    sources=("poverty", "povertymap"),
     title="PovertyMap-WILDS",
     summary="The wealth of African villages and towns in satellite pictures, in countries that training did not have.",
     version="1.1.0",

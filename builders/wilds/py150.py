@@ -152,6 +152,7 @@ py150 = WildsDataSet(
     configs={
         "py150": replace(
             BASE,
+            sources=("py150",),
             title="Py150-wilds",
             summary="The next token of Python code, in repositories that training did not have.",
             version="1.0.0",

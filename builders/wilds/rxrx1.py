@@ -96,6 +96,7 @@ def _mixed(table: MetadataTable, listed: Sequence[str]) -> list[str]:
 
 _OFFICIAL = replace(
     BASE,
+    sources=("rxrx",),
     title="RxRx1-WILDS",
     summary="Cells under a microscope, treated with one of 1,139 siRNAs, in experiments that training did not have.",
     version="1.0.0",

@@ -73,6 +73,8 @@ class Benchmark:
         primary_metric: Name of the metric whose gap between the two is the headline; higher is better.
         metrics: Metrics computed by default.
         chance: The primary metric of guessing; nan where there is no such number.
+        sources: The data sets that its rows are of or overlap with, by words that model cards use for them: a model
+            whose card names one may have seen tested rows.
         practical_gap: A gap smaller than this does not matter in practice.
         input: The kind of input: "pictures", "texts", "arrays", "graphs", "token_ids"; see `oochub list input`.
         output: The kind of output: "classes" (one class a row), "labels" (several, each there or not), "number".
@@ -112,6 +114,7 @@ class Benchmark:
     chance: float
     images_license: str
     annotations_license: str
+    sources: tuple[str, ...] = ()
     practical_gap: float = 0.02
     input: str = "pictures"
     output: str = "classes"

@@ -81,6 +81,7 @@ ELSEWHERE = {
     "src/oochub/hub/push_repository.py": "the README of a repository, tests/data/test_repository_card.py",
     "src/oochub/inputs/pictures/fused_check.py": "pictures that prediction decodes, tests/inputs/test_fused_check.py",
     "src/oochub/leaderboard/checked_entry.py": "the library's own cache, tests/leaderboard/test_checked_entry.py",
+    "src/oochub/models/trained_on.py": "a card, which says nothing where it is broken, tests/models/test_trained_on.py",
     "src/oochub/models/stored_features.py": "the library's own cache, tests/models/test_linear_probe_mode.py",
     "src/oochub/prediction/parts.py": "parts of a run that was stopped, tests/prediction/test_parts.py",
     "src/oochub/prediction/lazy_columns.py": "files that predictions_file.py has checked",

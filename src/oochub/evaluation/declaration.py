@@ -161,6 +161,7 @@ def evaluated_model(predictions: Predictions) -> EvaluatedModel:
         class_names=tuple(predictions.class_names),
         objective=training.objective,
         seeds=() if training.seed is None else (training.seed,),
+        trained_on=model.trained_on,
     )
 
 

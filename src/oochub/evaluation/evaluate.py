@@ -31,12 +31,14 @@ from oochub.evaluation.mistakes import mistakes
 from oochub.evaluation.opened_predictions import opened_predictions
 from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
 from oochub.evaluation.row_sets import row_sets, rows_behind, slice_of
+from oochub.evaluation.seen_sources import seen_sources
 from oochub.prediction.concatenate import common_integrity, concatenate
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 from oochub.report.origin_records import PredictionsSource, Provenance
 from oochub.report.records import Calibration, Side, Slice
 from oochub.report.report import Report
+from oochub.report.wording import listed
 from oochub.stats.adjusted_p_values import Correction
 
 _SIDES: tuple[Side, ...] = ("in", "out")
@@ -251,6 +253,13 @@ def _notes(
     found = metadata.facts.found_contexts
     if found is not None and not evaluated.predictions.output.one_answer:
         notes.append(f"contexts that were found ({found.way}) are not tested: that needs one class a row")
+    data_set, benchmark = metadata.data_set, evaluated.benchmark
+    seen = seen_sources(metadata.model.trained_on or (), (*benchmark.sources, *([data_set.id] if data_set else [])))
+    if seen:
+        notes.append(
+            f"the model's card says that it was trained on {listed(seen)}, which rows of {benchmark.title} come from "
+            "or overlap with: it may have seen rows that are tested here"
+        )
     if chose.note:
         notes.append(chose.note)
     outside = int((~(evaluated.known | chose.left_out)).sum())

@@ -47,8 +47,9 @@ def cache_key(
         return None
     if not all(isinstance(part, datasets.Dataset) for part in splits.values()):
         return None
+    about = source.about("")
     content = {
-        "model": [source.about("").id, source.revision, _files(Path(source.path))],
+        "model": [about.id, about.trained_on, source.revision, _files(Path(source.path))],
         "inputs": [inputs.words(), inputs.settings(), inputs.provenance()],
         "splits": [[name, *_split(part, inputs.column)] for name, part in splits.items()],
         "settings": {name: _setting(value) for name, value in settings.items()},

@@ -15,6 +15,7 @@ from oochub.input import Input, check_changes, check_config, kind_of_processor, 
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 from oochub.models.pretrained import Answers, Pretrained, pretrained
+from oochub.models.trained_on import trained_on
 from oochub.models.training_record import training_record
 from oochub.prediction.metadata import PredictedBy, Training
 
@@ -92,7 +93,8 @@ class ModelSource:
             return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
         folder = Path(self.path)
         name = folder.name if folder.is_absolute() else str(self.given)
-        return PredictedBy(id=name, revision=self.revision, mode=mode)
+        card = Path(model_folder(self.path)) / "README.md"
+        return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=trained_on(card))
 
     def inputs(self, dataset: Any, *, processor: Any = None, preprocessing: str = "fused", **changes: Any) -> Input:
         """How the rows of a data set become what the model is called with.

@@ -63,11 +63,13 @@ class PredictedBy:
         id: As typed; a folder by its name. None where nobody said.
         revision: Hash of the weights, or the commit on the Hub.
         mode: How its outputs were made: "head", "features", ...
+        trained_on: The data sets that its card names; None where there is none, or it does not say.
     """
 
     id: str | None = None
     revision: str | None = None
     mode: str | None = None
+    trained_on: tuple[str, ...] | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,6 +101,7 @@ class EvaluatedModel:
         class_names: What it tells apart.
         objective: It was trained with; None for a model that was not trained here.
         seeds: Of its training.
+        trained_on: The data sets that its card names; None where that is not said.
     """
 
     id: str | None = None
@@ -109,6 +110,7 @@ class EvaluatedModel:
     class_names: tuple[str, ...] = ()
     objective: str | None = None
     seeds: tuple[int, ...] = ()
+    trained_on: tuple[str, ...] | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

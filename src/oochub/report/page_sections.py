@@ -215,6 +215,7 @@ def _reproduce(report: "Report") -> Section:
         ("Model", wording.model_words(model)),
         ("Model revision", wording.name(model.revision or "")),
         ("Mode", wording.name(model.mode or "")),
+        ("Trained on", wording.trained_words(report)),
         ("Training", _training(origin.training) if origin.training else ""),
         ("Intervals", f"95%, {numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
         ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),

@@ -57,6 +57,7 @@ def terminal(report: "Report") -> "Group":
     for table in detector_tables(report):
         parts += [Text(), Text(table.title, style="bold"), *map(Text, table.sentences), *table.to_terminal()]
     parts += [Text(), Text(legend, style="dim")] if legend else []
+    parts += [Text(f"Trained on: {told}.") for told in filter(None, [wording.trained_words(report)])]
     parts += [Text(f"Note: {note}") for note in notes(report)]
     return Group(*parts)
 

@@ -4,12 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.report.comparing.paired_records import ComparedRows
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.report.records import GroupRow, Side, Slice
 from oochub.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
 
 # C0 and C1 controls, bidi controls, line separators and lone surrogates: text that could redraw its surroundings
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -141,6 +145,17 @@ def model_words(model: EvaluatedModel) -> str:
     'erm'
     """
     return name(model.id or model.objective or "a model")
+
+
+def trained_words(report: "Report") -> str:
+    """What the model was trained on and who says so, else "not said"; "" for answers whose model was not opened."""
+    model, training = report.model, report.provenance.training
+    data = (training.data if training else None) or {}
+    own = "/".join(str(data[key]) for key in ("benchmark", "config") if data.get(key))
+    said = [f"{name(own)}, by its recipe"] if own else []
+    if model.trained_on:
+        said.append(f"{name(listed(model.trained_on), 400)}, by its card")
+    return "; ".join(said) if said or model.mode in (None, "given") else "not said"
 
 
 def sentence_case(text: str) -> str:
