@@ -76,6 +76,16 @@ class ContextWay(ABC):
     def settings(self) -> dict[str, Any]:
         """What the measures depend on, JSON types: of a model a digest of its weights."""
 
+    def check(self, classes: Sequence[str]) -> None:  # noqa: B027 most ways know nothing of classes
+        """Checks what the settings say of the classes of the data, before the first picture is read.
+
+        Args:
+            classes: Their names; none of data without labels.
+
+        Raises:
+            OochubError: A class that is not there.
+        """
+
     @abstractmethod
     def measures(self, pictures: Sequence[OpenedPicture]) -> "pa.Table":
         """What is measured of each picture, a row each, in their order; the same columns and types in each call."""

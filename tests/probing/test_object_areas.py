@@ -165,13 +165,13 @@ class Colors(hf.SegformerForSemanticSegmentation):
         return SemanticSegmenterOutput(logits=pixel_values[:, :, ::2, ::2])
 
 
-def _segments(names):
+def _segments(names, **more):
     config = hf.SegformerConfig(
         **{"hidden_sizes": [8] * 4, "num_attention_heads": [1] * 4, "depths": [1] * 4, "decoder_hidden_size": 8},
         id2label=dict(enumerate(names)),
     )
     processor = tiny_detectors.segformer_processor(size={"height": 32, "width": 32}, do_normalize=False)
-    return oochub.get("context", "segments")(model=Colors(config).eval(), image_processor=processor)
+    return oochub.get("context", "segments")(model=Colors(config).eval(), image_processor=processor, **more)
 
 
 def test_a_segmenter_finds_the_object():
@@ -251,3 +251,15 @@ def test_masks_by_the_name_of_the_file(tmp_path):
     assert area.masks([row], [])[0].shape == (2, 3)
     with pytest.raises(OochubError, match="outside"):
         area.masks([RowOfObject("../outside", "bird", "", {})], [])
+
+
+def test_a_misspelt_class_of_a_segmenter_is_said_before_the_model_runs(tmp_path, monkeypatch):
+    """Of the label map, with the near name. Fault planted: no check in `chosen_area`, and the class has no area."""
+    planted_folder(tmp_path / "squares", train=4, test=4)
+    model = _model(tmp_path / "model", ["light", "dark"])
+    monkeypatch.setattr("oochub.auditing.predict", lambda *a, **k: pytest.fail("the model ran"))
+    asked = {"segmenter": _segments(["sea", "land", "ship"], label_map={"lihgt": ["ship"]})}
+    with pytest.raises(OochubError, match=r"No class of the data named 'lihgt'\. Did you mean 'light'\?"):
+        oochub.audit(
+            model, tmp_path / "squares", label="tone", context="ground", probe="background", probe_settings=asked
+        )

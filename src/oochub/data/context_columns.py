@@ -170,13 +170,14 @@ def _found(
             f"Contexts are found in pictures, and the data have only {', '.join(first.column_names)}. Name the column "
             f"of pictures with {option}."
         )
+    feature = first.features.get("label")
+    classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
+    way.check(classes)
     chosen_on = rows_to_choose_on(data, choose_on=choose_on, seed=seed)
     measured = [
         measured_pictures(part, way, split=split, skip_broken=skip_broken, cache=cache) for split, part in data.items()
     ]
     known = {split: readable for split, (_, readable) in zip(data, measured, strict=True)}
-    feature = first.features.get("label")
-    classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
     of_all = np.concatenate(list(known.values()))
     labels = [_labels(part) if classes else np.full(len(part), -1) for part in data.values()]
     chosen = pa.chunked_array(list(chosen_on.values()), pa.bool_()).fill_null(False)

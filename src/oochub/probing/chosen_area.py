@@ -28,7 +28,8 @@ def chosen_area(
         thing: What a task of two classes asks for; None takes the class of each row.
 
     Raises:
-        OochubError: A stream, or rows without pictures; none that could be known; a column that is not there.
+        OochubError: A stream, or rows without pictures; none that could be known; a column that is not there, or a
+            class of a label map.
     """
     if not isinstance(part, datasets.Dataset):
         raise OochubError("The probe reads rows again, and a stream cannot be read again. Load the data.")
@@ -42,6 +43,7 @@ def chosen_area(
             raise unknown_name("column", settings.boxes, part.column_names)
         return BoxAreas(settings.boxes)
     if settings.segmenter is not None:
+        settings.segmenter.check(_classes(part, record, thing))
         return SegmentedAreas(settings.segmenter, thing)
     if record is not None and record.benchmark == "nooch":
         return CocoAreas(data_folder(catalog.get("benchmark", "nooch"), data_dir), thing)
@@ -52,3 +54,10 @@ def chosen_area(
         f"PNG masks; {either('boxes=', '--boxes')}, a column of boxes; or {either('segmenter=', '--segmenter')}, a "
         "semantic segmenter that knows your classes."
     )
+
+
+def _classes(part: datasets.Dataset, record: BuildRecord | None, thing: str | None) -> list[str]:
+    """The names that a label map may give classes of a segmenter for; none of data that do not name their classes."""
+    feature = part.features.get("label")
+    asked = [thing, record.facts.object if record else None]
+    return [*feature.names, *filter(None, asked)] if isinstance(feature, datasets.ClassLabel) else []

@@ -169,6 +169,15 @@ def test_what_cannot_be(tmp_path):
         named([[1, 0, 0]], [0], ["car"], [False])
 
 
+def test_a_misspelt_class_is_said_before_the_first_picture(monkeypatch):
+    """Of the map, with the near name. Fault planted: the check in `name` alone, after all pictures are measured."""
+    monkeypatch.setattr(Segments, "measures", lambda *_: pytest.fail("a picture was measured"))
+    data = datasets.Dataset.from_dict({"image": [striped(8, 16, 8).image] * 4, "label": [0, 1] * 2})
+    data = data.cast_column("label", datasets.ClassLabel(names=["car", "cow"])).cast_column("image", datasets.Image())
+    with pytest.raises(OochubError, match=r"No class of the data named 'caar'\. Did you mean 'car'\?"):
+        oochub.contexts(data, by="segments", **colors(), label_map={"caar": ["grass"]})
+
+
 def test_a_data_set_gets_its_areas():
     rows = {"image": [striped(*widths).image for widths in ((8, 16, 8), (0, 30, 2), (30, 0, 2), (2, 28, 2))] * 2}
     data = datasets.Dataset.from_dict(rows | {"label": [0, 0, 1, 0] * 2}).cast_column(

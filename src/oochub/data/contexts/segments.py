@@ -100,6 +100,11 @@ class Segments(ContextWay):
         """See `ContextWay.settings`."""
         return {"model": self._source.revision or self.model, "edge": _EDGE, **self._inputs.settings()}
 
+    def check(self, classes: Sequence[str]) -> None:
+        """See `ContextWay.check`: the classes of the data that `label_map` names."""
+        if unknown := [name for name in self._given if classes and name not in classes]:
+            raise unknown_name("class of the data", unknown[0], classes, "The label map names it.")
+
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
         areas = [_areas(numbers, len(self._names)) for numbers in self.maps(pictures)]
@@ -128,8 +133,7 @@ class Segments(ContextWay):
         """See `ContextWay.name`."""
         if not chosen_on.any():
             raise OochubError("What is a context is chosen on no picture. Give more pictures.")
-        if unknown := [name for name in self._given if classes and name not in classes]:
-            raise unknown_name("class of the data", unknown[0], classes)
+        self.check(classes)
         column = one_chunk(measures.column("areas"))
         areas = column.flatten().to_numpy().reshape(len(column), len(self._names))
         usual = self._usual(areas[chosen_on], label[chosen_on], classes)
