@@ -1,0 +1,69 @@
+"""README and quickstart as a stranger uses them: each part in an empty folder, its blocks in order, and nothing else.
+
+Planted faults seen: a block of Python that needs the folder of another part; an option that is not there; a file of a
+TOML block under another name than the command's; Python that needs `import oochub` and has it from another part.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from guide_fences import Fence, fences
+
+ROOT = Path(__file__).parents[1]
+PARTS = {
+    **{
+        f"README.md: {section}": [fence for fence in part if not fence.reason and fence.language != "text"]
+        for section, part in groupby(fences(ROOT / "README.md"), lambda fence: fence.section)
+    },
+    "docs/quickstart.md": [
+        fence for fence in fences(ROOT / "docs" / "quickstart.md") if not fence.reason and fence.language != "text"
+    ],
+}
+RUN = {name: part for name, part in PARTS.items() if part}
+
+
+def _parts():
+    """Python alone is quick and in the everyday tests; commands are begun anew each, so they are with the slow ones."""
+    for name, part in RUN.items():
+        slow = any(fence.language == "bash" for fence in part)
+        yield pytest.param(name, marks=pytest.mark.slow if slow else ())
+
+
+def follow(part: list[Fence], folder: Path, *, name: str) -> None:
+    """Does what stands there: saves TOML by the name in its first line, runs commands and Python."""
+    namespace: dict[str, object] = {}
+    bin_ = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "OOCHUB_CACHE": str(folder.parent / "cache")}
+    for fence in part:
+        if fence.language == "toml":
+            target = re.match(r"# (\w+\.toml)\n", fence.code)
+            assert target, f"{name}: a file begins with a comment that says its name"
+            (folder / target[1]).write_text(fence.code, "utf-8")
+        elif fence.language == "python":
+            exec(compile(fence.code, name, "exec"), namespace)  # noqa: S102  the README is ours
+        else:
+            command = ["bash", "-euo", "pipefail", "-c", fence.code]
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+            assert done.returncode == 0, (fence.code, done.stderr[-2000:])
+
+
+@pytest.mark.parametrize("name", _parts())
+def test_a_stranger_can_follow(name, tmp_path, monkeypatch):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    follow(RUN[name], folder, name=name)
+
+
+def test_each_purpose_has_a_part_that_runs():
+    """A number for a paper, an audit, a benchmark, and the first result: commands each; and Python by itself."""
+    with_commands = [name for name, part in RUN.items() if any(fence.language == "bash" for fence in part)]
+    commands = {name.removeprefix("README.md: ") for name in with_commands}
+    purposes = {"A first result in a minute", "A number for a paper", "Audit your model", "Publish a benchmark"}
+    assert purposes <= commands, commands
+    assert len(RUN) > len(with_commands)
