@@ -162,10 +162,11 @@ def column_of(name: str, values: Any) -> pa.Array:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     try:
-        array = np.asarray(values) if not isinstance(values, list) or name in ("logits", "label", "value") else None
+        is_list = isinstance(values, list | tuple)
+        array = np.asarray(values) if not is_list or name in ("logits", "label", "value") else None
         if array is not None and array.ndim == 2 and array.shape[1] and array.dtype.kind == "f":
             return vector_array(array)
-        if array is not None and array.ndim == 1 and array.dtype.kind != "O":
+        if array is not None and array.ndim == 1 and array.dtype.kind not in "OS":  # Arrow ends bytes of "S" at a zero
             return pa.array(array)
         return pa.array(list(values) if array is None else array.tolist())
     except (pa.ArrowException, TypeError, ValueError, RuntimeError) as error:  # ragged, complex, a tensor with grad

@@ -53,6 +53,15 @@ _HIDE = """(() => {
 })()"""
 
 
+# The texts of charts as the outermost SVG they are in, their words and rectangle, without the space above letters.
+_LABELS = """[...document.querySelectorAll("svg text")].filter(text => text.checkVisibility()).map(text => {
+    let svg = text; while (svg.parentElement.closest("svg")) svg = svg.parentElement.closest("svg");
+    const box = text.getBoundingClientRect();
+    return [[...document.querySelectorAll("svg")].indexOf(svg), text.textContent, box.left, box.right, box.top + 3,
+        box.bottom - 3]
+}).filter(label => label[3] > label[2])"""
+
+
 class FaintText(NamedTuple):
     """A text whose contrast is too low.
 
@@ -109,6 +118,24 @@ def faint_texts(browser):
                 pair = (tuple(int(c) for c in row) for row in (color, behind[worst]))
                 faint.append(FaintText(each["text"], round(float(contrasts[worst]), 2), *pair))
     return sorted(set(faint), key=lambda text: text.contrast), seen
+
+
+def crowded_labels(browser):
+    """Labels of charts that meet each other, or leave the window; the words of each."""
+    labels = browser.evaluate(_LABELS)
+    width = browser.evaluate("innerWidth")
+    faults = [(words,) for _, words, left, right, *_ in labels if left < -1 or right > width + 1]
+    for i, (chart, words, *box) in enumerate(labels):
+        for other, more, *its in labels[i + 1 :]:
+            apart = box[1] <= its[0] + 1 or its[1] <= box[0] + 1 or box[3] <= its[2] or its[3] <= box[2]
+            if chart == other and not apart:
+                faults.append((words, more))
+    return faults
+
+
+def broken_pictures(browser):
+    """How many pictures of the page are none."""
+    return browser.evaluate("[...document.images].filter(each => each.complete && !each.naturalWidth).length")
 
 
 def _rgba(color):

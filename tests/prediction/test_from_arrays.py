@@ -109,6 +109,14 @@ def test_groups_of_every_kind_are_in_the_tables(arrays, metric, words):
         assert rows == {"a": 0.25, "b": 3.0} and "group test:b" in report.to_pandas()["slice"].tolist()
 
 
+def test_bytes_of_pictures_are_kept_whatever_holds_them():
+    """A JPEG has zeros within. Fault seen: those of a tuple, and of an array of type S, ended at the first zero."""
+    picture = [b"\xff\xd8\xff\xe0\x00\x10JFIF", b"\xff\x00\x01"] * 30
+    for given in (picture, tuple(picture), np.array(picture), np.array(picture, object)):
+        made = Predictions.from_arrays(logits=LOGITS, label=LABEL, thumbnail=given)
+        assert made.table["thumbnail"].to_pylist() == picture
+
+
 def test_choices_need_no_logits():
     """By hand: two of three right in one group, none of one in the other."""
     chosen = {"label": [0, 2, 1, 1], "prediction": [0, 2, 0, 0], "group": ["a", "a", "a", "b"]}

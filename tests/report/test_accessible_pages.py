@@ -4,7 +4,7 @@ On a wide screen and a phone, light and dark, and on A4 from a browser that is l
 """
 
 import pytest
-from accessibility import AXE, axe_faults, faint_texts
+from accessibility import AXE, axe_faults, broken_pictures, crowded_labels, faint_texts
 from browser import CHROMIUM, Browser
 from every_page import PAGES, leaderboard
 
@@ -52,6 +52,8 @@ def test_everybody_can_read_the_page(browser, page):
         assert browser.evaluate("document.documentElement.scrollWidth") <= width, view
         if (width, scheme) in ((1280, "light"), (420, "dark")):
             assert axe_faults(browser) == [], view
+        assert crowded_labels(browser) == [], view
+        assert broken_pictures(browser) == 0, view
         faint, seen = faint_texts(browser)
         assert seen > 10 and faint == [], view
 

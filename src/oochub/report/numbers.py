@@ -150,10 +150,11 @@ def counts_in_text(text: str) -> str:
 def whole_points(value: float, unit: str = "fraction") -> str:
     """A declared size without needless decimals: of a fraction in points, else in the unit of the metric.
 
-    >>> whole_points(0.02), whole_points(0.025), whole_points(0.02, "correlation")
-    ('2', '2.5', '0.02')
+    >>> whole_points(0.02), whole_points(0.025), whole_points(1 / 3), whole_points(0.02, "correlation")
+    ('2', '2.5', '33.3', '0.02')
     """
-    return f"{100 * float(value) if unit == 'fraction' else float(value):.6g}"
+    size = 100 * float(value) if unit == "fraction" else float(value)
+    return f"{size:.6g}" if abs(size) >= 1000 else f"{size:.3g}"
 
 
 def points_word(unit: str) -> str:

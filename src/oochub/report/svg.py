@@ -18,6 +18,8 @@ from oochub.stats.estimate import Estimate
 _Map = Callable[[float], float]
 
 _LABEL = 29.0  # percent of the head chart that a label may take
+_TICK = 12.0  # percent of it that the number at chance takes, of which no tick stands nearer
+_BOLD = 7.4  # pixels of a bold letter, on average, in a chart of 384
 _CLASS = {"in": "inn", "out": "out"}
 _SHAPES = {
     "in": lambda size: Markup('<circle r="{:.1f}"/>').format(size),
@@ -132,13 +134,14 @@ def _head_labels(scale: Scale, chart: GapChart) -> list[Markup]:
 
 def _axis(scale: Scale, chart: GapChart) -> Markup:
     named = {} if numbers.is_undefined(chart.chance) else {chart.chance: "chance"}
-    values = [value for value in ticks(scale.low, scale.high) if not any(abs(value - at) <= 0.035 for at in named)]
+    taken = [scale.percent(at) for at in named]
+    values = [tick for tick in ticks(scale.low, scale.high) if all(abs(scale.percent(tick) - x) > _TICK for x in taken)]
     parts = [_line("0", f"{scale.width:.0f}%", 64, "ax")]
     for value in sorted({*values, *named, 1.0}):
         x = scale.at(value)
         anchor = "start" if scale.percent(value) < 2 else "middle"
         parts.append(Markup('<line x1="{0}" x2="{0}" y1="60" y2="68" class="ax"/>').format(x))
-        parts.append(_text(x, 84, f"{numbers.SCALES.get(chart.unit, 1) * value:.4g}", anchor=anchor))
+        parts.append(_text(x, 84, f"{numbers.SCALES.get(chart.unit, 1) * value:.3g}", anchor=anchor))
     for value, word in (named | {1.0: "perfect"}).items():
         parts.append(_text(scale.at(value), 100, word, anchor="start" if scale.percent(value) < 8 else "middle"))
     return Markup("").join(parts)
@@ -240,7 +243,7 @@ def _square_grid(x: _Map, y: _Map, low: float) -> Markup:
     at = low + 0.1 * (1 - low)
     parts.append(_text(f"{x(at) + 8:.1f}", y(at) + 6, "ideal"))
     parts.append(_text("207", 370, "confidence, %", anchor="middle"))
-    parts.append(Markup('<text transform="translate(10 173) rotate(-90)" text-anchor="middle">right, %</text>'))
+    parts.append(Markup('<text transform="translate(13 173) rotate(-90)" text-anchor="middle">right, %</text>'))
     return Markup("").join(parts)
 
 
@@ -266,14 +269,14 @@ def _curve_labels(curves: Sequence[Curve], x: _Map, y: _Map) -> list[Markup]:
         return [_text("364", 326, title, anchor="end", classes="k halo") for title in titles.values()]
     pairs = [(p, min(points["out"], key=lambda q: abs(q[0] - p[0]))) for p in points["in"]]
     p, q = max(pairs, key=lambda pair: abs(pair[0][1] - pair[1][1]))
-    sides: tuple[Side, Side] = ("in", "out") if p[1] <= q[1] else ("out", "in")
-    (ux, uy), (lx, ly) = (p, q) if p[1] <= q[1] else (q, p)
+    above: Side = "in" if p[1] <= q[1] else "out"
+    upper, (lower,) = titles.pop(above), titles.values()
+    (ux, uy), (lx, ly) = (p, q) if above == "in" else (q, p)
     at_top = uy < 36  # no room above: below the curve to the right instead
-    x_up, y_up, anchor = (min(ux + 5, 290), uy + 20, "start") if at_top else (max(ux - 9, 134), uy - 9, "end")
-    return [
-        _text(f"{x_up:.1f}", y_up, titles[sides[0]], anchor=anchor, classes="k halo"),
-        _text(f"{min(lx + 9, 282):.1f}", min(ly + 17, 328), titles[sides[1]], classes="k halo"),
-    ]
+    wide, low_x = _BOLD * len(upper), min(lx + 9, 374 - _BOLD * len(lower))
+    up_x, up_y = (min(ux + 5, 374 - wide), uy + 20) if at_top else (max(ux - 9, 48 + wide), uy - 9)
+    first = _text(f"{up_x:.1f}", up_y, upper, anchor="start" if at_top else "end", classes="k halo")
+    return [first, _text(f"{low_x:.1f}", min(ly + 17, 328), lower, classes="k halo")]
 
 
 def _histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
@@ -282,11 +285,8 @@ def _histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
     parts = [Markup('<line x1="44" x2="370" y1="{0}" y2="{0}" class="gl"/>').format(base)]
     for b in (b for b in bins if b.n and x(b.high) > 44):
         left, height = max(x(b.low), 44.0), 26 * b.n / total / tallest
-        parts.append(
-            Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(
-                left + 1, base - height, x(b.high) - left - 2, height, _CLASS[curve.side]
-            )
-        )
+        place = (left + 1, base - height, x(b.high) - left - 2, height, _CLASS[curve.side])
+        parts.append(Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(*place))
     return Markup("").join([*parts, _text("46", base - 30, f"share of answers, {curve.title}", classes="halo")])
 
 
