@@ -54,7 +54,7 @@ def context_section(report: "Report", *, images: bool = True) -> dict[str, Any] 
         **shown,
         "first": _FIRST,
         "folded": _folded(rows=len(listed), checks=len(checks), strips=len(shown["strips"])),
-        "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
+        "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}".replace("-", "\u2212"), most=_TICKS),
         "left_out": max(sum(map(has_role, found.contexts)) - LISTED, 0),
     }
 
