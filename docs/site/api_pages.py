@@ -1,6 +1,8 @@
 """The pages of the reference of Python: one for each public name, written by mkdocstrings from its docstring."""
 
+import ast
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,8 +40,15 @@ _TO_SUBCLASS = (
     "models.built_in_model.BuiltInModel",
     "context_way.ContextWay",
 )
-_RETURNED = ("hub.pushed.Pushed", "trainers.robust_trainer.TrainResult")
+_RETURNED = (
+    "stats.estimation.Estimate",
+    "stats.estimation.Sampling",
+    "hub.pushed.Pushed",
+    "trainers.robust_trainer.TrainResult",
+)
 _CATALOG = ("kinds", "names", "get", "summary", "source", "module_name")
+
+_LAST = "---\nsearch:\n  boost: 0.5\n---\n\n"  # the search shows guides before it
 
 
 class ApiPage(NamedTuple):
@@ -62,9 +71,21 @@ class ApiPage(NamedTuple):
     def text(self) -> str:
         """The Markdown of the page."""
         if not self.whole_file:
-            return f"::: {self.identifier}\n"
+            return f"{_LAST}::: {self.identifier}\n"
         options = "    options:\n      show_root_heading: false\n      heading_level: 2\n"
-        return f"# {self.title}\n\n::: {self.identifier}\n{options}"
+        return f"{_LAST}# {self.title}\n\n::: {self.identifier}\n{options}\n{self._card()}"
+
+    def summary(self) -> str:
+        """The first line of the docstring, read without importing the module."""
+        module, _, name = self.identifier.rpartition(".")
+        return _first_line(self.identifier, "") if self.whole_file else _first_line(module, name)
+
+    def _card(self) -> str:
+        """Of a benchmark, what its card on the Hub says: its rows, raw files, licenses and citation."""
+        card = _SOURCE / "dataset_cards" / f"{self.title}.md"
+        if self.chapter != _KINDS["benchmark"]:
+            return ""
+        return "## The card\n\n" + card.read_text("utf-8").split("\n---\n")[1].partition("\n# ")[2].partition("\n")[2]
 
 
 def api_pages() -> list[ApiPage]:
@@ -84,8 +105,8 @@ def api_pages() -> list[ApiPage]:
         pages.append(ApiPage("Toy worlds", file.stem, f"api/toy_worlds/{file.stem}.md", name, whole_file=True))
     several = {
         "To add your own": _TO_SUBCLASS,
-        "Estimates": [f"stats.estimation.{name}" for name in estimation.__all__],
         "What is returned": _RETURNED,
+        "Intervals": [f"stats.estimation.{name}" for name in estimation.__all__ if name.islower()],
         "Catalog": [f"catalog.{name}" for name in _CATALOG],
     }
     for chapter, identifiers in several.items():
@@ -94,3 +115,17 @@ def api_pages() -> list[ApiPage]:
             title = identifier.rpartition(".")[2]
             pages.append(ApiPage(chapter, title, f"api/{folder}/{title}.md", f"oochub.{identifier}"))
     return pages
+
+
+def _first_line(module: str, name: str) -> str:
+    """What a module, or the function or class of that name in it or imported by it, says first."""
+    spec = find_spec(module)
+    tree = ast.parse(Path(spec.origin if spec and spec.origin else "").read_text("utf-8"))
+    if not name:
+        return (ast.get_docstring(tree) or "").split("\n")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return (ast.get_docstring(node) or "").split("\n")[0]
+        if isinstance(node, ast.ImportFrom) and name in [one.name for one in node.names]:
+            return _first_line(node.module or "", name)
+    raise ValueError(f"{module} neither defines nor imports {name}.")

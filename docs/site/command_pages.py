@@ -19,17 +19,19 @@ def _lines(name: str, command: Any) -> Iterator[str]:
     """The lines of one page: what the command does, how it is written, each argument and option."""
     context = typer.Context(command, info_name=f"oochub {name}")
     usage = command.get_usage(context).removeprefix("Usage: ")
-    yield from (f"# oochub {name}", "", _literal(" ".join((command.help or "").split())), "")
+    yield from (f"# oochub {name}", "", literal(" ".join((command.help or "").split())), "")
     yield from ("```text", usage, "```", "")
     for title, kind in (("Arguments", "argument"), ("Options", "option")):
         records = [one.get_help_record(context) for one in command.params if one.param_type_name == kind]
         if any(records):
             yield from (f"## {title}", "")
         for written, words in filter(None, records):
-            yield from (f"`{written}`", f":   {_literal(' '.join(words.split()))}", "")
+            word = re.split(r"[ ,]", written)[0]  # a heading of its own, so that it is found and can be linked to
+            yield from (f'### `{written}` {{ #{word.strip("-")} data-toc-label="{word}" }}', "")
+            yield from (literal(" ".join(words.split())), "")
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Words of the terminal as Markdown that shows them letter by letter, what stands in backticks as code."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else re.sub(r"([\\*_{}\[\]<>|#])", r"\\\1", part) for part in parts)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from api_pages import api_pages
-from command_pages import command_pages
+from command_pages import command_pages, literal
 from mkdocs.structure.files import File
 
 _ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def _api_index() -> str:
         if page.chapter != chapter:
             chapter = page.chapter
             lines += ["", f"## {chapter}", ""]
-        lines.append(f"- [{page.title}]({page.path.removeprefix('api/')})")
+        lines.append(f"- [{page.title}]({page.path.removeprefix('api/')}): {literal(page.summary())}")
     return "\n".join(lines) + "\n"
 
 

@@ -46,11 +46,11 @@ def test_each_guide_stands_in_the_navigation() -> None:
 
 
 def test_each_public_name_is_a_page(hooks: None) -> None:
-    """Planted fault: the kind `figure` left out of the list."""
+    """Planted fault: the kind `figure` left out of the list; `Estimate` beside `estimate`."""
     from api_pages import api_pages
 
     pages = api_pages()
-    assert len({page.path for page in pages}) == len(pages)
+    assert len({page.path.lower() for page in pages}) == len(pages)  # some disks do not tell a from A
     wanted = {f"oochub.{name}" for name in oochub.__all__}
     wanted |= {f"oochub.stats.estimation.{name}" for name in estimation.__all__}
     for kind in set(catalog.kinds()) - NO_PAGES:
@@ -246,7 +246,7 @@ def test_each_page_is_silent_and_fits(browser: Browser, site: Path) -> None:
 @needs_browser
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["index.html", "api/metric/ece.html"])
-@pytest.mark.parametrize(("words", "target"), [("GroupDRO", "group_dro"), ("nobody labelled", "contexts.html")])
+@pytest.mark.parametrize(("words", "target"), [("GroupDRO", "group_dro"), ("hold-out", "commands/train")])
 def test_the_search_works_from_disk(browser: Browser, site: Path, start: str, words: str, target: str) -> None:
     """What is found is opened. Planted fault: no worker for pages from disk."""
     browser.events.clear()
