@@ -12,7 +12,7 @@ from toy_segmenter import spawrious_segmenter
 import oochub
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 
-SEEDS = range(20, 40)  # the depth of the rim was chosen on seeds 0 to 19
+SEEDS = range(40, 60)  # the depth of the rims was chosen on seeds 0 to 31
 
 
 @pytest.mark.campaign
@@ -26,7 +26,8 @@ def test_trained_networks_of_control_worlds_show_none(tmp_path):
     segmenter = spawrious_segmenter(other, tmp_path / "masks", tmp_path / "segmenter")
     encoder = real_classifier(tmp_path / "encoder", side=96)
     ways = {"properties": {}, "clusters": {"model": encoder}, "segments": {"model": segmenter}}
-    none_shown, accuracies = dict.fromkeys(ways, 0), []
+    seen: dict[str, list[tuple[int, str]]] = {way: [] for way in ways}
+    accuracies = []
     for seed in SEEDS:
         raw = toy_spawrious(tmp_path / f"world{seed}", size=120, seed=seed, correlation=False)
         model = tmp_path / f"model{seed}"
@@ -37,7 +38,7 @@ def test_trained_networks_of_control_worlds_show_none(tmp_path):
         for way, settings in ways.items():
             found = oochub.contexts(data, by=way, choose_on="train", **settings)
             report = oochub.evaluate(oochub.predict(str(model), found), metrics=["accuracy"], resamples=100)
-            none_shown[way] += not shown(report.contexts)
+            seen[way] += [(seed, name) for name in shown(report.contexts)]
         accuracies.append(float(report["accuracy"]))
     assert 0.9 < np.mean(accuracies) < 1
-    assert min(none_shown.values()) >= 18, none_shown
+    assert all(len({seed for seed, _ in own}) <= 2 for own in seen.values()), seen

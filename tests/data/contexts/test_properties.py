@@ -56,7 +56,7 @@ def test_the_rim_by_a_loop_over_pixels(shape):
         (y, x)
         for y in range(height)
         for x in range(width)
-        if min(y, height - 1 - y) < max(1, round(height / 6)) or min(x, width - 1 - x) < max(1, round(width / 6))
+        if min(y, height - 1 - y) < max(1, round(height / 10)) or min(x, width - 1 - x) < max(1, round(width / 10))
     }
     found = measures(Image.fromarray(pixels))
     middle = pixels.copy()

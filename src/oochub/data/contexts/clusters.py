@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from oochub.input import Input
     from oochub.models.encoder import Encoder
 
+_RIM = 1 / 6  # of the height at top and bottom, of the width left and right; from less, an encoder sees little
 _MOST = 10  # clusters that are tried
 _MOST_PARTS = 50  # directions
 _SPARE, _PASSES = 10, 5  # of the iteration that finds them
@@ -53,7 +54,8 @@ class Clusters(ContextWay):
     Args:
         model: Folder or Hub id of a model, or the model itself with `image_processor`.
         k: How many clusters, 2 or more; None chooses 2 to 10 by the silhouette.
-        region: What the model is shown, "rim" or "picture", see `oochub.data.picture_region.picture_region`.
+        region: What the model is shown: "rim", a sixth of the height at top and bottom and of the width left and right;
+            or "picture".
         pooling: Of the features, see `oochub.models.encoder.Encoder.opened`.
         image_processor: Of another model, where this one has none.
         device: "auto", "cpu", "cuda", ...
@@ -80,7 +82,7 @@ class Clusters(ContextWay):
 
         if k is not None and k < 2:
             raise OochubError(f"k is 2 or more clusters, got {k}.")
-        picture_region(1, 1, region=region)
+        picture_region(1, 1, region=region, depth=_RIM)
         self._region = region
         self._source, self._k, self._pooling, self._seed = ModelSource(model), k, pooling, seed
         self._processor, self._device_name = image_processor, device
@@ -94,7 +96,7 @@ class Clusters(ContextWay):
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
         of_model = {"model": self._source.revision or self.model, "pooling": self._pooling, **self._inputs.settings()}
-        return of_model | {"region": self._region}
+        return of_model | {"region": self._region, "rim": _RIM}
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
@@ -196,7 +198,7 @@ class Clusters(ContextWay):
 def _rim(picture: OpenedPicture) -> OpenedPicture:
     """The picture, its middle filled with the mean color of its rim."""
     pixels = np.array(picture.image)
-    rim = picture_region(*pixels.shape[:2], region="rim")
+    rim = picture_region(*pixels.shape[:2], region="rim", depth=_RIM)
     pixels[~rim] = np.rint(pixels[rim].mean(0))
     file, image = io.BytesIO(), Image.fromarray(pixels)
     image.save(file, "BMP")  # as fast as pictures without loss are written

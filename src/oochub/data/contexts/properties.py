@@ -29,6 +29,7 @@ from oochub.errors import OochubError
 from oochub.picture_file import exif_value, open_picture
 
 _EDGE = 256  # pixels of the longer side at which pictures are measured, so that sharpness is of one scale
+_RIM = 1 / 10  # of the height at top and bottom, of the width left and right; deeper, more of the thing is on it
 _THIRDS = (1 / 3, 2 / 3)
 _GRAY = 0.05  # chroma below which a picture has no hue
 _FLAT = 2 / 255  # deviation of a border's pixels
@@ -72,7 +73,7 @@ class Properties(ContextWay):
     files; `hour` 0 to 23 and `camera` of EXIF, else null.
 
     Args:
-        region: "rim", a sixth of the height at top and bottom and of the width left and right; or "picture", all of it,
+        region: "rim", a tenth of the height at top and bottom and of the width left and right; or "picture", all of it,
             the thing too.
 
     Raises:
@@ -87,12 +88,12 @@ class Properties(ContextWay):
     """
 
     def __init__(self, *, region: str = "rim") -> None:
-        picture_region(1, 1, region=region)
+        picture_region(1, 1, region=region, depth=_RIM)
         self._region = region
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        return {"edge": _EDGE, "region": self._region}
+        return {"edge": _EDGE, "region": self._region, "rim": _RIM}
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
@@ -168,7 +169,7 @@ def _measures(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
     small.thumbnail((_EDGE, _EDGE), Image.Resampling.BOX)
     pixels = np.asarray(small, np.float32) / 255
     gray: NDArray[Any] = pixels @ np.array([0.299, 0.587, 0.114], np.float32)  # luma, ITU-R BT.601
-    seen = picture_region(*gray.shape, region=region)
+    seen = picture_region(*gray.shape, region=region, depth=_RIM)
     red, green, blue = (float(mean) for mean in pixels[seen].mean(0))
     width, height = picture.image.size
     return {
