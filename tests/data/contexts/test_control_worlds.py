@@ -1,7 +1,8 @@
 """Networks trained in worlds without a planted context: nothing is shown in 18 of 20 of them at least.
 
 Errors of a trained network are not drawn at random: it does depend on how the thing looks. A way that takes that for a
-context shows something in most of these worlds (seen: `region="picture"` of both ways, in 17 of 20 each or more).
+context shows something in most of these worlds (seen: with `region="picture"` properties in 6 of 7, clusters in 16 of
+20).
 """
 
 import numpy as np
