@@ -26,7 +26,7 @@ def audit(model, source, **more):
 def test_a_model_that_looks_at_the_background_relies_on_it(pictures):
     """By hand: right on every usual background, wrong on every other."""
     report = audit(Onlooker("background"), pictures)
-    assert verdict(report).headline == "This model relies on context."
+    assert verdict(report).headline == "Below chance in unusual contexts, this model relies on context."
     assert report["in_context/accuracy"] == 1.0 and report["out_of_context/accuracy"] == 0.0
     assert report.benchmark.summary == "Usual contexts: dark: blue; light: red."
     assert {row.group for row in report.group_rows} == {"light/red", "light/blue", "dark/red", "dark/blue"}

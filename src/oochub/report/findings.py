@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from oochub.report.report import Report
 
 _ROUNDING = 1e-9
+SIMULTANEOUS = "simultaneous"
+"""How the method of an interval over several groups begins, see `oochub.stats.worst_group_interval`."""
 
 
 class Drop(NamedTuple):
@@ -132,8 +134,37 @@ def _confidence_heading(report: "Report") -> str:
     return f"{wording.sentence_case(wording.side_title(report.benchmark, 'out'))} it is too sure of itself"
 
 
+def simultaneous(estimate: Estimate) -> str:
+    """Over how many groups an interval holds at once, as its method says; "" for the interval of one number alone.
+
+    >>> simultaneous(Estimate(0.4, n=9, method="Clopper and Pearson, simultaneous over 4 groups"))
+    'simultaneous over 4 groups'
+    """
+    return next((part for part in estimate.method.split(", ") if part.startswith(SIMULTANEOUS)), "")
+
+
+def intervals_words(report: "Report") -> str:
+    """That the worst group has two intervals, and which is where; "" where it has one.
+
+    The worst group was chosen by its number, so the interval of that number allows for the choice; among the groups
+    each has the interval of itself alone.
+    """
+    sides = [part.metrics.values() for part in report.slices]
+    worst = [each.estimate for each in (report.worst_group or {}).values()]
+    chosen = [each for estimates in (*sides, worst) for each in estimates if numbers.has_interval(each)]
+    if not report.group_rows or not any(map(simultaneous, chosen)):
+        return ""
+    return (
+        "The interval of a worst group is simultaneous: it allows for the choice among the groups. In the list of "
+        "groups each has its single interval, of this group alone."
+    )
+
+
 def worst_group_words(report: "Report") -> str:
     """Which group each worst-group error is of, and the worst of how many, in one sentence; "" where there is none.
+
+    Where the list of groups gives the same number another interval, both are named.
+
 
     The worst of all groups is that of Sagawa et al. and WILDS; NOOCH's is the worse of those out of context.
     """
@@ -146,7 +177,8 @@ def worst_group_words(report: "Report") -> str:
             group = wording.words(worst.name) if row is None else wording.group_words(report.benchmark, row)
             where = wording.in_sentence(wording.slice_words(report.benchmark, part))
             named.append(f"{group}, of {numbers.count(worst.among)} groups ({where})")
-    return f"Worst group by error: {'; '.join(named)}." if named else ""
+    first = f"Worst group by error: {'; '.join(named)}." if named else ""
+    return f"{first} {intervals_words(report)}".strip()
 
 
 def matched_words(report: "Report") -> str:

@@ -11,7 +11,14 @@ from oochub.report.context_section import context_section
 from oochub.report.detector_section import detection_section
 from oochub.report.embedded_picture import PICTURE_BYTES
 from oochub.report.error_section import error_section
-from oochub.report.findings import headings, match_title, matched_words, out_count, worst_group_words
+from oochub.report.findings import (
+    headings,
+    match_title,
+    matched_words,
+    out_count,
+    simultaneous,
+    worst_group_words,
+)
 from oochub.report.mistake_cards import LINK, mistake_cards
 from oochub.report.origin_records import SideRows
 from oochub.report.records import GroupRow
@@ -78,11 +85,22 @@ def _head(report: "Report", answer: Verdict) -> Section:
         "chance": "" if numbers.is_undefined(benchmark.chance) else numbers.whole_points(benchmark.chance, report.unit),
         "rows": [
             ("in", _selection(benchmark.in_context), inside, numbers.count(gap.n_in)),
-            ("out", _selection(benchmark.out_of_context), outside, out_count(report)),
+            (
+                "out",
+                ", ".join(filter(None, (_selection(benchmark.out_of_context), _choice(outside)))),
+                outside,
+                out_count(report),
+            ),
         ],
         "matched": report.matched_gap and (match_title(report), report.matched_gap.estimate),
         "matched_words": matched_words(report),
     }
+
+
+def _choice(estimate: Estimate) -> str:
+    """Over what the interval of a side holds, where its rows were chosen among groups."""
+    named = simultaneous(estimate)
+    return f"interval {named}" if named and numbers.has_interval(estimate) else ""
 
 
 def _selection(rows: SideRows) -> str:
@@ -124,7 +142,9 @@ def _groups(report: "Report", title: str) -> Section | None:
         "head": group_head(report, metric),
         "unit": unit,
         "axis": svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(unit, 1) * tick:.4g}"),
-        "worst": worst and worst_row and (wording.group_words(report.benchmark, worst_row), worst.estimate),
+        "worst": worst
+        and worst_row
+        and (wording.group_words(report.benchmark, worst_row), worst.estimate, simultaneous(worst.estimate)),
         "heat": partial(heat, width=theme.heat_width(errors)),
         "steps": theme.heat_ends(theme.heat_width(errors)),
     }

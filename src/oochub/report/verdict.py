@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from oochub.report import numbers, wording
 from oochub.report.context_verdict import context_verdict
-from oochub.report.findings import Drop, group_drops, judged_gap, out_count, ranked_groups
+from oochub.report.findings import Drop, group_drops, judged_gap, out_count, ranked_groups, simultaneous
 from oochub.report.records import Side, WorstValue
 from oochub.report.verdict_records import Case, Fact, Verdict
 from oochub.stats.estimate import Estimate
@@ -35,6 +35,9 @@ def verdict(report: "Report") -> Verdict:
     reversed  l > 0 and g >= d
     unclear   otherwise
     ========= =================================================================
+
+    Where the number out of context is at chance (its interval includes it) or below, that is said before what the model
+    relies on.
 
     The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
     relies on it; else they say that it does worse on the second side, and not why.
@@ -97,7 +100,21 @@ def _headline(report: "Report", case: Case) -> tuple[str, str]:
             f"The data allow a gap between {bounds}.",
         ),
     }
-    return sentences[case]
+    level = _level_of_chance(report)
+    if not level or case not in ("relies", "slight"):
+        return sentences[case]
+    if case == "relies" and cause:
+        return f"{level} {outside}, this model {worse}.", ""
+    how = "is slightly worse" if case == "slight" else "does worse"
+    return f"{level} {outside}, this model {how} there than {wording.side_title(benchmark, 'in')}.", ""
+
+
+def _level_of_chance(report: "Report") -> str:
+    """Where the interval out of context stands: "At chance" includes it, "Below chance" lies below, "" above."""
+    chance, there = report.benchmark.chance, report.headline("out")
+    if there is None or any(map(numbers.is_undefined, (chance, there, there.low, there.high))) or there.low > chance:
+        return ""
+    return "Below chance" if there.high < chance else "At chance"
 
 
 def _undecided(report: "Report") -> str:
@@ -191,7 +208,10 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or numbers.is_undefined(worst.estimate):
         return _on_other_groups(report)
-    error = f"error {numbers.fraction(worst.estimate)}% ({numbers.interval(worst.estimate) or 'no interval'})"
+    interval = ", ".join(
+        filter(None, (numbers.interval(worst.estimate) or "no interval", simultaneous(worst.estimate)))
+    )
+    error = f"error {numbers.fraction(worst.estimate)}% ({interval})"
     return Fact(title, f"Most errors for {_worst_words(report, worst)}", f": {error}.")
 
 
@@ -248,6 +268,10 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         answer = f"The interval lies between \u2212{d} and +{d}{numbers.points_word(report.unit)}."
     else:
         answer = f"The interval {'includes' if judged.low <= 0 <= judged.high else 'excludes'} zero."
+    if case in ("relies", "slight") and _level_of_chance(report):
+        there, chance = report.headline("out"), numbers.whole_points(benchmark.chance, report.unit)
+        answer += f" {wording.sentence_case(wording.side_title(benchmark, 'out'))} it is "
+        answer += f"{numbers.interval(there, report.unit)}, chance is {chance}." if there is not None else ""
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
     groups = f" Clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
     covers = numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
