@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from killed_command import End, ended, short_folder
-from writing_commands import COMMANDS, PUSHING, READING, Inputs
+from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs
 
 import oochub
 from oochub.parquet_file import read_parquet
@@ -159,6 +159,20 @@ def test_every_command_that_writes_is_stopped():
     scripts = Path(oochub.__file__).parent / "loading_scripts"
     named = {file.stem for file in scripts.glob("*.py") if "__main__" in file.read_text("utf-8")}
     assert named == {name.rpartition(" ")[2] for name in COMMANDS if name.startswith("loading script")} and named
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_what_a_command_reads_can_be_made(name):
+    """A campaign found one that could not: the loading script of WILDS read a folder that nothing draws."""
+    read: list[str] = []
+
+    class Named(Inputs):
+        def __call__(self, name: str) -> str:
+            read.append(name)
+            return name
+
+    COMMANDS[name](Named(Path("inputs"), lambda words: None), Path("out"))
+    assert set(read) <= INPUTS.keys()
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ class Inputs:
         path = self._folder / name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            words = _INPUTS[name](self, path)
+            words = INPUTS[name](self, path)
             if words:
                 self._finish(words)
         return str(path)
@@ -143,7 +143,7 @@ def _predict(model: str, task: str, raw: str, *more: str) -> Callable[[Inputs, P
     ]
 
 
-_INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
+INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/spawrious": _world("toy_spawrious"),
     "raw/waterbirds": _world("toy_waterbirds", size=20),
     "raw/cub": _world("toy_cub", size=10),
@@ -206,7 +206,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("loading script celebA", *_data(i, "celebA", f"{o}/celebA"), "--no-strict")
     ],
     "loading script wilds": lambda i, o: [
-        *("loading script wilds", *_data(i, "wilds/iwildcam", f"{o}/wilds"), "--config", "iwildcam", "--no-strict")
+        *("loading script wilds", *_data(i, "iwildcam", f"{o}/wilds"), "--config", "iwildcam", "--no-strict")
     ],
     "loading script imagenet_ood": lambda i, o: [
         *("loading script imagenet_ood", *_data(i, "imagenet_ood", f"{o}/sets")),
