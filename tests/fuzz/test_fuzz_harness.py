@@ -1,13 +1,16 @@
 """The harness itself: it fails on a silent other number, a traceback, a hang, a file that is left or changed."""
 
 import json
+import os
+import threading
 import time
 import warnings
 from pathlib import Path
 
-import fuzz_case
+import hang_watch
 import pytest
-from fuzz_case import CHANGED, REFUSED, SAFE, SAID, SAME, Campaign, Case, Format, Hang, Used
+from fuzz_case import CHANGED, REFUSED, SAFE, SAID, SAME, Campaign, Case, Format, Used
+from hang_watch import Hang
 
 from oochub.errors import OochubError
 
@@ -75,16 +78,59 @@ def test_an_error_that_does_not_say_where_fails(tmp_path):
     assert _ran(tmp_path / "said", "{", says=r"not JSON\b") == REFUSED
 
 
-def test_a_hang_fails(tmp_path, monkeypatch):
-    monkeypatch.setattr(fuzz_case, "_SECONDS", 0.1)
+def _pauses(folder: Path) -> None:
+    while True:
+        time.sleep(0.01)
+
+
+def _works(folder: Path) -> None:
+    while True:
+        pass
+
+
+def _waits_for_a_writer(folder: Path) -> None:
+    os.mkfifo(folder.parent.parent / "pipe")
+    (folder.parent.parent / "pipe").read_text()
+
+
+@pytest.mark.parametrize(
+    "hang, says", [(_pauses, "asleep"), (_waits_for_a_writer, "asleep"), (_works, "million additions")]
+)
+def test_a_hang_fails(tmp_path, monkeypatch, hang, says):
+    monkeypatch.setattr(hang_watch, "_PAUSE", 0.01)
+    monkeypatch.setattr(hang_watch, "_LOOKS", 5)
+    monkeypatch.setattr(hang_watch, "_LOOPS", 10)
 
     def use(folder: Path, out: Path) -> Used:
-        while (folder / "number.json").read_text() != "3":
-            time.sleep(0.01)
+        if (folder / "number.json").read_text() != "3":
+            hang(folder)
         return Used(numbers=3)
 
-    with pytest.raises(Hang, match="a case: hangs"):
+    with pytest.raises(Hang, match=f"a case: hangs, .*{says}"):
         _ran(tmp_path, "4", use=use)
+
+
+def test_work_on_a_slow_machine_is_no_hang(tmp_path, monkeypatch):
+    """Two hundred looks at work in a thread that the reader awaits. Planted faults seen: a clock; who waits, sleeps."""
+    monkeypatch.setattr(hang_watch, "_PAUSE", 0.001)
+    monkeypatch.setattr(hang_watch, "_LOOKS", 50)
+    looks = []
+    look = hang_watch._all_sleep
+    monkeypatch.setattr(hang_watch, "_all_sleep", lambda watcher: looks.append(look(watcher)) or looks[-1])
+
+    def work() -> None:
+        while len(looks) < 200:
+            sum(range(100))
+
+    def use(folder: Path, out: Path) -> Used:
+        if (folder / "number.json").read_text() != "3":
+            worker = threading.Thread(target=work)
+            worker.start()
+            worker.join()
+        return _careful(folder, out)
+
+    assert _ran(tmp_path, "4", frozenset({CHANGED}), use=use) == CHANGED
+    assert len(looks) >= 200
 
 
 def test_what_is_left_of_a_refusal_fails(tmp_path):

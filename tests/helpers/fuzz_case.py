@@ -4,7 +4,6 @@ import logging
 import math
 import re
 import shutil
-import signal
 import stat
 import warnings
 from collections import Counter
@@ -14,17 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hang_watch import no_hang
+
 from oochub.errors import OochubError
 
 REFUSED, SAME, SAID, CHANGED = "refused", "same", "said", "changed"
 SAFE = frozenset({REFUSED, SAME, SAID})
 """What may come of any change: an error that names the file, the same numbers, or others with a word of it."""
-
-_SECONDS = 60.0  # a reader of a file of some kilobytes that takes longer hangs
-
-
-class Hang(BaseException):
-    """A case took too long; no `except Exception` or `except OSError` of a reader takes it for an error of a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +84,7 @@ class Campaign:
         Raises:
             AssertionError: Another outcome, a refusal that names nothing, an artifact that reading changed, or a file
                 that is left of what was refused.
-            BaseException: Whatever the reader raises beside `OochubError`; `Hang` where it takes too long.
+            BaseException: Whatever the reader raises beside `OochubError`; `Hang` where it does not end.
         """
         base, usual = self._base(kind)
         artifact, out = self.folder / "case" / base.name, self.folder / "out"
@@ -124,7 +119,7 @@ class Campaign:
 
 def _outcome(kind: Format, case: Case, artifact: Path, out: Path, usual: Used) -> str:
     try:
-        with _alarm(case.name), _heard() as words:
+        with no_hang(case.name), _heard() as words:
             used = kind.use(artifact, out)
     except OochubError as error:
         files = {path.name for path in artifact.rglob("*")} | {artifact.name}
@@ -141,20 +136,6 @@ def _outcome(kind: Format, case: Case, artifact: Path, out: Path, usual: Used) -
         return SAID
     assert case.numbers is None or numbers == _plain(case.numbers), f"{case.name}: other numbers than worked out"
     return CHANGED
-
-
-@contextmanager
-def _alarm(what: str) -> Iterator[None]:
-    def ring(*_: Any) -> None:
-        raise Hang(f"{what}: hangs, longer than {_SECONDS} s")
-
-    usual = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, usual)
 
 
 @contextmanager
