@@ -1,6 +1,9 @@
 """`--probe background`: models that look at one thing alone, masks of every state, what is kept, what is refused."""
 
+import html
 import io
+import re
+import shlex
 import shutil
 
 import datasets
@@ -12,6 +15,7 @@ from planted_pictures import PROCESSOR, SIZE, Onlooker, planted_folder
 from transformers import ResNetConfig, ResNetForImageClassification
 
 import oochub
+from oochub.cli import main
 from oochub.context_way import OpenedPicture
 from oochub.errors import OochubError
 from oochub.probing.altered_answers import VARIANTS
@@ -319,3 +323,38 @@ def test_a_stream_has_no_probe(model, world, monkeypatch):
     streams = datasets.IterableDatasetDict({name: part.to_iterable_dataset() for name, part in data.items()})
     with pytest.raises(OochubError, match="a stream cannot be read again"):
         oochub.audit(model, streams, probe="background", probe_settings={"masks": world[1]})
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param({}, marks=pytest.mark.slow, id="none"),
+        pytest.param({"seed": 3}, marks=pytest.mark.slow, id="of-all"),
+        pytest.param({"probe": 2}, id="of-the-probe"),
+    ],
+)
+def test_the_command_on_the_page_makes_the_probe_again(model, world, tmp_path, monkeypatch, seeds):
+    """Typed as it stands, but for the data and their columns: the same numbers and the same options.
+
+    Faults planted: the rows left out of the options, the seed of the probe left out of the command.
+    """
+    monkeypatch.chdir(world[0].parent)
+    asked = {"masks": "masks", "rows": 7} | ({"seed": seeds["probe"]} if "probe" in seeds else {})
+    first = oochub.audit(
+        model, world[0], **COLUMNS, probe="background", probe_settings=asked, seed=seeds.get("seed", 0), resamples=1000
+    )
+    shown = html.unescape(re.search(r"reproduce this page\"><code>(.*?)</code>", first.to_html(), re.S)[1])
+    command = shlex.split(shown.splitlines()[-1])
+    assert command[:4] == ["oochub", "audit", "tones", "SOURCE"]
+    command[2:4] = [str(model), str(world[0]), "--label-column", "tone", "--context-column", "ground"]
+    monkeypatch.setattr("sys.argv", [*command, "--out", str(tmp_path / "again")])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    again = Report.load(tmp_path / "again" / "report.json").background
+    assert to_json(again) == to_json(first.background) and again.n == 7
+
+
+def test_the_page_without_a_probe_names_none(model, world):
+    """Fault planted: the command of a probe on every page."""
+    assert "--probe" not in oochub.audit(model, world[0], **COLUMNS, resamples=100).to_html()

@@ -8,6 +8,8 @@ from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.probing.mask_files import MaskFiles
 
+_ROWS = 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class BackgroundSettings:
@@ -33,7 +35,7 @@ class BackgroundSettings:
     boxes: str | None = None
     segmenter: Any = None
     label_map: str | Path | None = None
-    rows: int = 1000
+    rows: int = _ROWS
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -52,3 +54,21 @@ class BackgroundSettings:
         if isinstance(self.segmenter, str | Path):
             way = catalog.get("context", "segments")(model=self.segmenter, label_map=self.label_map)
             object.__setattr__(self, "segmenter", way)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What `oochub audit` is asked by, the seed apart; of an absolute path its last part, for a report holds none.
+
+        >>> BackgroundSettings(boxes="place", rows=20).options
+        ('--probe', 'background', '--boxes', 'place', '--probe-option', 'rows=20')
+        """
+        segmenter = None if self.segmenter is None else self.segmenter.model
+        named = {"--masks": _named(self.masks), "--boxes": self.boxes, "--segmenter": segmenter}
+        others = {"label_map": _named(self.label_map), "rows": self.rows if self.rows != _ROWS else None}
+        asked = [("--probe", "background"), *named.items()]
+        asked += [("--probe-option", f"{name}={value}") for name, value in others.items() if value is not None]
+        return tuple(word for option, value in asked if value is not None for word in (option, value))
+
+
+def _named(path: str | Path | None) -> str | None:
+    return None if path is None else Path(path).name if Path(path).expanduser().is_absolute() else str(path)

@@ -135,6 +135,7 @@ def probe_backgrounds(
         shown=shown,
         seed=settings.seed,
         most=settings.rows,
+        options=settings.options,
     )
 
 

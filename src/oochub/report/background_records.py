@@ -87,6 +87,7 @@ class BackgroundProbe:
         shown: One row as an example; None without pictures.
         seed: Of the rows and backgrounds that were drawn.
         most: How many rows were to be altered at most.
+        options: The options of `oochub audit` that ask for it, paths by their last part; None in a report of before.
     """
 
     area: str
@@ -102,6 +103,7 @@ class BackgroundProbe:
     shown: ShownRow | None = optional()
     seed: Count
     most: Count
+    options: tuple[str, ...] | None = optional()
 
     def variant(self, name: Variant) -> VariantRow:
         """The numbers of a variant."""

@@ -1,8 +1,10 @@
 """What is said of pictures whose object or background was altered: no more than the intervals allow."""
 
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from oochub.build_record import OWN
 from oochub.report import numbers, wording
 from oochub.report.background_records import BackgroundProbe, Variant, VariantRow
 from oochub.report.text_table import TextTable
@@ -121,3 +123,19 @@ def _rows(found: BackgroundProbe, side: str) -> str:
         f"{wording.name(found.area)}.{out}{lent} Altered pictures are unlike any of "
         "training, which alone may cost answers."
     )
+
+
+def probe_command(report: "Report") -> str:
+    """The command that asks for the probe again; "" for a report without it.
+
+    What the report does not know stands in capitals: your own data, and a model that nobody named.
+    """
+    found, benchmark = report.background, report.benchmark
+    if found is None:
+        return ""
+    source = "SOURCE" if benchmark.name == OWN else f"{benchmark.name}/{benchmark.config}"
+    seed = report.provenance.seed
+    words = ["oochub", "audit", report.model.id or "MODEL", source, *(found.options or ("--probe", "background"))]
+    words += ["--seed", str(seed)] if seed else []
+    words += ["--probe-option", f"seed={found.seed}"] if found.seed != seed else []
+    return shlex.join(words)

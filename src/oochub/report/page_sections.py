@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.prediction.metadata import Training
 from oochub.report import charts, numbers, svg, theme, wording
 from oochub.report.background_section import background_section
+from oochub.report.background_words import probe_command
 from oochub.report.context_section import context_section
 from oochub.report.detector_section import detection_section
 from oochub.report.embedded_picture import PICTURE_BYTES
@@ -243,7 +244,7 @@ def _reproduce(report: "Report") -> Section:
     ]  # fmt: skip
     return {
         "facts": [(title, text) for title, text in facts if text],
-        "command": wording.clean(origin.command),
+        "command": wording.clean("\n".join(filter(None, [origin.command, probe_command(report)]))),
         "homepage": benchmark.homepage if LINK.fullmatch(benchmark.homepage) else None,
         "citation": wording.clean(benchmark.citation),
     }
