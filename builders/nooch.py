@@ -34,8 +34,11 @@ _FLICKR = "each picture's own, on Flickr; column `license`"
 
 
 def _describe_context(row: Mapping[str, Any], facts: BuildFacts) -> str:
+    group = row.get("group")
+    if group is None:  # rows of which only the label is known
+        return ""
     names = " or ".join(name.replace("_", " ") for name in facts.contexts) or "context"
-    return f"no {names}" if str(row["group"]).endswith("/no_context") else names
+    return f"no {names}" if str(group).endswith("/no_context") else names
 
 
 def _not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:

@@ -217,3 +217,15 @@ def test_refused_before_the_work(folder, data, tmp_path):
         oochub.predict(folder, DatasetDict({"test": data["test"].remove_columns("image")}))
     with pytest.raises(oochub.OochubError, match=r"out is a \.parquet file"):
         oochub.predict(folder, data, features=True, out="/dev/stdout")
+
+
+def test_rows_of_nooch_without_their_contexts_are_predicted(coco, tmp_path):
+    """Picture and label alone: a caption names no context. Fault planted: KeyError 'group', as it was."""
+    data = oochub.load("nooch/ce_car", data_dir=str(coco))
+    few = DatasetDict({"test": data["test"].select(range(12)).select_columns(["example_id", "image", "label"])})
+    predictions = oochub.predict(_model(), few, image_processor=_processor(), out=tmp_path / "few.parquet")
+    assert predictions.column_names[:1] == ["example_id"] and "group" not in predictions.column_names
+    report = oochub.evaluate(predictions, metrics=["accuracy", "error_rate"], resamples=100)
+    right = (predictions.prediction == predictions.label).mean()
+    assert report["accuracy"].value == pytest.approx(right) and right < 1
+    assert report.mistakes and {mistake.context for mistake in report.mistakes} == {""}

@@ -139,3 +139,10 @@ def test_a_file_with_a_column_twice_is_refused(tmp_path):
     pq.write_table(table.append_column("label", table.column("label")), tmp_path / "twice.parquet")
     with pytest.raises(OochubError, match="has the column label twice"):
         Predictions.load(tmp_path / "twice.parquet")
+
+
+def test_text_that_is_missing_is_none():
+    """Planted fault seen: the text "None"."""
+    given = made(4, split="test", place=["sea", None, "land", None])
+    assert given.column("place").tolist() == ["sea", None, "land", None]
+    assert given.column("example_id").dtype.kind == "U"

@@ -135,12 +135,15 @@ class WithStoredRows:
         return frame
 
     def column(self, name: str) -> NDArray[Any]:
-        """One column as an array: text as strings, numbers as they are, nested columns as objects."""
+        """One column as an array: text as strings, numbers as they are, nested columns as objects.
+
+        Text of which some is missing is an array of objects, None where it is.
+        """
         values = self.rows.column(name).combine_chunks()
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         array: NDArray[Any] = values.to_numpy(zero_copy_only=False)
-        return array.astype(str) if pa.types.is_string(values.type) else array
+        return array.astype(str) if pa.types.is_string(values.type) and not values.null_count else array
 
     def vectors(self, name: str) -> NDArray[np.float32]:
         """A column of lists of one length, such as `odin_logits`, as float32 (n, k)."""
