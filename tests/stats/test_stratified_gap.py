@@ -38,6 +38,21 @@ def test_two_tables_by_hand():
     assert math.isnan(found.p_value) and "4.2 expected" in found.reason
 
 
+@pytest.mark.parametrize("seed", range(200))
+def test_means_of_shares_lie_between_0_and_1_to_the_last_digit(seed):
+    """Rounding took a mean of ones above 1, and then neither bounds nor a worst case were made of the gap.
+
+    Planted fault: the weight of both sides in place of the own one (seen in 101 of 200 seeds).
+    """
+    random, stratum, is_with = _random(seed, n=400, classes=5)
+    side = random.random() < 0.5
+    value = np.where(is_with == side, 1.0, random.random(400) < 0.3)
+    found = stratified_gap(value, is_with, stratum)
+    assert (found.mean_with if side else found.mean_against) == 1
+    zeros = stratified_gap(1 - value, is_with, stratum)
+    assert (zeros.mean_with if side else zeros.mean_against) == 0
+
+
 def test_fishers_exact_case():
     """One table, the lady tasting tea with ten cups of each: mid-p from the hypergeometric law of scipy, term by term.
 

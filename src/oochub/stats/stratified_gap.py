@@ -114,7 +114,7 @@ def stratified_gap(
         estimate=estimate,
         p_value=p_value,
         mean_with=rows.mean_with,
-        mean_against=rows.mean_with - rows.gap,
+        mean_against=rows.mean_against,
         n_with=int(rows.has.sum()),
         n_against=int((~rows.has).sum()),
         strata=len(rows.size),
@@ -139,7 +139,10 @@ class _Rows:
         self.added, self.weight = across * self.off_mean, across**2
         self.all_weight = float(self.weight.sum())
         self.gap = float(self.added.sum()) / self.all_weight
-        self.mean_with = float((across * value)[has].sum()) / self.all_weight
+        # over the same sum of weights, so that a mean of ones is 1 to the last digit
+        self.mean_with, self.mean_against = (
+            float((across * value)[side].sum() / across[side].sum()) for side in (has, ~has)
+        )
 
     @property
     def is_binary(self) -> bool:
@@ -185,9 +188,9 @@ def _tested(rows: _Rows, cluster: Array | None, confidence: float) -> tuple[Esti
 
 def _difference_of_shares(rows: _Rows, confidence: float, reason: str | None) -> Estimate:
     """The gap of values 0 and 1, with the difference of two Wilson intervals, of as many rows as the weights leave."""
-    shares = rows.mean_with, rows.mean_with - rows.gap
+    shares = rows.mean_with, rows.mean_against
     with_, against = (
-        wilson(min(max(share, 0.0), 1.0) * units, units, confidence=confidence)
+        wilson(share * units, units, confidence=confidence)
         for share, side in zip(shares, (rows.has, ~rows.has), strict=True)
         for units in (rows.all_weight**2 / float(rows.weight[side].sum()),)
     )
