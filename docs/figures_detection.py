@@ -35,9 +35,10 @@ _PANELS: Mapping[str, list[dict[str, Any]]] = {
         *({"detector": key, "by": "answer", "sets": _SETS[1:]} for key in ("msp", "vim")),
     ],
     "detector_ranks": [{"detector": "vim", "rows": rows} for rows in ("correct", "incorrect", "ood")],
-    "distance_regression": [{"detector": key, "subsets": 40} for key in _DETECTORS],
+    "distance_regression": [{"detector": key, "subsets": 40} for key in _DETECTORS[::2]],
 }
-_COLUMNS, _INCHES = 2, {"detector_ranks": (4.6, 4.2), "distance_regression": (5.6, 5.2)}
+_INCHES = {"detector_ranks": (6.4, 3.8), "distance_regression": (6.4, 4.8)}
+"""Of a panel: panels stand below each other, so that their text can be read where a page is narrow."""
 
 
 class _Network(torch.nn.Module):
@@ -123,12 +124,9 @@ def head_of(network: _Network) -> StoredHead:
 def draw_panels(name: str, scored: list[ScoredSet]) -> None:
     """A figure of one detector, in panels."""
     panels = _PANELS[name]
-    columns = len(panels) if len(panels) == 3 else _COLUMNS
-    width, height = _INCHES.get(name, (5.6, 4.6))
-    shape = (len(panels) // columns, columns)
-    figure, axes = pyplot.subplots(
-        *shape, figsize=(columns * width, shape[0] * height), layout="constrained", squeeze=False
-    )
+    width, height = _INCHES.get(name, (6.4, 4.4))
+    shape = (len(panels), 1)
+    figure, axes = pyplot.subplots(*shape, figsize=(width, len(panels) * height), layout="constrained", squeeze=False)
     figure.suptitle("Toy ImageNet, drawn pictures; a small network, trained for seconds", x=0.01, ha="left", fontsize=9)
     for ax, options in zip(axes.flat, panels, strict=True):
         oochub.get("figure", name)(scored, **options, ax=ax)
@@ -173,9 +171,9 @@ def draw_random_models(data: Mapping[str, Any], x: Mapping[str, torch.Tensor], n
         bare = {part.name: SetScores(part.is_ood, part.correct, part.scores) for part in scored}
         pairs = [("imagenet_1k", name) for name in bare if name != "imagenet_1k"]
         numbers += [row | {"model": "a small network", "seed": seed} for row in random_measures(bare, keys, pairs).rows]
-    figure, axes = pyplot.subplots(2, 2, figsize=(18, 9), layout="constrained")
+    figure, axes = pyplot.subplots(2, 1, figsize=(6.4, 18), layout="constrained")
     figure.suptitle("Toy ImageNet, drawn pictures; networks with random weights", x=0.01, ha="left", fontsize=9)
-    panels = [{"detector": key, "goal": goal} for goal in ("new_class", "failure") for key in keys]
+    panels = [{"detector": key, "goal": goal} for goal, key in (("new_class", "mahalanobis"), ("failure", "energy"))]
     for ax, options in zip(axes.flat, panels, strict=True):
         oochub.get("figure", "random_models")(pd.DataFrame(numbers), **options, ax=ax)
     save(figure, "random_models")

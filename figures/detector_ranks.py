@@ -9,8 +9,7 @@ from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import inside_part, outside_part, scored_by
 from oochub.figures._detector_comparison import rank_comparison
-from oochub.figures._set_styles import COLORS, detector_words
-from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
+from oochub.figures._style import COLORS, GRID, INK, INK2, axes, bare, detector_words, legend
 from oochub.report import numbers, wording
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def detector_ranks(
     where = new.name if rows == "ood" else known.name
     if not n:
         raise OochubError(f"{known.name} has no {_WORDS[rows]}, so there are no ranks of them.")
-    ax = axes(ax, 5.2, 4.2)
+    ax = axes(ax, 6.0, 4.0)
     share, base_share = (100 * counts[rows] / n for counts in (ranks.histogram, ranks.baseline_histogram))
     color, dashes = _COLORS[rows], (0, (4, 1.5))
     ax.stairs(share, ranks.edges, color=color, linewidth=2, label=detector_words(key))
@@ -93,19 +92,19 @@ def detector_ranks(
     ax.stairs(share, ranks.edges, fill=True, color=color, alpha=0.15, zorder=0)
     ax.axhline(100 / bins, color=INK2, linewidth=1, linestyle=":")
     moved = ranks.shift[rows].difference
-    words = f"{_signed(moved.value)} ({_signed(moved.low)} to {_signed(moved.high)})"
+    words = f"{_signed(moved.value)} in rank (95% interval {_signed(moved.low)} to {_signed(moved.high)})"
     ax.set_title(
-        f"{wording.name(where)}, {_WORDS[rows]} (n = {numbers.count(n)})\nmean shift {words} percentile points",
-        loc="left", color=INK, fontsize="small",
+        f"{wording.name(where)}, {_WORDS[rows]} (n = {numbers.count(n)})\nmean shift {words}",
+        loc="left", color=INK, fontsize="medium", pad=24,
     )  # fmt: skip
     pool = f"{numbers.count(len(is_ood))} rows of {wording.name(known.name)} and {wording.name(new.name)}"
-    ax.set_xlabel(f"percentile rank, 100 is most in-distribution\n(among {pool})", fontsize="small")
+    ax.set_xlabel(f"percentile rank, 100 is most in-distribution\n(among {pool})")
     ax.set_ylabel(f"% of these rows, in each of {bins} bins")
     ax.set_xlim(0, 100)
     ax.set_ylim(bottom=0)
     ax.grid(axis="y", color=GRID)
     bare(ax)
-    legend(ax, loc="best", bbox_to_anchor=None, handlelength=3)
+    legend(ax, ncols=2, handlelength=3)
     return ax
 
 

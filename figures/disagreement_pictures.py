@@ -12,7 +12,7 @@ from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import scored_by, set_parts
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._set_pictures import class_words, pictures_of
-from oochub.figures._set_styles import SHIFTS, detector_words
+from oochub.figures._style import SHIFTS, detector_words
 from oochub.report import numbers, wording
 
 if TYPE_CHECKING:

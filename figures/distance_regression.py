@@ -9,8 +9,7 @@ from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.nearest import Nearest
 from oochub.evaluation.set_parts import inside_part
 from oochub.figures._distance_fits import DistanceFit, Value, distance_fits, distance_table
-from oochub.figures._set_styles import COLORS, MARKERS, SHIFTS, detector_words
-from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
+from oochub.figures._style import COLORS, GRID, INK, INK2, MARKERS, SHIFTS, axes, bare, detector_words, legend
 from oochub.report import numbers, wording
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def distance_regression(
     """
     fits = distance_fits(scored_sets, detector=detector, nearest=nearest, subsets=subsets, value=value)
     known = inside_part(scored_sets)
-    ax = axes(ax, 5.6, 4.8)
+    ax = axes(ax, 6.0, 5.2)
     for number, fit in enumerate(fits):
         color = COLORS[fit.shift]
         face = color if number == [other.shift for other in fits].index(fit.shift) else "none"
@@ -92,13 +91,13 @@ def distance_regression(
         ax.set_ylabel(f"AUROC of {of}\nagainst the subset; 0.5 is chance")
     else:
         ax.set_ylabel("mean score, higher is more in-distribution")
-    ax.set_xlabel(f"mean distance to the nearest picture of {wording.name(known.name)}, 1 − cosine")
-    ax.set_title(
-        f"{detector_words(fits[0].detector)}, {subsets} subsets a set", loc="left", color=INK, fontsize="medium"
-    )
+    nearest_words = f"mean distance to the nearest picture of {wording.name(known.name)}, 1 − cosine"
+    ax.set_xlabel(f"{nearest_words}\nbands and brackets: 95% intervals")
+    title = f"{detector_words(fits[0].detector)}, {subsets} subsets a set"
+    ax.set_title(title, loc="left", color=INK, fontsize="medium")
     ax.grid(color=GRID)
     bare(ax)
-    legend(ax, loc="upper center", bbox_to_anchor=(0.5, -0.14), handlelength=3.5, fontsize="small")
+    legend(ax, loc="upper left", bbox_to_anchor=(0, -0.18), handlelength=3.5)
     return ax
 
 

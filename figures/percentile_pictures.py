@@ -13,7 +13,7 @@ from oochub.evaluation.nearest import Nearest, nearest_inside
 from oochub.evaluation.set_parts import inside_part, outside_part, scored_by
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._set_pictures import class_words, pictures_of, side_by_side
-from oochub.figures._set_styles import detector_words
+from oochub.figures._style import detector_words
 from oochub.report import numbers, wording
 from oochub.stats.ranking import rows_needed
 

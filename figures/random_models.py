@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
-from oochub.figures._set_styles import detector_words
-from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend
+from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, detector_words, legend
 from oochub.report import numbers, wording
 
 if TYPE_CHECKING:
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 
 Goal = Literal["new_class", "failure"]
 _TITLES = {
-    "new_class": "new-class AUROC × 100\nof {} against the set",
-    "failure": "failure AUROC × 100\non {} and the set",
+    "new_class": "new-class AUROC × 100 of {} against the set; 50 is chance",
+    "failure": "failure AUROC × 100 on {} and the set; 50 is chance",
 }
 _COLUMNS = ("model", "seed", "detector", "in", "out", "metric", "value", "n")
 _SEVERITIES = ("1", "2", "3", "4", "5")
@@ -39,12 +38,12 @@ def random_models(
     model: str | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draws one panel of Figs. 4 and 11: a column a set, a ring an untrained model, a diamond the mean over models.
+    """Draws one panel of Figs. 4 and 11: a row a set, a ring an untrained model, a diamond the mean over models.
 
     A model that has learned nothing knows no distribution, so a sound detector stays at 50 on every set: below, it
     takes the set for more in-distribution than the set in distribution itself. The severities 1 to 5 of a corruption
-    (sets named <corruption>_<severity>) stand side by side. Numbers that are undefined, such as the failure AUROC of a
-    model that is never right, are left out and counted below the axis.
+    (sets named <corruption>_<severity>) stand below each other. Numbers that are undefined, such as the failure AUROC
+    of a model that is never right, are left out and counted below the axis.
 
     Args:
         detection_numbers: Rows of numbers.csv of `oochub detect ... --random 5`: model, seed (of the random weights),
@@ -55,8 +54,8 @@ def random_models(
         ax: Axes to draw on; None makes a new figure.
 
     Returns:
-        The axes: sets to the right, AUROC x 100 upward; the vertical lines are one standard deviation over models
-        (ddof 1) on either side of the mean, the dotted level is chance.
+        The axes: sets downward, AUROC x 100 to the right; the bars are one standard deviation over models (ddof 1) on
+        either side of the mean, the dotted line is chance.
 
     Raises:
         OochubError: Columns that are missing, no untrained model, an unknown detector, goal or architecture, several
@@ -67,7 +66,7 @@ def random_models(
     >>> import pandas as pd
     >>> row = {"model": "resnet", "detector": "msp", "in": "imagenet_1k", "out": "fog_5", "metric": "auroc_new_class"}
     >>> ax = random_models(pd.DataFrame([row | {"seed": k, "value": 0.4 + 0.2 * k, "n": 90} for k in (0, 1)]))
-    >>> ax.get_title(loc="left"), [round(float(y), 3) for y in ax.lines[1].get_ydata()]
+    >>> ax.get_title(loc="left"), [round(float(x), 3) for x in ax.lines[1].get_xdata()]
     ('msp, 2 random copies of resnet', [50.0])
     """
     if goal not in get_args(Goal):
@@ -79,20 +78,27 @@ def random_models(
     places = sorted(given, key=lambda place: (bool(place.severity), order.index(place.group), place.severity))
     names = ["_".join(filter(None, place)) for place in places]
     groups = np.array([place.group for place in places])
-    across = np.cumsum([0.0, *np.where(groups[1:] == groups[:-1], 1.0, _BETWEEN)])
-    ax = axes(ax, max(5.6, 1.2 + 0.19 * (across[-1] + 2)), 4.4)
-    _draw(ax, groups, across, values.loc[names].to_numpy())
-    ax.axhline(50, color=INK2, linewidth=1, linestyle=":", zorder=1)
-    ax.set_xlim(-1, across[-1] + 1)
+    down = np.cumsum([0.0, *np.where(groups[1:] == groups[:-1], 1.0, _BETWEEN)])
+    ax = axes(ax, 6.0, 1.8 + 0.2 * (down[-1] + 2))
+    _draw(ax, groups, down, values.loc[names].to_numpy())
+    ax.axvline(50, color=INK2, linewidth=1, linestyle=":", zorder=1)
+    ax.set_ylim(down[-1] + 1, -1)
     key, architecture, inside = (wording.name(str(rows[name].iloc[0])) for name in ("detector", "model", "in"))
     copies = f"{values.shape[1]} random cop{'ies' if values.shape[1] > 1 else 'y'} of {architecture}"
     ax.set_title(f"{detector_words(key)}, {copies}", loc="left", color=INK, fontsize="medium", pad=24)
-    ax.set_ylabel(_TITLES[goal].format(inside))
-    ax.set_xticks(across, [place.severity for place in places], fontsize="x-small")
+    has_digits = any(place.severity for place in places)
+    ax.set_yticks(down, [place.severity for place in places], fontsize="small")
+    _name_groups(ax, groups, down, digits=has_digits)
+    ends = [numbers.count(int(end)) for end in (min(rows["n"]), max(rows["n"]))]
+    n = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
     undefined = int(values.isna().sum().sum())
-    left_out = f"\n{undefined} of {values.size} numbers are undefined and left out" if undefined else ""
-    _name_groups(ax, groups, across, rows["n"], digits=any(place.severity for place in places), more=left_out)
-    ax.grid(axis="y", color=GRID)
+    notes = [
+        _TITLES[goal].format(inside),
+        f"n = {n} rows of both sets" + ("; digits: severity of the corruption" if has_digits else ""),
+        f"{undefined} of {values.size} numbers are undefined and left out" if undefined else "",
+    ]
+    ax.set_xlabel("\n".join(filter(None, notes)))
+    ax.grid(axis="x", color=GRID)
     bare(ax)
     legend(ax, ncols=3, fontsize="small")
     return ax
@@ -138,34 +144,30 @@ def _place(name: str) -> _Place:
     return _Place(corruption, severity) if corruption and severity in _SEVERITIES else _Place(str(name), "")
 
 
-def _draw(ax: "Axes", groups: NDArray[Any], x: NDArray[np.float64], values: NDArray[np.float64]) -> None:
-    """Rings, means and spreads of sets (k,) at x (k,) with values (k, models); the means of a group are joined."""
+def _draw(ax: "Axes", groups: NDArray[Any], y: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    """Rings, means and spreads of sets (k,) at y (k,) with values (k, models); the means of a group are joined."""
     known = np.isfinite(values)
-    middle, spread = (np.full(len(x), np.nan) for _ in range(2))
+    middle, spread = (np.full(len(y), np.nan) for _ in range(2))
     for row, own in enumerate(known):
         middle[row] = values[row, own].mean() if own.any() else np.nan
         spread[row] = values[row, own].std(ddof=1) if own.sum() > 1 else np.nan
     ring: dict[str, Any] = {"color": INK2, "markerfacecolor": "none", "markersize": 4, "markeredgewidth": 0.8}
-    ax.plot(np.repeat(x, values.shape[1]), values.ravel(), "o", zorder=2, label="a model", **ring)
+    ax.plot(values.ravel(), np.repeat(y, values.shape[1]), "o", zorder=2, label="a model", **ring)
     for number, group in enumerate(dict.fromkeys(groups.tolist())):
         own = groups == group
         label = "_nolegend_" if number else "mean"
-        ax.plot(x[own], middle[own], "-D", color=OUT, markersize=4.5, linewidth=1.2, zorder=4, label=label)
-    for place in x[~known.any(axis=1)]:
-        ax.text(place, 50, "n/a", color=INK2, ha="center", va="bottom", fontsize="x-small", rotation=90)
+        ax.plot(middle[own], y[own], "-D", color=OUT, markersize=4.5, linewidth=1.2, zorder=4, label=label)
+    for place in y[~known.any(axis=1)]:
+        ax.text(50, place, " n/a", color=INK2, ha="left", va="center", fontsize="small")
     if np.isfinite(spread).any():
         ends = middle - spread, middle + spread
-        ax.vlines(x, *ends, color=OUT, linewidth=2, zorder=3, label="± one standard deviation")
+        ax.hlines(y, *ends, color=OUT, linewidth=2, zorder=3, label="± one standard deviation")
 
 
-def _name_groups(ax: "Axes", groups: NDArray[Any], x: NDArray[np.float64], n: Any, *, digits: bool, more: str) -> None:
-    """Names below the digits of the severities, and how many rows each number is made of."""
-    below = ax.secondary_xaxis("bottom")
+def _name_groups(ax: "Axes", groups: NDArray[Any], y: NDArray[np.float64], *, digits: bool) -> None:
+    """Names to the left of the digits of the severities."""
+    beside = ax.secondary_yaxis("left")
     names = list(dict.fromkeys(groups.tolist()))
-    below.set_xticks([x[groups == name].mean() for name in names], [wording.name(name) for name in names])
-    below.tick_params(length=0, pad=14 if digits else 3, rotation=90, labelsize="small", colors=INK)
-    below.spines["bottom"].set_visible(False)
-    ends = [numbers.count(int(end)) for end in (min(n), max(n))]
-    rows = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-    meaning = " (digits: severity of the corruption)" if digits else ""
-    below.set_xlabel(f"set{meaning}; n = {rows} rows of both sets{more}")
+    beside.set_yticks([y[groups == name].mean() for name in names], [wording.name(name) for name in names])
+    beside.tick_params(length=0, pad=16 if digits else 3, colors=INK)
+    beside.spines["left"].set_visible(False)

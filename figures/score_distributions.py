@@ -8,8 +8,7 @@ import numpy as np
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import scored_by, set_parts
-from oochub.figures._set_styles import detector_words, line_styles, part_label
-from oochub.figures._style import GRID, INK, axes, bare, legend
+from oochub.figures._style import GRID, INK, axes, bare, detector_words, legend, line_styles, part_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

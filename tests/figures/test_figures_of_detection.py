@@ -194,21 +194,21 @@ def test_untrained_models_and_their_mean(detector, goal, model):
     }
     expected = np.array([[value[name, seed] for seed in range(3)] for name in shown])
     rings, *means = [line for line in ax.lines if len(line.get_xdata()) and line.get_linestyle() != ":"]
-    np.testing.assert_allclose(rings.get_ydata().reshape(6, 3), expected)
-    drawn = np.concatenate([line.get_ydata() for line in means])
+    np.testing.assert_allclose(rings.get_xdata().reshape(6, 3), expected)
+    drawn = np.concatenate([line.get_xdata() for line in means])
     np.testing.assert_allclose(drawn, expected.mean(axis=1))
     assert [len(line.get_xdata()) for line in means] == [1, 1, 3, 1]  # the severities of a corruption are joined
-    spans = np.array([segment[:, 1] for segment in ax.collections[0].get_segments()])
+    spans = np.array([segment[:, 0] for segment in ax.collections[0].get_segments()])
     np.testing.assert_allclose(spans[:, 1] - spans[:, 0], 2 * expected.std(axis=1, ddof=1))
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["", "", "1", "3", "5", "3"]
-    below = ax.child_axes[0]
-    assert [tick.get_text() for tick in below.get_xticklabels()] == ["redrawn", "new", "fog", "snow"]
-    assert "n = 100 to 105 rows" in below.get_xlabel()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["", "", "1", "3", "5", "3"]
+    beside = ax.child_axes[0]
+    assert [tick.get_text() for tick in beside.get_yticklabels()] == ["redrawn", "new", "fog", "snow"]
+    assert "n = 100 to 105 rows" in ax.get_xlabel()
     named = "knn (k=5)" if detector else "mahalanobis"
     assert ax.get_title(loc="left") == f"{named}, 3 random copies of {architecture}"
-    assert {"new_class": "new-class AUROC × 100\nof known", "failure": "failure AUROC × 100\non known"}[
+    assert {"new_class": "new-class AUROC × 100 of known", "failure": "failure AUROC × 100 on known"}[
         goal
-    ] in ax.get_ylabel()
+    ] in ax.get_xlabel()
 
 
 def test_what_is_undefined_is_left_out_and_counted():
@@ -220,9 +220,9 @@ def test_what_is_undefined_is_left_out_and_counted():
     ax = figure("random_models", given, goal="failure")
     _, *means = [line for line in ax.lines if len(line.get_xdata()) and line.get_linestyle() != ":"]
     rest = given[own & (given["metric"] == "auroc_failure") & (given["out"] == "fog_3")]["value"].dropna()
-    assert means[2].get_ydata()[1] == pytest.approx(100 * rest.mean()) and len(rest) == 2
-    assert np.isnan(means[1].get_ydata()).all() and [text.get_text() for text in ax.texts] == ["n/a"]
-    assert "4 of 18 numbers are undefined and left out" in ax.child_axes[0].get_xlabel()
+    assert means[2].get_xdata()[1] == pytest.approx(100 * rest.mean()) and len(rest) == 2
+    assert np.isnan(means[1].get_xdata()).all() and [text.get_text().strip() for text in ax.texts] == ["n/a"]
+    assert "4 of 18 numbers are undefined and left out" in ax.get_xlabel()
     given = given.assign(value=np.nan, reason="none of the rows happens to be right")
     with pytest.raises(OochubError, match="Every auroc_failure is undefined: none of the rows happens to be right"):
         figure("random_models", given, goal="failure")
