@@ -47,6 +47,23 @@ _TEXTS = """(() => {
     return found;
 })()"""
 
+# What stands in no text of the page but in its style: marks before and after, and what a field says while it is empty.
+_PSEUDO = """(() => {
+    const found = [];
+    for (const of of document.body.querySelectorAll("*")) for (const part of ["::before", "::after", "::placeholder"]) {
+        const style = getComputedStyle(of, part), is = part == "::placeholder" ? of.placeholder : style.content;
+        if (!is || ["none", "normal", '""'].includes(is) || !of.checkVisibility() || style.display == "none") continue;
+        let opacity = Number(style.opacity), ground = null;
+        for (let above = of; above; above = above.parentElement) {
+            const its = getComputedStyle(above);
+            opacity *= Number(its.opacity);
+            if (!ground && !its.backgroundColor.endsWith(", 0)")) ground = its.backgroundColor;
+        }
+        found.push({text: is, color: style.color, opacity, ground});
+    }
+    return found;
+})()"""
+
 _HIDE = """(() => {
     const rules = ["*,*::before,*::after,*::marker{color:transparent!important}", "text{fill-opacity:0!important}"];
     for (const rule of rules) document.styleSheets[0].insertRule(rule, document.styleSheets[0].cssRules.length);
@@ -93,14 +110,17 @@ def faint_texts(browser):
     """The texts of the page, HTML and SVG, with a contrast below 4.5 to what is behind them, and how many there are.
 
     Of each line of text the color is that of its style; what is behind it are the pixels of the page without any text:
-    each color that takes a tenth of the line. The text of pseudo-elements is not looked at. All that unfolds is open
-    then, and the text stays hidden.
+    each color that takes a tenth of the line. Behind what the style says, as the word in an empty field, is the nearest
+    ground. All that unfolds is open then, and the text stays hidden.
     """
     browser.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-    texts = browser.evaluate(_TEXTS)
+    texts, styled = browser.evaluate(_TEXTS), browser.evaluate(_PSEUDO)
     browser.evaluate(_HIDE)
     ground = browser.screenshot()
-    faint, seen = [], 0
+    faint, seen = [], len(styled)
+    for each in styled:
+        (color, opacity), (behind, _) = _rgba(each["color"]), _rgba(each["ground"] or "rgb(255, 255, 255)")
+        faint += _faint(each["text"], color, opacity * each["opacity"], behind[None])
     for each in texts:
         color, opacity = _rgba(each["color"])
         for left, right, top, bottom in each["lines"]:
@@ -111,13 +131,17 @@ def faint_texts(browser):
             seen += 1
             behind, counts = np.unique(pixels, axis=0, return_counts=True)
             behind = behind[counts >= min(_SHARE * len(pixels), counts.max())]
-            shown = behind + opacity * each["opacity"] * (color - behind)
-            contrasts = _contrast(shown, behind)
-            worst = int(contrasts.argmin())
-            if contrasts[worst] < LEAST:
-                pair = (tuple(int(c) for c in row) for row in (color, behind[worst]))
-                faint.append(FaintText(each["text"], round(float(contrasts[worst]), 2), *pair))
+            faint += _faint(each["text"], color, opacity * each["opacity"], behind)
     return sorted(set(faint), key=lambda text: text.contrast), seen
+
+
+def _faint(text, color, opacity, behind):
+    """One fault where the worst of the colors behind (k, 3) is too near."""
+    contrasts = _contrast(behind + opacity * (color - behind), behind)
+    worst = int(contrasts.argmin())
+    if contrasts[worst] >= LEAST:
+        return []
+    return [FaintText(text, round(float(contrasts[worst]), 2), tuple(map(int, color)), tuple(map(int, behind[worst])))]
 
 
 def crowded_labels(browser):

@@ -97,13 +97,13 @@ def head(chart: GapChart, gap: str) -> Markup:
     scale = Scale(
         low=lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10), high=1.0, width=86.0
     )
-    parts = [_axis(scale, chart)]
-    middle = [(scale.percent(known["in"]) + scale.percent(known["out"])) / 2] if len(known) == 2 else []
+    parts = [_axis(scale, chart), *_head_labels(scale, chart)]
+    half = 1.7 * len(gap)  # percent of the narrowest chart that the gap takes to either side
+    middle = [min(max(sum(map(scale.percent, known.values())) / 2, half), 100 - half)] if len(known) == 2 else []
     parts += [_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
     parts += [whisker(scale, e, _CLASS[side], 64, 3) for side, e in known.items()]
     parts += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in known.items()]
-    parts += _head_labels(scale, chart)
-    parts += [_text(f"{max(at, 10):.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
+    parts += [_text(f"{at:.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
     return strip(106, parts)
 
 
@@ -276,7 +276,7 @@ def _curve_labels(curves: Sequence[Curve], x: _Map, y: _Map) -> list[Markup]:
     wide, low_x = _BOLD * len(upper), min(lx + 9, 374 - _BOLD * len(lower))
     up_x, up_y = (min(ux + 5, 374 - wide), uy + 20) if at_top else (max(ux - 9, 48 + wide), uy - 9)
     first = _text(f"{up_x:.1f}", up_y, upper, anchor="start" if at_top else "end", classes="k halo")
-    return [first, _text(f"{low_x:.1f}", min(ly + 17, 328), lower, classes="k halo")]
+    return [first, _text(f"{low_x:.1f}", min(max(ly + 17, up_y + 15), 328), lower, classes="k halo")]
 
 
 def _histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
