@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 2
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
-.PHONY: install demo wilds axe test slow campaign lowest newer lint bench speed scale figures cards docs effect results results-runs results-groups results-repeats page-picture clean
+.PHONY: install demo wilds axe test slow campaign lowest newer lint bench speed scale figures cards docs effect results results-runs results-groups results-repeats page-picture page-views clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -97,6 +97,9 @@ results-groups: $(READY)  ## the runs of docs/results/found_groups.parquet, some
 
 results-repeats: $(READY)  ## the runs of docs/results/repeats.parquet, some twenty minutes; goes on where it was stopped
 	$(BIN)/python -m oochub.studies.demo.repeated_runs
+
+page-views: $(READY)  ## the pictures of docs/pages.md, by Chromium
+	$(BIN)/python docs/page_views.py
 
 page-picture: $(READY)  ## the picture at the top of the README, by Chromium
 	$(BIN)/python docs/page_picture.py

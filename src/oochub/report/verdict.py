@@ -84,7 +84,7 @@ def _headline(report: "Report", case: Case) -> tuple[str, str]:
     if not benchmark.out_of_context.is_declared:
         learned = case != "failed"
         answer = "These data name no context, so there is nothing to compare." if learned else _FAILED
-        return answer, "A column `group` or `challenge` names one." if learned else ""
+        return answer, "A column “group” or “challenge” names one." if learned else ""
     cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
     effect = f"effect of {cause}" if cause else "difference"

@@ -1,0 +1,77 @@
+"""Takes the pictures of docs/pages.md: one of each kind of page, of made-up answers; needs Chromium.
+
+Run by `make page-views`. The pages are those at which the tests of accessibility look.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from oochub.errors import OochubError
+from oochub.files import written_whole
+
+_ROOT = Path(__file__).resolve().parent.parent
+_FIGURES = _ROOT / "docs" / "figures"
+_LARGEST = 150_000  # bytes of a picture
+_WIDTH, _HEIGHT = 1040, 1160
+_VIEWS: dict[str, dict[str, Any]] = {
+    "nooch": {},
+    "spawrious": {"scheme": "dark"},
+    "detection": {"section": "detection"},
+    "own_two_classes": {},
+    "found_contexts": {"section": "contexts", "height": 640},
+    "background": {"section": "background", "height": 920},
+    "text": {"section": "mistakes", "height": 640},
+    "number": {},
+    "labels": {},
+    "thousand_classes": {"section": "mistakes", "height": 740},
+    "no_context": {},
+    "comparison": {},
+    "paired": {},
+    "nooch-phone": {"width": 420, "scheme": "dark", "height": 900},
+    "nooch-paper": {"width": 688, "media": "print", "height": 973},
+}
+"""What is seen of each page: from a section on, how wide, how high; `-phone` and `-paper` are further views of one."""
+
+
+def main() -> None:
+    """Writes docs/figures/page_<name>.webp."""
+    sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("helpers", "evaluation", "report")]
+    from browser import Browser
+    from every_page import PAGES
+
+    with tempfile.TemporaryDirectory() as folder:
+        browser = Browser(folder)
+        for name, view in _VIEWS.items():
+            file = Path(folder) / "page.html"
+            file.write_text(PAGES[name.partition("-")[0]](), encoding="utf-8")
+            _take(browser, file, _FIGURES / f"page_{name}.webp", **view)
+        browser.close()
+
+
+def _take(
+    browser: Any,
+    page: Path,
+    picture: Path,
+    *,
+    section: str = "",
+    width: int = _WIDTH,
+    height: int = _HEIGHT,
+    **look: str,
+) -> None:
+    browser.show(page, width=width, **look)
+    top = browser.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top") if section else 0
+    whole = Image.fromarray(browser.screenshot())
+    with written_whole(picture) as draft:
+        seen = whole.crop((0, int(top), width, min(int(top) + height, whole.height)))
+        seen.save(draft, format="webp", quality=75, method=6)
+        size = draft.stat().st_size
+        if size > _LARGEST:
+            raise OochubError(f"{picture.name} has {size:,} bytes, at most {_LARGEST:,} are allowed: show less of it.")
+
+
+if __name__ == "__main__":
+    main()
