@@ -37,7 +37,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> pictures, model = example(tempfile.mkdtemp() + "/example", size=32)
     >>> ax = context_gaps(oochub.audit(model, pictures, label="breed", contexts="properties"))
     >>> ax.get_yticklabels()[0].get_text().partition("\n")[0]
-    'colorful, usual for bulldog'
+    'pale, usual for dachshund'
     """
     found = report.contexts
     if found is None:

@@ -33,7 +33,7 @@ def reliability(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> import oochub
     >>> predictions = oochub.Predictions.from_arrays(logits=[[3.0, 0.0], [0.0, 2.0]] * 20, label=[0, 0] * 20)
     >>> [text.get_text() for text in reliability(oochub.evaluate(predictions)).get_legend().get_texts()]
-    ['in context, ECE 46.4% (n = 40)', 'ideal']
+    ['over all rows, ECE 46.4% (n = 40)', 'ideal']
     """
     curves, low = reliability_curves(report)
     if not curves:
