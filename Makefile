@@ -44,7 +44,7 @@ slow: $(READY) $(AXE)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder
 
 campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours
-	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile tests/fuzz tests/hub tests/commands/test_kills.py tests/data/contexts tests/studies/test_generation_kills.py tests/builders/test_million_texts.py tests/stats
+	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile
 
 lowest:  ## the builders and the main job with the lowest versions that pyproject.toml allows
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
