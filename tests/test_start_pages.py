@@ -1,7 +1,7 @@
 """README and quickstart as a stranger uses them: each part in an empty folder, its blocks in order, and nothing else.
 
-Planted faults seen: a command that needs the folder of another part; an option that is not there; a file of a TOML block
-under another name than the command's; Python that needs a name of another part.
+Planted faults seen: a command that needs the folder of another part; an option that is not there; a file of a TOML
+block under another name than the command's; Python that needs a name of another part.
 """
 
 import os
