@@ -175,7 +175,7 @@ def evaluate(
         detection=detection,
         probes=probed,
         calibration=_calibrations(evaluated, behind, slices) if kind.one_answer else None,
-        mistakes=mistakes(evaluated, behind.get("out", everything.mask), everything.mask),
+        mistakes=mistakes(evaluated, behind.get("out"), everything.mask),
         provenance=Provenance(
             **provenance(),
             seed=seed,

@@ -15,14 +15,14 @@ from oochub.stats.worst_rows import PER_KIND, worst_of_each
 _SHOWN = 12
 
 
-def mistakes(evaluated: Evaluated, out: NDArray[np.bool_], shown: NDArray[np.bool_]) -> tuple[Mistake, ...]:
+def mistakes(evaluated: Evaluated, out: NDArray[np.bool_] | None, shown: NDArray[np.bool_]) -> tuple[Mistake, ...]:
     """The rows with the highest loss out of context, at most six of a kind of mistake.
 
     Where there are fewer than twelve, those of the other rows follow, told by `role`.
 
     Args:
         evaluated: The rows; the kind of output says which are wrong, and how.
-        out: The rows (n,) out of context.
+        out: The rows (n,) out of context; None where there are none, and no row is told to be of a side.
         shown: All rows (n,) that a mistake may be of.
 
     Returns:
@@ -31,19 +31,19 @@ def mistakes(evaluated: Evaluated, out: NDArray[np.bool_], shown: NDArray[np.boo
     columns, output, loss = evaluated.columns, evaluated.predictions.output, evaluated.columns["loss"]
     is_wrong, keys = output.wrong(columns), output.mistake_keys(columns)
     rows: list[int] = []
-    for mask in (out, shown & ~out):
+    for mask in (shown,) if out is None else (out, shown & ~out):
         worst = worst_of_each(loss, keys, most=PER_KIND, rows=np.flatnonzero(mask & is_wrong))
         rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
-    return tuple(mistake_of(row, evaluated, is_out=bool(out[row])) for row in rows[:_SHOWN])
+    return tuple(mistake_of(row, evaluated, is_out=None if out is None else bool(out[row])) for row in rows[:_SHOWN])
 
 
-def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool) -> Mistake:
+def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool | None) -> Mistake:
     """One row as a reader sees it.
 
     Args:
         row: Its number.
         evaluated: See `mistakes`.
-        is_out: Whether it is out of context.
+        is_out: Whether it is out of context; None where no row is.
     """
     predictions, columns = evaluated.predictions, evaluated.columns
     record = predictions.rows.row(row)
@@ -51,7 +51,7 @@ def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool) -> Mistake:
     return Mistake(
         example_id=record["example_id"],
         split=record["split"],
-        role="out" if is_out else "in",
+        role=None if is_out is None else "out" if is_out else "in",
         label=answer.label,
         predicted=answer.predicted,
         probability=answer.probability,

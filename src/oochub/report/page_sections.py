@@ -216,6 +216,7 @@ def _mistakes(report: "Report", *, images: bool, budget: int) -> Section | None:
         "licenses": [(wording.name(part.what), wording.name(part.license)) for part in report.benchmark.licenses],
         "without_pictures": has_pictures and not any(card["picture"] for card in shown),
         "has_boxes": any(card["boxes"] for card in shown),
+        "has_out": report.slice_of("out") is not None,
         "only_out": all(card["side"] == "out" for card in shown),
     }
 

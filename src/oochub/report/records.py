@@ -260,7 +260,7 @@ class Mistake:
     Attributes:
         example_id: Its id.
         split: Its split.
-        role: Its side.
+        role: Its side; None where no row is out of context.
         label: What is true, in words.
         predicted: What the model answered, in words.
         probability: That the model gave its answer; nan where its kind of output has none.
@@ -277,7 +277,7 @@ class Mistake:
 
     example_id: str
     split: str
-    role: Side
+    role: Side | None
     label: str
     predicted: str
     probability: Share

@@ -41,7 +41,7 @@ def terminal(report: "Report") -> "Group":
 
     answer = verdict(report)
     has_sides = report.slice_of("in") is not None or report.slice_of("out") is not None
-    sides = has_sides and not report.is_by_contexts
+    sides = has_sides and not report.is_by_contexts and answer.is_of_sides
     parts: list[Any] = [Text(answer.sentence, style="bold"), Text(answer.lead), Text()]
     parts += [*(sides_table(report) if sides else slices_table(report)).to_terminal(), Text()]
     groups, matched, legend = groups_table(report), matched_words(report), _legend(report)
@@ -73,7 +73,7 @@ def to_markdown(report: "Report") -> str:
     lines = [f"**{markdown_text(answer.headline)}**{rest}", "", markdown_text(answer.lead), ""]
     lines += [f"- {fact.title}: **{markdown_text(fact.answer)}**{markdown_text(fact.detail)}" for fact in answer.facts]
     lines += [*(f"- {markdown_text(words)}" for words in (matched, worst_group_words(report)) if words), ""]
-    lines += [] if report.is_by_contexts else [sides_table(report).to_markdown(" ({})"), ""]
+    lines += [] if report.is_by_contexts or not answer.is_of_sides else [sides_table(report).to_markdown(" ({})"), ""]
     lines += [slices_table(report).to_markdown()]
     groups = groups_table(report)
     lines += ["", groups.to_markdown(" ({})")] if groups.rows else []

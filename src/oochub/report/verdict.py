@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from oochub.report import numbers, wording
 from oochub.report.context_verdict import context_verdict
+from oochub.report.detection_verdict import detection_verdict
 from oochub.report.findings import Drop, group_drops, judged_gap, out_count, ranked_groups, simultaneous
 from oochub.report.records import Side, WorstValue
 from oochub.report.verdict_records import Case, Fact, Verdict
@@ -42,6 +43,8 @@ def verdict(report: "Report") -> Verdict:
     The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
     relies on it; else they say that it does worse on the second side, and not why.
 
+    A report of detectors without a row out of context is judged by these, see `detection_verdict`.
+
     Data without a context of their own are judged by the contexts that were found, see `context_verdict`.
 
     Args:
@@ -50,6 +53,8 @@ def verdict(report: "Report") -> Verdict:
     if report.is_by_contexts:
         return context_verdict(report)
     case = _case(report)
+    if report.detection and report.headline("out") is None and case == "too_few":
+        return detection_verdict(report)
     drops = group_drops(report)
     headline, rest = _headline(report, case)
     return Verdict(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Case = Literal["failed", "too_few", "relies", "slight", "no_effect", "reversed", "unclear"]
+Case = Literal["failed", "too_few", "relies", "slight", "no_effect", "reversed", "unclear", "detection"]
 
 
 class Fact(NamedTuple):
@@ -60,4 +60,9 @@ class Verdict:
     @property
     def is_shown(self) -> bool:
         """False where the data do not settle the question: charts then draw hollow marks."""
-        return self.case not in ("failed", "too_few", "unclear")
+        return self.case not in ("failed", "too_few", "unclear", "detection")
+
+    @property
+    def is_of_sides(self) -> bool:
+        """False where there is no second side, and the verdict is on what detectors tell apart."""
+        return self.case != "detection"
