@@ -85,6 +85,11 @@ def detector_words(key: str) -> str:
     return wording.words(name) + (f" ({wording.name(options)})" if options else "")
 
 
+def title(ax: "Axes", text: str, *, legend_rows: int = 0) -> None:
+    """What the axes show, above a legend of so many rows."""
+    ax.set_title(text, loc="left", color=INK, fontsize="medium", pad=6 + 18 * legend_rows)
+
+
 def heat_map(
     ax: "Axes",
     cells: NDArray[np.float64],

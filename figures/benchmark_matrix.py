@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from oochub.figures._style import INK, INK2, axes, bare
+from oochub.figures._style import INK, INK2, axes, bare, title
 from oochub.report import numbers, theme, wording
 from oochub.report.comparing.gap_matrix import GAP, gap_matrix
 from oochub.report.report import Report
@@ -72,6 +72,8 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
     ax.set_xticks(range(len(columns)), ["\n".join(wording.name(word, _LONGEST) for word in head) for head in heads])
     ax.xaxis.tick_top()
     ax.set_yticks(range(len(rows)), [wording.name(model, 40) for model in rows])
+    title(ax, f"{'Gap' if number == GAP else wording.name(number)} of each model")
+    ax.set_xlabel("with 95% interval and n", color=INK2)
     bare(ax, keep=())
     return ax
 

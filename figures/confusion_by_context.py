@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from oochub.errors import OochubError
-from oochub.figures._style import INK, INK2, axes, bare
+from oochub.figures._style import INK, INK2, axes, bare, title
 from oochub.report import numbers, theme, wording
 from oochub.report.error_words import ConfusionRow, confusion_rows, heated_width
 from oochub.report.report import Report
@@ -76,6 +76,7 @@ def confusion_by_context(
     ax.set_yticks(range(len(rows)), [f"{row.title} (n = {numbers.count(row.n)})" for row in rows])
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
+    title(ax, "Answers to each class in each context" if by == "context" else "Answers to each class")
     ax.set_xlabel("answer, % of each row", color=INK2)
     if by == "context":
         place = wording.words(report.benchmark.context_column)

@@ -77,7 +77,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     if ax.get_legend_handles_labels()[0]:
         legend(ax, ncols=2)
     words: dict[str, Any] = {"loc": "left", "fontsize": "medium", "fontweight": "bold"}
-    ax.set_title(context_headline(found), color=INK, pad=24, wrap=True, **words)
+    ax.set_title(context_headline(found), color=INK, pad=26, wrap=True, **words)
     ax.set_xlabel(
         "Accuracy against minus as usual, in points, with 95% interval\n"
         f"n = rows as usual + against, of {numbers.count(found.n_tested)} on which nothing was chosen\n"

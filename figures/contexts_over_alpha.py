@@ -6,7 +6,7 @@ import numpy as np
 
 from oochub.data.scenes import Scenes
 from oochub.errors import OochubError
-from oochub.figures._style import GRID, INK2, axes, bare
+from oochub.figures._style import GRID, INK2, axes, bare, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,6 +60,7 @@ def contexts_over_alpha(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("α: surplus of the context's area over the object's, fraction of the image")
+    title(ax, "Tasks by their number of contexts")
     ax.set_ylabel(f"tasks, of {len(scenes.names)}")
     ax.legend(frameon=False, title="tasks by contexts, at least", alignment="left")
     ax.grid(color=GRID)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError, either
-from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
+from oochub.figures._style import GRID, INK, INK2, axes, bare, legend, title
 from oochub.report import numbers, theme, wording
 from oochub.report.detector_words import detection_pairs, goal_estimate
 from oochub.report.report import Report
@@ -47,9 +47,11 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     for pair in pairs:
         first = pair.rows[0]
         counts = f"n = {numbers.count(first.n_id)} ({numbers.count(first.n_incorrect)} wrong)"
-        title = f"{pair.title(' against ', 40)}, {counts} and {numbers.count(first.n_ood)}"
+        heading = f"{pair.title(' against ', 40)}, {counts} and {numbers.count(first.n_ood)}"
         box = {"facecolor": theme.LIGHT["bg"], "edgecolor": "none", "pad": 1}
-        ax.annotate(title, (0, y), xycoords=("axes fraction", "data"), va="center", color=INK, weight="bold", bbox=box)
+        ax.annotate(
+            heading, (0, y), xycoords=("axes fraction", "data"), va="center", color=INK, weight="bold", bbox=box
+        )
         for row in pair.rows:
             y += 1
             names[y] = wording.name(row.detector, 40)
@@ -66,6 +68,7 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         marker, label = theme.GOAL_MARKERS[goal], theme.GOAL_WORDS[goal]
         ax.plot([], [], color=theme.LIGHT[color], marker=marker, linestyle="", label=label)
     legend(ax, ncols=2)
+    title(ax, "How well each detector ranks", legend_rows=1)
     bare(ax, keep=("bottom",))
     return ax
 

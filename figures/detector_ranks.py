@@ -95,7 +95,7 @@ def detector_ranks(
     words = f"{_signed(moved.value)} in rank (95% interval {_signed(moved.low)} to {_signed(moved.high)})"
     ax.set_title(
         f"{wording.name(where)}, {_WORDS[rows]} (n = {numbers.count(n)})\nmean shift {words}",
-        loc="left", color=INK, fontsize="medium", pad=24,
+        loc="left", color=INK, fontsize="medium", pad=28,
     )  # fmt: skip
     pool = f"{numbers.count(len(is_ood))} rows of {wording.name(known.name)} and {wording.name(new.name)}"
     ax.set_xlabel(f"percentile rank, 100 is most in-distribution\n(among {pool})")

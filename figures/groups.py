@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError
 from oochub.figures._report_rows import LISTED_GROUPS, draw_rows, metric_label, side_titles
-from oochub.figures._style import axes
+from oochub.figures._style import axes, title
+from oochub.report import wording
 from oochub.report.charts import group_rows
 from oochub.report.report import Report
 
@@ -47,4 +48,6 @@ def groups(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     draw_rows(ax, rows, side_titles(report), unit=report.description(metric).unit, bars=is_error)
     label = "Error % ↓ (lower is better)" if is_error else metric_label(report, metric)
     ax.set_xlabel(f"{label}, with 95% interval")
+    shown = "Error" if is_error else wording.name(report.description(metric).title)
+    title(ax, f"{shown} of each group", legend_rows=int(any(row.side for row in rows)))
     return ax

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.errors import OochubError
 from oochub.figures._methods import by_method
 from oochub.figures._report_rows import metric_label, side_titles
-from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend
+from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend, title
 from oochub.report import numbers, theme, wording
 from oochub.report.records import Role
 from oochub.report.report import Report
@@ -88,6 +88,7 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
     for role in roles:
         ax.plot([], [], linestyle="", **({"label": titles.get(role)} | _MARKS[role]))
     legend(ax, ncols=2)
+    title(ax, f"{wording.name(described.title)} by method", legend_rows=len(roles) // 2)
     ax.axvline(base, color=INK2, linewidth=1)
     ax.grid(axis="x", color=GRID)
     bare(ax, keep=("bottom",))

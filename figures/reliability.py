@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError
 from oochub.figures._report_rows import COLORS
-from oochub.figures._style import GRID, INK2, axes, bare, legend
+from oochub.figures._style import GRID, INK2, axes, bare, legend, title
 from oochub.report import numbers, theme
 from oochub.report.charts import FEWEST, reliability_curves
 from oochub.report.report import Report
@@ -42,7 +42,7 @@ def reliability(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         )
     if not any(curve.drawn for curve in curves):
         raise OochubError(f"No bin of confidence holds {FEWEST} answers. Evaluate more rows, or plot another kind.")
-    ax = axes(ax, 5.0, 5.6)
+    ax = axes(ax, 5.0, 6.2)
     for curve in curves:
         confidence, right = [100 * b.confidence for b in curve.drawn], [100 * b.accuracy for b in curve.drawn]
         low_ends, high_ends = [100 * b.accuracy_low for b in curve.drawn], [100 * b.accuracy_high for b in curve.drawn]
@@ -58,5 +58,6 @@ def reliability(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylabel("right, % (band: Wilson 95% interval)")
     ax.grid(color=GRID, linewidth=1)
     legend(ax)
+    title(ax, "Right answers by confidence", legend_rows=len(curves) + 1)
     bare(ax)
     return ax

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_rows, metric_label, side_titles
-from oochub.figures._style import axes
+from oochub.figures._style import axes, title
+from oochub.report import wording
 from oochub.report.charts import slice_rows
 from oochub.report.report import Report
 
@@ -42,4 +43,6 @@ def slices(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax = axes(ax, 7.0, 1.2 + 0.45 * len(report.slices))
     draw_rows(ax, rows, side_titles(report), unit=report.description(metric).unit)
     ax.set_xlabel(f"{metric_label(report, metric)}, with 95% interval")
+    shown = wording.name(report.description(metric).title)
+    title(ax, f"{shown} of each slice", legend_rows=int(any(row.side for row in rows)))
     return ax

@@ -6,7 +6,7 @@ import numpy as np
 
 from oochub.data.scenes import Scenes
 from oochub.figures._pairs import by_similarity, thresholds
-from oochub.figures._style import GRID, LINES, axes, bare, legend
+from oochub.figures._style import GRID, LINES, axes, bare, legend, title
 from oochub.report import numbers
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def tau_curves(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_xlabel("τ, cosine to the class's average caption")
     ax.set_ylabel("τ-hard, % of the side")
     legend(ax)
+    title(ax, "What τ calls hard", legend_rows=2)
     ax.grid(color=GRID)
     bare(ax)
     return ax

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from oochub.data.scenes import Scenes
 from oochub.figures._pairs import by_similarity, thresholds
-from oochub.figures._style import GRID, LINES, axes, bare, legend
+from oochub.figures._style import GRID, LINES, axes, bare, legend, title
 from oochub.report import numbers
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
     ax.set_xlabel("τ, cosine to the class's average caption")
     ax.set_ylabel("mean loss, nats ↓")
     legend(ax)
+    title(ax, "Mean loss of what τ calls hard", legend_rows=2)
     ax.grid(color=GRID)
     bare(ax)
     return ax

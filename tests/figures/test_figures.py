@@ -265,7 +265,13 @@ def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
     assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[1:])
     for word in ("Args:", "Returns:", "Raises:", "Source:", ">>>"):
         assert word in function.__doc__
-    text = texts(function(*arguments))
+    drawn = function(*arguments)
+    assert drawn.get_title(loc="left"), f"figures/{name}.py: a title says what it shows (_style.title)"
+    if drawn.get_legend() is not None:
+        drawn.figure.canvas.draw()
+        boxes = [each.get_window_extent() for each in (drawn._left_title, drawn.get_legend())]
+        assert not boxes[0].overlaps(boxes[1]), f"figures/{name}.py: the title lies on the legend"
+    text = texts(drawn)
     assert "nan" not in text and "None" not in text
 
 
