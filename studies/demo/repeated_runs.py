@@ -27,7 +27,7 @@ TABLE = HERE / "repeats.parquet"
 SEED = 0
 METHODS = {
     "nooch/ce_car": ("ERM", "GroupDRO", "JTT"),
-    "spawrious/o2o_hard": ("ERM", "GroupDRO, by group", "JTT"),
+    "spawrious/o2o_hard": ("ERM", "GroupDRO, by group"),
 }
 """What is run again: ERM, the groups' method of docs/effect.md, and JTT, at one place, for the number of its steps."""
 

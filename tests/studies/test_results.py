@@ -21,6 +21,8 @@ from oochub import catalog
 from oochub.studies.demo import results, results_numbers, results_runs
 from oochub.studies.demo.found_groups_runs import TABLE as FOUND
 from oochub.studies.demo.found_groups_section import found_groups_section
+from oochub.studies.demo.repeated_runs import TABLE as REPEATS
+from oochub.studies.demo.repeats_section import repeats_section, steps_sentence
 from oochub.sweep.measurement import measure
 from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import stages
@@ -46,10 +48,14 @@ def about() -> dict:
 
 
 @pytest.fixture(scope="module")
-def found() -> str:
-    """The section on groups that were found, which `test_found_groups.py` looks at."""
-    stored = pq.read_table(FOUND)
-    return found_groups_section(stored.to_pandas(), json.loads(stored.schema.metadata[b"oochub"]))
+def others(runs) -> dict:
+    """What other tables say on the page, which `test_found_groups.py` and `test_repeats.py` look at."""
+    (found, of_found), (again, of_again) = (
+        (table.to_pandas(), json.loads(table.schema.metadata[b"oochub"]))
+        for table in map(pq.read_table, (FOUND, REPEATS))
+    )
+    sections = [repeats_section(again, runs, of_again), found_groups_section(found, of_found)]
+    return {"jtt": steps_sentence(again), "more": sections}
 
 
 @pytest.fixture(scope="module")
@@ -136,12 +142,12 @@ def test_the_page_is_what_the_script_makes_of_the_runs(tmp_path, runs):
     assert (tmp_path / "results.png").stat().st_size > 10_000 and (DOCS / "figures" / "results.png").is_file()
 
 
-def test_a_changed_number_changes_the_page(runs, about, text, found):
+def test_a_changed_number_changes_the_page(runs, about, text, others):
     """Planted: one run's number, one verdict's side."""
-    assert results.page(runs, about, found) == text
+    assert results.page(runs, about, **others) == text
     changed = runs.copy()
     changed.loc[changed.index[-1], "out_of_context"] += 0.01
-    assert results.page(changed, about, found) != text
+    assert results.page(changed, about, **others) != text
     with pytest.raises(AssertionError):
         check_numbers(text, changed)
 
