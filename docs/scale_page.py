@@ -55,7 +55,7 @@ def page(content: Mapping[str, Any]) -> str:
     lines.append(_sizes())
     for job, stages in jobs(slope).items():
         lines += [f"## {job[0].upper()}{job[1:]}\n", f"{_PICTURES[job]}\n", *_job(stages)]
-    lines += [_contexts(slope, memory, content["loads"]["context"])]
+    lines += [_contexts(slope, memory, content["loads"])]
     lines += [_WALLS, *_walls(slope, memory), _PICTURE]
     return "\n".join(lines)
 
@@ -93,11 +93,11 @@ def _grows(peaks: Mapping[str, Any]) -> bool:
     return bool(large > 1.1 * small)
 
 
-def _contexts(slope: Mapping[str, Any], memory: Mapping[str, Any], load: float) -> str:
+def _contexts(slope: Mapping[str, Any], memory: Mapping[str, Any], loads: Mapping[str, float]) -> str:
     lines = [
         "## Contexts\n",
         f"`oochub contexts` of {CONTEXT_ROWS:,} pictures on one core, computed of the slopes `measure_` and `name_`\n"
-        f"and of the peaks above, at a load of {load}. A picture is measured once, and kept in the cache.\n",
+        f"and of the peaks above, at a load of {loads['context']}. A picture is measured once and kept in the cache.\n",
         "| way | measure all pictures | name the contexts, join the rows | memory beside the model |",
         "|" + "---|" * 4,
     ]
@@ -108,8 +108,16 @@ def _contexts(slope: Mapping[str, Any], memory: Mapping[str, Any], load: float) 
         lines.append(f"| {way} | {' | '.join(spent)} | {held} |")
     lines.append(
         "\nThe networks have random weights but EfficientNet-Lite0's. What is named are drawn measures of a model's\n"
-        "size. Memory is what a row more takes, carried on from 5,000 (clusters) or 20,000 rows. `captions` was not\n"
-        "measured: it draws several captions a picture, a pass of its captioner for each word.\n"
+        "size. Memory is what a row more takes, carried on from 5,000 (clusters) or 20,000 rows.\n"
+    )
+    parts = ("measure_captions", "measure_captions_tiny", "name_captions", "encode_captions")
+    whole, own, named, encoded = (days(CONTEXT_ROWS * max(0.0, slope[part]["cpu"])) for part in parts)
+    lines.append(
+        f"`captions`, at a load of {loads['caption']}: five captions of each of {CONTEXT_ROWS:,} pictures by a\n"
+        f"ViT-B/16 with GPT-2 take {whole}; by a captioner of one narrow layer, which is what reading, drawing words\n"
+        f"and our own code take, {own}. Random weights end next to no caption before 16 tokens, so the first is the\n"
+        f"most that such a captioner takes. A DistilRoBERTa encodes the captions in {encoded}; the contexts are named\n"
+        f"and the rows joined in {named}. Memory was not measured.\n"
     )
     return "\n".join(lines)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from caption_slopes import caption_work
 from context_slopes import context_ways
 from datasets import Dataset, Features
 from datasets import Image as ImageFeature
@@ -258,4 +259,4 @@ def training(is_short: bool) -> Iterator[Slope]:
     yield Slope("heads", what, "row", (128, 256) if is_short else (512, 2048), ready)
 
 
-SUBJECTS = (pictures, disk, evaluation, detectors, building, training, context_ways)
+SUBJECTS = (pictures, disk, evaluation, detectors, building, training, context_ways, caption_work)
