@@ -125,16 +125,22 @@ def numbers_of(report):
     hard = [part.n for part in map(report.slice_of, ("hard_positive", "hard_negative")) if part]
     errors = [part.metrics["error_rate"] for part in report.slices if "error_rate" in part.metrics]
     d, bounds = report.benchmark.practical_gap, [gap.low, gap.high]
-    ends = [] if inside is None else [inside.low, inside.high]
+    ends = [end for value in sides for end in (value.low, value.high)]  # the second side, where it is at chance
     lead = [*map(float, sides), *(float(value) for value in (all_of_them.metrics if all_of_them else {}).values())]
     return {
         "headline": ([d], []),
         "rest": (bounds, []),
         "lead": (lead, [100]),
         "how_much": ([float(gap), *bounds], [95, report.gap.n_in, report.gap.n_out, *hard]),
-        "on_what": ([*groups, *map(float, errors)], []),
+        "on_what": ([*groups, *map(float, errors)], _sizes(report)),
         "how_sure": ([d, -d, *ends, report.benchmark.chance], [report.gap.n_out_smallest, 50, *_holm_counts(report)]),
     }
+
+
+def _sizes(report):
+    """How many groups stand behind an interval of the worst of them: those of all rows, and those of each role."""
+    roles = [row.role for row in report.group_rows]
+    return {len(roles), *(roles.count(role) for role in set(roles))}
 
 
 def _holm_counts(report):
