@@ -129,7 +129,7 @@ def trained(x: torch.Tensor, present: torch.Tensor, *, alpha: float, seed: int) 
 
 def predictions(part: datasets.Dataset, logits: NDArray[np.float32], method: str, seed: int) -> Predictions:
     """The logits with the columns of `nooch/all`."""
-    record, names = BuildRecord.of(part.info.description), part.features["labels"].feature.names
+    record, names = BuildRecord.of(part.info), part.features["labels"].feature.names
     columns = part.select_columns(["example_id", "labels", "areas", "gist_similarity"]).to_dict()
     columns |= {"split": ["test"] * len(part), "label": [-1] * len(part), "logits": list(logits)}
     metadata = {"benchmark": "nooch", "config": "all", "version": record.version, "facts": record.facts}

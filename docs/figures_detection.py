@@ -105,7 +105,7 @@ def predictions(
         "features": list(features.numpy()),
     }
     kept = ("example_id", "split", "label", "logits", "features", "shift", "is_ood", "class_name")
-    record = BuildRecord.of(part.info.description)
+    record = BuildRecord.of(part.info)
     metadata = {
         "benchmark": "imagenet_ood",
         "config": config,
