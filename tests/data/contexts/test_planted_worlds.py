@@ -110,8 +110,10 @@ def test_errors_without_a_context_show_none(way, kind, settings, tmp_path):
     Chance alone shows something in 5% of draws, so more than two of 20 in 8% of all seeds; these are fixed. Planted
     fault seen: p-values that are not corrected.
     """
-    control = world(tmp_path / kind, kind, seed=1, planted=False)
-    found = oochub.contexts(control.data, by=way.split()[0], choose_on="train", **settings[kind, way])
+    # a world where a context goes with a class by chance, so that it is tested: in most of the road's none does
+    seed = 2 if (way, kind) == ("properties", "coco") else 1
+    control = world(tmp_path / kind, kind, seed=seed, planted=False)
+    found = oochub.contexts(control.data, by=way, choose_on="train", **settings[kind, way])
     classes = next(iter(found.values())).features["label"].names
     truth = {
         name: label for part in found.values() for name, label in zip(part["example_id"], part["label"], strict=True)
