@@ -26,7 +26,7 @@ def predictions(data: Dataset, name: str, *, context: float, thing: float) -> Pr
     for column in ("challenge", "group", "environment"):
         columns[column] = data.features[column].int2str(columns[column])
     table = pa.table(columns | {"split": ["test"] * len(data), "logits": [[0.0, score] for score in score.tolist()]})
-    record = BuildRecord.of(data.info.description)
+    record = BuildRecord.of(data.info)
     return Predictions(
         table,
         {
