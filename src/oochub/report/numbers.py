@@ -178,13 +178,20 @@ def p_value(value: float | None) -> str:
 
 
 def times_in_100(first: float, second: float) -> tuple[str, str]:
-    """Two fractions for a sentence, "times in 100": whole, with one decimal where both would round alike.
+    """Two fractions for a sentence, "times in 100": whole, with one decimal where both would round alike, or to all.
 
-    >>> times_in_100(0.95, 0.811), times_in_100(0.951, 0.953)
-    (('95', '81'), ('95.1', '95.3'))
+    >>> times_in_100(0.95, 0.811), times_in_100(0.951, 0.953), times_in_100(0.998, 0.7), times_in_100(1.0, 0.7)
+    (('95', '81'), ('95.1', '95.3'), ('99.8', '70'), ('100', '70'))
     """
     whole = (f"{100 * float(first):.0f}", f"{100 * float(second):.0f}")
-    return whole if whole[0] != whole[1] else (fraction(first), fraction(second))
+    if whole[0] == whole[1]:
+        return fraction(first), fraction(second)
+    exact = (first in (0, 1), second in (0, 1))
+    one, other = (
+        fraction(value) if text in ("0", "100") and not is_exact else text
+        for value, text, is_exact in zip((first, second), whole, exact, strict=True)
+    )
+    return one, other
 
 
 def arrow(direction: str) -> str:
