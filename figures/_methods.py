@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from oochub.errors import OochubError, unknown_name
+from oochub.report import numbers
 from oochub.report.records import Role
 from oochub.report.report import Report
 
@@ -38,7 +39,8 @@ def by_method(reports: Sequence[Report], metric: str, roles: Sequence[Role]) -> 
     families = ", ".join(dict.fromkeys(task.partition("_")[0] for task in tasks))  # nooch/ce, nooch/gist
     averaged = tasks[0] if len(tasks) == 1 else f"mean of {len(tasks)} tasks ({families})"
     interval = "95% interval" if len(tasks) == 1 else "mean of the tasks' 95% intervals"
-    return means, f"{averaged}; {f'± standard deviation over {seeds} seeds' if seeds > 1 else interval}"
+    spread_words = f"± standard deviation over {seeds} seeds" if seeds > 1 else interval
+    return means, f"{averaged}; {spread_words}; n = {numbers.span(cells['n'])} rows"
 
 
 def _mean(values: pd.Series) -> float:
@@ -68,6 +70,7 @@ def _rows(report: Report, metric: str, roles: Sequence[Role]) -> list[dict[str, 
                 "value": number.value,
                 "low": number.low,
                 "high": number.high,
+                "n": number.n,
                 "reason": (number.reason or "") if number.value != number.value else "",
             }
         )

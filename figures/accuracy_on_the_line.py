@@ -82,7 +82,8 @@ def accuracy_on_the_line(
     described = line.described
     words = (wording.name(described.title, 40), numbers.unit_of(line.metric, described.unit))
     title = " ".join(filter(None, (*words, numbers.arrow(described.direction))))
-    ax.set_xlabel(f"{title}, {line.titles[0]}")
+    n = numbers.span(each.n for point in line.points for each in (point.inside, point.outside))
+    ax.set_xlabel(f"{title}, {line.titles[0]}\nlines and band: 95% intervals; n = {n} rows")
     ax.set_ylabel(f"{title}, {line.titles[1]}")
     ax.set_title(f"{wording.name(line.benchmark)}/{wording.name(line.config)}: {line.sentence}", loc="left", color=INK,
                  fontsize="medium", wrap=True)  # fmt: skip

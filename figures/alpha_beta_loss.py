@@ -56,9 +56,13 @@ def alpha_beta_loss(
     pairs = on_side(predicted_scenes, side)
     loss = losses[pairs]
     mean = np.full((len(alphas), len(betas)), np.nan)
+    sizes, halves = [], []
     for row, column, hard in hard_by_contexts(predicted_scenes, pairs, side, alphas, betas):
         if hard.any():
             mean[row, column] = loss[hard].mean()
+            sizes.append(int(hard.sum()))
+            if sizes[-1] > 1:
+                halves.append(float(1.96 * loss[hard].std(ddof=1) / np.sqrt(sizes[-1])))
     if np.isnan(mean).all():
         raise OochubError(f"No {side} is hard at any of these alphas and betas. Take smaller alphas or other betas.")
     ax = axes(ax, 6.0, 4.2)
@@ -73,4 +77,6 @@ def alpha_beta_loss(
         title=f"mean loss of hard {side}s (all {side}s: {numbers.loss(loss.mean())})",
         unit="nats ↓",
     )
+    widths = f"±{min(halves):.2f} to ±{max(halves):.2f}" if halves else "none"
+    ax.set_xlabel(f"{ax.get_xlabel()}\nn = {numbers.span(sizes)} {side}s of a cell; 95% intervals: {widths}")
     return ax

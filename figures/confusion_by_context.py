@@ -7,6 +7,7 @@ from oochub.figures._style import INK, INK2, axes, bare, title
 from oochub.report import numbers, theme, wording
 from oochub.report.error_words import ConfusionRow, confusion_rows, heated_width
 from oochub.report.report import Report
+from oochub.stats.proportion import wilson
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +78,10 @@ def confusion_by_context(
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     title(ax, "Answers to each class in each context" if by == "context" else "Answers to each class")
-    ax.set_xlabel("answer, % of each row", color=INK2)
+    fewest = min(row.n for row in rows)
+    widest = wilson(fewest / 2, fewest)
+    points = f"{50 * (widest.high - widest.low):.0f}"
+    ax.set_xlabel(f"answer, % of each row; 95% intervals are ±{points} points at most", color=INK2)
     if by == "context":
         place = wording.words(report.benchmark.context_column)
         what = f"the usual {place} of this class" if _is_usual(report) else f"this class has the {place} in training"

@@ -70,6 +70,7 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(-1, 1)
     ax.set_yticks([])
     n = f"n = {numbers.count(report.gap.n_in)} {chart.titles['in']}, {out_count(report)} {chart.titles['out']}"
-    ax.set_xlabel(f"{'; '.join(filter(None, (metric_label(report, benchmark.primary_metric), ', '.join(words))))}\n{n}")
+    about = "; ".join(filter(None, (metric_label(report, benchmark.primary_metric), ", ".join(words))))
+    ax.set_xlabel(f"{about}\n{n}; with 95% intervals")
     bare(ax, keep=("bottom",))
     return ax

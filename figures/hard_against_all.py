@@ -7,6 +7,7 @@ from oochub.figures._labels import label_points
 from oochub.figures._pairs import SIDES, Side
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
 from oochub.report import theme, wording
+from oochub.stats.proportion import wilson
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +81,11 @@ def hard_against_all(
     ax.set_title(f"{above} of {len(known)} tasks above the diagonal", loc="left", color=INK, fontsize="medium")
     without = len(rows) - len(known)
     left_out = f"\n(without hard {side}s: {without} of {len(rows)} tasks)" if without else ""
-    ax.set_xlabel(f"mean loss on all {side}s, nats ↓{left_out}")
+    share = wilson(above, len(known))
+    ends = f"{100 * share.low:.0f} to {100 * share.high:.0f}"
+    ax.set_xlabel(
+        f"mean loss on all {side}s, nats ↓{left_out}\n95% interval of the share above: {ends}% (n = {len(known)})"
+    )
     ax.set_ylabel(f"mean loss on those hard by {_CRITERIA[criterion]}, nats ↓")
     ax.grid(color=GRID)
     bare(ax)

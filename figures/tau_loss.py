@@ -49,12 +49,14 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
     for side, (pairs, similarity) in known.items():
         loss = losses[pairs]
         word = "below" if side == "positive" else "above"
-        label = f"{side}s {word} τ (thin: all {numbers.count(len(loss))}, {numbers.loss(loss.mean())})"
-        ax.plot(tau, _mean_of_hard(similarity, loss, tau, side, fewest), label=label, **LINES[side])
+        label = f"{side}s {word} τ (n = {numbers.count(len(loss))}; thin: all, {numbers.loss(loss.mean())})"
+        mean, half = _mean_of_hard(similarity, loss, tau, side, fewest)
+        (line,) = ax.plot(tau, mean, label=label, **LINES[side])
+        ax.fill_between(tau, mean - half, mean + half, color=line.get_color(), alpha=0.12, linewidth=0)
         ax.axhline(loss.mean(), **LINES[side] | {"linewidth": 0.8})
     ax.set_xlim(tau[0], tau[-1])
     ax.set_ylim(bottom=0)
-    ax.set_xlabel("τ, cosine to the class's average caption")
+    ax.set_xlabel("τ, cosine to the class's average caption\nbands: 95% intervals (normal law)")
     ax.set_ylabel("mean loss, nats ↓")
     legend(ax)
     title(ax, "Mean loss of what τ calls hard", legend_rows=2)
@@ -65,16 +67,20 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
 
 def _mean_of_hard(
     similarity: NDArray[np.float64], loss: NDArray[np.float64], tau: NDArray[np.float64], side: str, fewest: int
-) -> NDArray[np.float64]:
-    """(t,) mean loss below (above) each tau; nan where fewer than `fewest` pairs, or none, are hard."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(t,) mean loss below (above) each tau, nan where fewer than `fewest` pairs, or none, are hard.
+
+    And half of its 95% interval, nan of a single pair too.
+    """
     order = np.argsort(similarity)
-    up_to = np.concatenate([[0.0], np.cumsum(loss[order])])
+    up_to = np.concatenate([np.zeros((2, 1)), np.cumsum([loss[order], loss[order] ** 2], axis=1)], axis=1)
     if side == "positive":
         hard = np.searchsorted(similarity[order], tau, "left")
-        total = up_to[hard]
+        total, squares = up_to[:, hard]
     else:
         easy = np.searchsorted(similarity[order], tau, "right")
-        hard, total = len(loss) - easy, up_to[-1] - up_to[easy]
-    mean = np.full(len(tau), np.nan)
+        hard, (total, squares) = len(loss) - easy, up_to[:, -1:] - up_to[:, easy]
+    mean, variance = np.full((2, len(tau)), np.nan)
     np.divide(total, hard, out=mean, where=hard >= max(fewest, 1))
-    return mean
+    np.divide(squares - hard * mean**2, hard * (hard - 1.0), out=variance, where=(hard > 1) & ~np.isnan(mean))
+    return mean, 1.96 * np.sqrt(np.maximum(variance, 0))

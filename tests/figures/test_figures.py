@@ -2,11 +2,13 @@
 
 import inspect
 import math
+import re
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from test_plots import texts
 
 import oochub
@@ -18,6 +20,8 @@ mpl.use("Agg")
 N, C = 60, 7
 OF_SCENES = ("contexts_over_alpha", "tau_curves", "tau_loss", "alpha_beta_share", "alpha_beta_loss")
 # their tests have this rule of their own
+COUNTS = {"contexts_over_alpha", "alpha_beta_share", "tau_curves", "score_distributions"}
+"""Figures that count the rows that they draw, and estimate nothing."""
 OF_PICTURES = {"gallery", "percentile_pictures", "disagreement_pictures", "misclassified_pictures", "saliency"}
 SIDES = ("positive", "negative")
 
@@ -151,9 +155,15 @@ def test_tau_loss_is_a_mean_of_at_least_the_fewest(fewest):
         known = [(given.similarity[i, y], nll(given, i, y)) for i, y in pairs(given, side) if y != 5]
         assert level == pytest.approx(np.mean([loss for _, loss in known]))
         assert f"{level:.3f}" in ax.get_legend().get_texts()[k].get_text()
+        band = {}  # both edges, by tau
+        for x, y in np.concatenate([path.vertices for path in ax.collections[k].get_paths()]):
+            band.setdefault(round(x, 6), []).append(y)
         for t, drawn in zip(tau, mean, strict=True):
             losses = [loss for s, loss in known if (s < t if side == "positive" else s > t)]
             assert drawn == pytest.approx(np.mean(losses)) if len(losses) >= fewest else np.isnan(drawn), t
+            if len(losses) >= max(fewest, 2):
+                half = 1.96 * np.std(losses, ddof=1) / np.sqrt(len(losses))
+                assert [min(band[round(t, 6)]), max(band[round(t, 6)])] == pytest.approx([drawn - half, drawn + half])
         assert 0 < np.isnan(mean).sum() < len(mean)
 
 
@@ -199,7 +209,9 @@ def test_hard_against_all_counts_and_names(criterion, side):
     assert set(marks(ax)[theme.LIGHT["out"]]) == above and set(marks(ax)["none"]) == set(points) - above
     assert 0 < len(above) < 37
     assert ax.get_title(loc="left") == f"{len(above)} of 37 tasks above the diagonal"
-    assert ax.get_xlabel() == f"mean loss on all {side}s, nats ↓\n(without hard {side}s: 3 of 40 tasks)"
+    assert ax.get_xlabel().startswith(f"mean loss on all {side}s, nats ↓\n(without hard {side}s: 3 of 40 tasks)\n")
+    share = binomtest(len(above), 37).proportion_ci(method="wilson")
+    assert ax.get_xlabel().endswith(f"share above: {100 * share.low:.0f} to {100 * share.high:.0f}% (n = 37)")
     assert {"ce": "co-occurrence", "gist": "gist"}[criterion] in ax.get_ylabel()
     far = sorted((row for row in rows if row["loss_hard"] > 0), key=lambda row: row["loss_all"] - row["loss_hard"])
     named = [text.get_text() for text in ax.texts]
@@ -273,6 +285,9 @@ def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
         assert not boxes[0].overlaps(boxes[1]), f"figures/{name}.py: the title lies on the legend"
     text = texts(drawn)
     assert "nan" not in text and "None" not in text
+    assert re.search(r"\bn [=0-9]|, of \d|of all \d|\(n = ", text), f"figures/{name}.py: of how many rows?"
+    if name not in COUNTS:
+        assert re.search("95% |standard deviation", text), f"figures/{name}.py: a caption says what the intervals are"
 
 
 def test_every_figure_has_its_picture():

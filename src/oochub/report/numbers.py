@@ -5,7 +5,7 @@ None and nan are undefined and print as "n/a"; the reason stands beside them, wh
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 UNDEFINED = "n/a"
@@ -192,6 +192,16 @@ def times_in_100(first: float, second: float) -> tuple[str, str]:
         for value, text, is_exact in zip((first, second), whole, exact, strict=True)
     )
     return one, other
+
+
+def span(counts: Iterable[int]) -> str:
+    """How many rows, where they may differ: the least to the most.
+
+    >>> span([2000, 40, 100]), span([40, 40])
+    ('40 to 2 000', '40')
+    """
+    known = sorted(counts)
+    return count(known[0]) if known[0] == known[-1] else f"{count(known[0])} to {count(known[-1])}"
 
 
 def arrow(direction: str) -> str:
