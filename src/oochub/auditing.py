@@ -100,7 +100,7 @@ def audit(
     ('custom', 16, 16)
     """
     Sampling(resamples=resamples, seed=seed)  # checked before the data are read
-    way = None if contexts is None else way_of(contexts, context_settings or {})
+    way = None if contexts is None else way_of(contexts, context_settings or {}, option="--context-")
     if correction not in get_args(Correction):
         raise unknown_name("correction", correction, get_args(Correction))
     if choose_on not in CHOICES:

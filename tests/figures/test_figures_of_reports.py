@@ -70,7 +70,7 @@ def test_one_report_a_method_has_the_intervals_of_its_report(metric):
     base = 50 if metric == "auc" else 0
     np.testing.assert_allclose(sorted(bar.get_width() + base for bar in ax.patches), sorted(row[0] for row in expected))
     least = 134 if metric in ("nll", "error_rate") else 412  # with the hard positives apart, or not
-    assert ax.get_xlabel() == f"{TITLES[metric]} is better)\nnooch/ce_car; 95% interval; n = {least} to 1\u202f972 rows"
+    assert ax.get_xlabel() == f"{TITLES[metric]} is better)\nnooch/ce_car; 95% interval\nn = {least} to 1\u202f972 rows"
     decimals = 3 if metric == "nll" else 1
     assert [text.get_text() for text in ax.texts] == [f"{row[0]:.{decimals}f}" for row in expected]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["erm", "group dro"]
@@ -85,7 +85,7 @@ def test_several_tasks_are_averaged():
         for k, key in enumerate(("value", "low", "high")):
             assert row[k] == pytest.approx(sum(number(report, role, "auc", key) for report in given) / 3)
     assert ax.get_xlabel().endswith(
-        "mean of 3 tasks (nooch/ce); mean of the tasks' 95% intervals; n = 412 to 1\u202f972 rows"
+        "mean of 3 tasks (nooch/ce); mean of the tasks' 95% intervals\nn = 412 to 1\u202f972 rows"
     )
 
 
@@ -103,7 +103,7 @@ def test_several_seeds_give_the_standard_deviation_of_the_mean_over_tasks():
         mean, spread = np.mean(by_seed), np.sqrt(sum((v - np.mean(by_seed)) ** 2 for v in by_seed) / 2)
         np.testing.assert_allclose(row[:3], [mean, mean - spread, mean + spread])
     assert ax.get_xlabel().endswith(
-        "mean of 2 tasks (nooch/ce); ± standard deviation over 3 seeds; n = 412 to 1\u202f972 rows"
+        "mean of 2 tasks (nooch/ce); ± standard deviation over 3 seeds\nn = 412 to 1\u202f972 rows"
     )
 
 

@@ -111,12 +111,13 @@ def contexts(
     return found
 
 
-def way_of(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
+def way_of(by: str | ContextWay, settings: Mapping[str, Any], *, option: str = "--") -> ContextWay:
     """The way of that name with its settings.
 
     Args:
         by: A name of `oochub list context`, or the way itself.
         settings: Its keyword arguments.
+        option: How an option of the command that gives one begins.
 
     Raises:
         OochubError: An unknown name, a setting that it does not have, lacks or refuses.
@@ -135,7 +136,7 @@ def way_of(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
     if lacking:
         name = lacking[0]
         raise OochubError(
-            f"The way {by} needs {either(f'{name}=', f'--{name}')}: `oochub show context {by}` says what."
+            f"The way {by} needs {either(f'{name}=', f'{option}{name}')}: `oochub show context {by}` says what."
         )
     way: ContextWay = kind(**settings)
     return way
