@@ -197,8 +197,8 @@ def times_in_100(first: float, second: float) -> tuple[str, str]:
 def span(counts: Iterable[int]) -> str:
     """How many rows, where they may differ: the least to the most.
 
-    >>> span([2000, 40, 100]), span([40, 40])
-    ('40 to 2 000', '40')
+    >>> span([200, 40, 100]), span([40, 40])
+    ('40 to 200', '40')
     """
     known = sorted(counts)
     return count(known[0]) if known[0] == known[-1] else f"{count(known[0])} to {count(known[-1])}"
