@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 2
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
-.PHONY: install demo wilds axe test slow campaign lowest newer lint bench speed scale figures cards docs effect results results-runs results-groups results-repeats page-picture page-views clean
+.PHONY: install demo wilds axe test slow campaign fresh lowest newer lint bench speed intervals levels scale figures cards docs effect results results-runs results-groups results-repeats page-picture page-views clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ slow: $(READY) $(AXE)  ## the tests that take minutes
 campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours
 	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile
 
+fresh: $(READY)  ## the part of the campaign that is drawn: OOCHUB_FUZZ_SEED=7 OOCHUB_FUZZ_CASES=80 make fresh
+	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile tests/fuzz/test_fresh_*.py
+
 lowest:  ## the builders and the main job with the lowest versions that pyproject.toml allows
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
@@ -70,8 +73,14 @@ bench: $(READY)  ## speed as ratios, side by side in one run
 
 speed: bench  ## the same
 
+intervals: $(READY)  ## docs/intervals.md: how often each interval holds, 2,000 worlds a cell; hours, and it goes on where it was
+	$(BIN)/python docs/intervals_page.py
+
 scale: $(READY)  ## docs/scale.md and its pictures from docs/scale/slopes.json; `python speed/scale.py --out` measures those
 	$(BIN)/python docs/scale_page.py
+
+levels: $(READY)  ## docs/levels.md; simulates the cells that docs/levels/cells.jsonl lacks, hours for all of them
+	$(BIN)/python docs/levels_page.py
 
 figures: $(READY)  ## the pictures in docs/figures
 	$(BIN)/python docs/figures.py

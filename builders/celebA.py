@@ -63,6 +63,7 @@ celebA = Benchmark(
         pair="one blond face and one other",
     ),
     context_column="sex",
+    closed={"group": _GROUPS},
     templates=("a photo of a celebrity whose hair is {}.",),
     images_license=_TERMS,
     annotations_license=_TERMS,

@@ -109,6 +109,7 @@ _imagenet_ood = Benchmark(
             "which of Open Images' files",
         ),
     ),
+    closed={"shift": SHIFTS},
     in_context=Rows(name="ImageNet-1K as it is", split="test", where={"shift": ("none",)}),
     out_of_context=Rows(name="its classes in other pictures", split="test", where={"shift": ("covariate",)}),
     primary_metric="accuracy",
@@ -194,7 +195,7 @@ class ImagenetOod(BenchmarkBuilder):
     ]
 
     def __init__(self, *args: Any, config_name: str | None = None, hash: str | None = None, **options: Any) -> None:
-        listed = options.get("file_list")
+        listed = self.checked_options({"file_list": options.get("file_list")}).get("file_list")
         if listed and Path(listed).is_file():  # it may lie outside the data folder
             hash = hashlib.sha256((hash or "").encode() + Path(listed).read_bytes()).hexdigest()
         super().__init__(*args, config_name=config_name, hash=hash, **options)

@@ -1,7 +1,7 @@
 """Spawrious: dog breeds whose background in training misleads at test time; six challenges."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -32,6 +32,11 @@ from oochub.vocabulary import Vocabulary
 _URL = "https://github.com/aengusl/spawrious (the links to the archives stand in its README)"
 _LICENSE = "CC BY 4.0 (README); CC BY-SA (setup.py)"
 _LEAST = 10  # images in a folder, of which some are left for validation
+
+
+def _not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
+    return {} if "composition" in options else {"composed": "It needs its option composition."}
+
 
 _spawrious = Benchmark(
     name="spawrious",
@@ -73,9 +78,11 @@ _spawrious = Benchmark(
         example="image", inside="on usual backgrounds", outside="on unusual ones", cause="context", place="on"
     ),
     context_column="background",
+    closed={"group": tuple(f"{breed}/{background}" for breed in BREEDS for background in BACKGROUNDS)},
     templates=("a photo of a {}, a type of dog.",),
     images_license=_LICENSE,
     annotations_license="CC BY 4.0",
+    not_buildable=_not_buildable,
     toy_world="toy_spawrious",
     tried_configs=("o2o_hard", "all"),
 )
@@ -150,7 +157,7 @@ class Spawrious(BenchmarkBuilder):
         **options: Any,
     ) -> None:
         if composition is not None:  # two files of one name are not one build
-            options["composition"] = str(composition)
+            options |= self.checked_options({"composition": composition})
             hash = hashlib.sha256(f"{hash}{read_composition(composition).toml}".encode()).hexdigest()
         super().__init__(*args, config_name=config_name, hash=hash, **options)
 

@@ -67,6 +67,7 @@ waterbirds = Benchmark(
         place="on",
     ),
     context_column="place",
+    closed={"group": _GROUPS},
     templates=("a photo of a {}.",),
     images_license="of CUB-200-2011 (non-commercial research and education) and of Places",
     annotations_license="MIT",

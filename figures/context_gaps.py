@@ -6,7 +6,7 @@ from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_point
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
 from oochub.report import numbers, theme, wording
-from oochub.report.context_words import context_headline, correction_word, listed_contexts, role_words
+from oochub.report.context_words import context_headline, correction_word, is_alike, listed_contexts, role_words
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     r"""Draws the accuracy against what is usual minus as usual, for each context that goes with a class.
 
-    A full mark is a gap that is shown, a hollow one is not shown; a context with too few rows has none.
+    A full mark is a gap that is shown, a hollow one is not shown; a context with too few rows has none. One that is
+    harder, or easier, for all classes says so.
 
     Args:
         report: Of data with contexts that `oochub.contexts` found; twelve at most are drawn, those of the page.
@@ -52,13 +53,15 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     titles = []
     for y, each in enumerate(rows):
         role = role_words(each)
+        alike = f", {each.status}" if is_alike(each) else ""
         titles.append(
-            f"{wording.words(each.name)}, {role if role.startswith('unusual') else f'usual for {role}'}\n"
+            f"{wording.words(each.name)}, {role if role.startswith('unusual') else f'usual for {role}'}{alike}\n"
             f"n = {numbers.count(each.n_usual)} + {numbers.count(each.n_against)}"
         )
         is_shown = each.status == "shown"
-        if each.status == "too few" or numbers.is_undefined(each.gap):
-            ax.annotate("too few rows to test", (0, y), (4, 0), textcoords="offset points", va="center", color=INK2)
+        if each.status in ("too few", "no direction") or numbers.is_undefined(each.gap):
+            why = "too few rows to test" if each.status == "too few" else each.status
+            ax.annotate(why, (0, y), (4, 0), textcoords="offset points", va="center", color=INK2)
             continue
         draw_point(ax, y, each.gap, "out" if is_shown else None, size=7, hollow=not is_shown)
         end = each.gap.high if numbers.has_interval(each.gap) else each.gap

@@ -15,6 +15,7 @@ from oochub.build_record import BuildRecord
 from oochub.data.size_category import size_category
 from oochub.data.stored_record import store_record
 from oochub.data.write_webdataset import WrittenSplits
+from oochub.data.written_files import WrittenFiles
 from oochub.dataset_cards.card import card
 from oochub.dataset_cards.license_text import license_text
 from oochub.errors import OochubError
@@ -73,14 +74,15 @@ def built_repository(
     builder = datasets.load_dataset_builder(benchmark, config, data_dir=data_dir, **(options or {}))
     builder.stores_record = True
     folder = target / builder.config.name
-    with sole_writer(folder), folder_written_whole(folder) as draft:
-        built = draft / "built"
-        builder.download_and_prepare(str(built), file_format="parquet", num_proc=num_proc)
-        written = write(built, draft, builder)
-        for leftover in [*built.iterdir(), *draft.glob("built*")]:
-            leftover.rmdir() if leftover.is_dir() else leftover.unlink()
-    with sole_writer(target / "README.md", patience=_PATIENCE):  # of all configs; it takes a moment
-        _write_card(target, builder, written, text)
+    with sole_writer(folder):
+        with folder_written_whole(folder) as draft:
+            built = draft / "built"
+            builder.download_and_prepare(str(built), file_format="parquet", num_proc=num_proc)
+            written = write(built, draft, builder)
+            for leftover in [*built.iterdir(), *draft.glob("built*")]:
+                leftover.rmdir() if leftover.is_dir() else leftover.unlink()
+        with sole_writer(target / "README.md", patience=_PATIENCE):  # of all configs; it takes a moment
+            _write_card(target, builder, written, text)
     return target
 
 
@@ -93,10 +95,8 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     readme, config = target / "README.md", builder.config.name
     benchmark = catalog.get("benchmark", builder.BENCHMARK.name)
     data = DatasetCard.load(readme).data if readme.is_file() else card(benchmark).data
-    paths = [
-        {"split": split, "path": [f"{config}/{name}" for name in names] if len(names) > 1 else f"{config}/{names[0]}"}
-        for split, names in written.files.items()
-    ]
+    files = {split: [f"{config}/{name}" for name in names] for split, names in written.files.items()}
+    paths = [{"split": split, "path": each if len(each) > 1 else each[0]} for split, each in files.items()]
     MetadataConfigs({config: {"data_files": paths}}).to_dataset_card_data(data)
     info = builder.info.copy()
     info.splits = info.download_size = info.dataset_size = None  # the reader would compare them with what filters leave
@@ -106,7 +106,7 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     data["size_categories"] = [size_category(rows, others=data.get("size_categories"))]
     record = BuildRecord.of(builder.info)
     if record is not None:
-        store_record(target, config, record)
+        store_record(target, config, record, WrittenFiles.of(target, files, written.features))
     notes = [f"- `{config}`: {note}" for note in (record.notes if record else ())]
     kept = [] if not readme.is_file() else _notes_of_others(readme.read_text("utf-8"), config)
     text = card(benchmark).text + about

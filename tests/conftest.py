@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import case_record
 import pytest
 from filelock import FileLock
 
@@ -27,7 +28,7 @@ os.environ.pop("OOCHUB_DATA", None)
 _CACHES = Path(tempfile.mkdtemp(prefix="oochub-caches-"))
 os.environ["HF_DATASETS_CACHE"] = str(_CACHES / "datasets")
 os.environ["HF_MODULES_CACHE"] = str(_CACHES / "modules")
-os.environ.pop("OOCHUB_CACHE", None)  # ours lie in that of `datasets`, those of each test in a folder of its own
+os.environ["OOCHUB_CACHE"] = str(_CACHES / "fixtures")  # of what tests share; each has a folder of its own beside it
 os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
 
 
@@ -41,8 +42,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Removes the caches."""
+    """Removes the caches, and the record of cases that nobody asked for."""
     shutil.rmtree(_CACHES, ignore_errors=True)
+    case_record.end()
 
 
 @pytest.fixture(autouse=True)
@@ -164,8 +166,16 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["LoopbackHu
         yield served
 
 
+def pytest_configure() -> None:
+    """Settles the seed of a campaign, which the processes of the session share."""
+    case_record.begin()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Says how many of the tests that need real data ran; `.ci/run` adds these lines up."""
+    """Says what came of a campaign, and how many tests that need real data ran; `.ci/run` adds these lines up."""
+    if lines := case_record.table():
+        terminalreporter.section("fuzz cases by reader, change and outcome")
+        terminalreporter.write("\n".join([*lines, ""]))
     counts = {}
     for outcome in ("passed", "failed", "skipped"):
         reports = terminalreporter.getreports(outcome)

@@ -60,6 +60,8 @@ def test_all_that_is_ours_goes_and_nothing_else(filled):
             "contexts": 0,
             "checks": 0,
             "pushes": 0,
+            "shards": 0,
+            "compiled": 0,
             "builds": 1,
         }
     }

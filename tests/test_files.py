@@ -1,6 +1,7 @@
 """Files whole or not at all: a full disk, a path below a file, what a killed writer leaves."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from oochub.errors import OochubError
@@ -43,6 +45,27 @@ def test_full_disk_is_said_and_leaves_nothing(tmp_path):
             os._exit(0 if "Could not write" in str(error) else 2)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_array_that_a_full_disk_cuts_short_is_said_so(tmp_path):
+    """NumPy alone says how much of it was written, and no errno. Seen: "Could not write ...: 202 requested and 56"."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        try:
+            with written_whole(tmp_path / "big.npy") as draft:
+                np.save(draft, np.zeros(5000))
+        except OochubError as error:
+            os.write(writer, str(error).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as said:
+        words = said.read()
+    os.waitpid(child, 0)
+    assert re.search(r"Could not write .*big\.npy: No space left on device \(\d+ requested and \d+ written\)\.", words)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,7 +1,9 @@
 """Parameters by name: what a signature takes, and what it does not."""
 
+from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from oochub.errors import OochubError
@@ -14,6 +16,8 @@ def _method(
     name: str | None = None,
     on: bool = False,
     kind: Literal["a", "b"] = "a",
+    names: str | Sequence[str] = "x",
+    pair: float | tuple[float, float] | None = None,
     any=None,
 ):
     """Takes one parameter of each type."""
@@ -21,7 +25,11 @@ def _method(
 
 @pytest.mark.parametrize(
     "given",
-    [{"rate": 1}, {"rate": 0.5, "count": 3}, {"name": None}, {"name": "x"}, {"on": True}, {"kind": "b"}, {"any": [1]}],
+    [
+        *({"rate": 1}, {"rate": 0.5, "count": 3}, {"name": None}, {"name": "x"}, {"on": True}, {"kind": "b"}),
+        *({"any": [1]}, {"names": "a"}, {"names": ["a", "b"]}, {"names": ("a",)}, {"names": np.array(["a"])}),
+        *({"pair": [1, 0.5]}, {"pair": None}, {"rate": np.float32(1)}),
+    ],
 )
 def test_what_fits_is_taken(given):
     check_parameters(_method, given, kind="parameter")
@@ -39,6 +47,12 @@ def test_what_fits_is_taken(given):
         ({"name": 3}, "The parameter name must be a text or none, got 3"),
         ({"on": 1}, "The parameter on must be true or false, got 1"),
         ({"kind": "c"}, "The parameter kind must be one of a, b, got 'c'"),
+        ({"names": 5}, "The parameter names must be a text or a list, each a text, got 5"),
+        ({"names": ["a", 5]}, "a text or a list, each a text, got ['a', 5]"),
+        ({"names": {"a"}}, "a text or a list, each a text, got {'a'}"),
+        ({"names": {"a": 1}}, "a text or a list, each a text, got {'a': 1}"),
+        ({"pair": [1]}, "a finite number or a list of 2, each a finite number, or none, got [1]"),
+        ({"pair": ["x", 1]}, "or a list of 2, each a finite number, or none, got ['x', 1]"),
         ({"rat": 1}, "No parameter named 'rat'. Did you mean 'rate'"),
     ],
 )

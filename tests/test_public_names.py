@@ -8,9 +8,21 @@ import pytest
 
 import oochub
 
-RESERVED = {"audit", "evaluate", "get", "load", "names", "predict", "push", "task", "train"}  # DESIGN, section 3
+RESERVED = {
+    "audit",
+    "compare",
+    "evaluate",
+    "get",
+    "load",
+    "names",
+    "predict",
+    "push",
+    "task",
+    "train",
+}  # DESIGN, section 3
 CALLS = {
     "audit": lambda: oochub.audit("absent/model/folder", "absent"),
+    "compare": lambda: oochub.compare("absent.parquet", "absent.json"),
     "contexts": lambda: oochub.contexts("absent", by="nosuch"),
     "evaluate": lambda: oochub.evaluate("absent.parquet"),
     "get": lambda: oochub.get("metric", "nosuch"),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, TypedDict
 
-from oochub.reading import may_hold_half, read_bytes, read_json
+from oochub.reading import check_weight, may_hold_half, read_bytes, read_json
 
 _LISTS = ("images", "annotations", "categories", "licenses")
 _IMAGE = ("id", "height", "width", "file_name", "license", "flickr_url", "coco_url", "name")
@@ -56,6 +56,7 @@ def _by_msgspec(file: Path) -> Any:
     lists = dict.fromkeys(_LISTS, list[image]) | {"annotations": list[annotation]}  # type: ignore[valid-type]
     whole = TypedDict("whole", lists, total=False)  # type: ignore[misc]
     data = read_bytes(file)
+    check_weight(data, name=str(file))
     try:
         if may_hold_half(data) or not (data.isascii() or data.decode()):
             return None

@@ -106,9 +106,10 @@ def run_lengths(annotation: Mapping[str, Any], sizes: Sizes, file: str | Path = 
 
 
 def _check_outline(outline: Any, height: int, width: int, where: str) -> None:
+    is_flat = isinstance(outline, list) and {*map(type, outline)} <= {int, float}  # numpy takes texts and pairs too
     try:
-        points = np.array(outline, dtype=np.float64).reshape(-1, 2)
-    except (ValueError, TypeError, OverflowError):
+        points = np.array(outline if is_flat else [], dtype=np.float64).reshape(-1, 2)
+    except (ValueError, OverflowError):
         points = np.empty((0, 2))
     near = (points >= (-width, -height)) & (points <= (2 * width, 2 * height))  # nan is not
     if len(points) < 3 or not near.all():

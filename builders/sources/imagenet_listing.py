@@ -7,11 +7,20 @@ from typing import NamedTuple
 
 from oochub.builders.sources.imagenet import WNID, imagenet_pictures
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
-from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, entering, published_name, set_of
+from oochub.builders.sources.imagenet_sets import (
+    CORRUPTIONS,
+    RENDITIONS,
+    SETS,
+    SEVERITIES,
+    entering,
+    published_name,
+    rendition,
+    set_of,
+)
 from oochub.builders.sources.imagenet_truth import validation_wnids
 from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.builders.sources.stored import Stored
-from oochub.errors import OochubError
+from oochub.errors import OochubError, did_you_mean
 from oochub.reading import read_lines
 
 _PAPER_SAYS = 31_807
@@ -99,12 +108,27 @@ def _of_known_classes(environment: str, place: Path, pictures: Iterable[Stored],
             f"{len(unknown):,} pictures in {place} are of no class of ImageNet-1K: {_shortened(unknown)}. Each lies in "
             "a folder named like its class, n01440764/. Move the others away."
         )
+    remarks = _other_renditions(place, sorted(named)) if environment == "imagenet_r" else ()
     pictures = [named[name] for name in sorted(named)]
     counts = (
         (len({stored.label for stored in pictures}), SETS[environment].classes, "classes"),
         (len(pictures), images, what),
     )
-    return Listing(pictures, [f"partial: {n:,} of {of:,} {what}" for n, of, what in counts if n != of])
+    return Listing(pictures, [f"partial: {n:,} of {of:,} {what}" for n, of, what in counts if n != of], remarks)
+
+
+def _other_renditions(place: Path, names: Iterable[str]) -> tuple[str, ...]:
+    """A remark on pictures of ImageNet-R that count as `misc`; a word that is misspelt is refused."""
+    others = [name for name in names if not rendition(PurePosixPath(name).stem)]
+    for name in others:
+        word = PurePosixPath(name).stem.partition("_")[0]
+        if word.strip().lower() in RENDITIONS:
+            raise OochubError(
+                f"{name} in {place} begins with {word!r}, none of {', '.join(RENDITIONS)}."
+                f"{did_you_mean(word, RENDITIONS)} Fetch it again."
+            )
+    words = f"pictures of other renditions than the published, so of misc: {len(others):,} ({_shortened(others)})"
+    return (words,) if others else ()
 
 
 def _imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str] | None, wnids: set[str]) -> Listing:

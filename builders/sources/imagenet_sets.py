@@ -93,6 +93,16 @@ def published_name(environment: str, stored: Stored) -> str:
     return path.name
 
 
+def rendition(stem: str) -> str:
+    """What a picture of ImageNet-R is, which its file's name begins with; "" for a word that the published lack.
+
+    >>> rendition("art_0"), rendition("collage_2")
+    ('art', '')
+    """
+    word = stem.partition("_")[0]
+    return word if word in RENDITIONS else ""
+
+
 def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | None = None) -> dict[str, Any]:
     """Every column of a picture, its bytes read from below `place`; no link leads out of `within`, where it is given.
 
@@ -110,8 +120,7 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
         context, severity = file.parts[0], int(file.parts[1])
         example = f"{context}/{severity}/{file.stem}"
     elif environment in ("imagenet_r", "imagenet_sketch"):
-        prefix = file.stem.partition("_")[0]
-        context = prefix if prefix in imagenet_set.contexts else "misc"
+        context = rendition(file.stem) or "misc" if environment == "imagenet_r" else context
         example = f"{environment}/{stored.label}/{file.stem}"  # a stem such as art_0 is in every class
     return {
         "example_id": example,

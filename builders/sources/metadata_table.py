@@ -12,7 +12,7 @@ import numpy as np
 
 from oochub.builders.sources._check_header import check_header
 from oochub.builders.sources.check_named_files import check_named_files
-from oochub.errors import OochubError
+from oochub.errors import OochubError, did_you_mean
 from oochub.reading import plain_number, read_text
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ class MetadataTable:
         for line, value in zip(self.lines, self.columns[name], strict=True):
             if value not in names:
                 raise OochubError(
-                    f"{self.file}, line {line}: {name} is {_allowed(names)}, got {value[:80]!r}. Fetch it again."
+                    f"{self.file}, line {line}: {name} is {_allowed(names)}, got {value[:80]!r}."
+                    f"{did_you_mean(value[:80], filter(str.isidentifier, names))} Fetch it again."
                 )
         return [names[value] for value in self.columns[name]]
 
@@ -261,6 +262,6 @@ class MetadataTable:
 
 def _allowed(codes: Mapping[str, str]) -> str:
     """The codes in words, each with its meaning where that is another word; of many the first."""
-    shown = [code if code == meaning else f"{code} ({meaning})" for code, meaning in codes.items()]
+    shown = [code if code == meaning else f"{code or 'nothing'} ({meaning})" for code, meaning in codes.items()]
     more = f", ... ({len(shown)} in all)" if len(shown) > _SHOWN else ""
     return (", " if more else " or ").join(shown[:_SHOWN]) + more

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from oochub.caches import cache_folder
 from oochub.errors import OochubError
 from oochub.files import check_writable, written_whole
+from oochub.hub.snapshot import snapshot
 
 _CHUNK = 2048  # sentences a file of the cache: what a kill can lose
 _IMAGES = 2048  # images whose sentences are in memory at a time
@@ -141,12 +142,10 @@ def _installed(package: str) -> Path | None:
 
 def _on_hub(name: str) -> Path:
     """The folder of the encoder in the Hub's cache, after its download where needed."""
-    from huggingface_hub import snapshot_download
-
     source = name if "/" in name else f"sentence-transformers/{name}"
     try:
-        return Path(snapshot_download(source, allow_patterns=list(_PARTS), ignore_patterns=["onnx/*", "openvino/*"]))
-    except (OSError, ValueError) as error:
+        return snapshot(source, repo_type="model", patterns=_PARTS, without=["onnx/*", "openvino/*"])
+    except ValueError as error:  # OochubError too, which says what the Hub did
         raise OochubError(
             f"No encoder named {name!r}: it is neither a folder nor an installed package, and the Hub did not give "
             f"{source} ({str(error).splitlines()[0]}). {_ALTERNATIVES}"

@@ -165,7 +165,7 @@ def read_composition(file: str | Path) -> SpawriousComposition:
     >>> read_composition(file) == TABLE_2["o2o_easy"]
     True
     """
-    text = read_text(file)
+    text = read_text(file, largest=10**6)
     try:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits

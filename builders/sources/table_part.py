@@ -12,7 +12,7 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from oochub.builders.sources._check_header import check_header
-from oochub.errors import OochubError
+from oochub.errors import OochubError, did_you_mean
 from oochub.reading import plain_number, regular_file
 
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
@@ -72,11 +72,29 @@ class TablePart:
         >>> rows = pa.table({"split": ["train", "Test"]})
         >>> TablePart(file=Path("all.csv"), number=np.arange(2), rows=rows).coded("split", ["train", "test"])
         Traceback (most recent call last):
-        oochub.errors.OochubError: all.csv, row 1 (the first is 0): split is train or test, got 'Test'. Fetch it again.
+        oochub.errors.OochubError: all.csv, row 1 (the first is 0): split is train or test, got 'Test'. Did you \
+mean 'test'? Fetch it again.
         """
         right = pc.is_in(self.text(name), pa.array(allowed, pa.string()))
-        self._check(name, right.to_numpy(), " or ".join(allowed))
+        self._check(name, right.to_numpy(), " or ".join(allowed), allowed)
         return self.text(name)
+
+    def names(self, name: str) -> pa.ChunkedArray:
+        """A column of names of which no list is known: none is empty, none has blanks around it (n,).
+
+        Raises:
+            OochubError: One that is or has; its row is named.
+
+        >>> rows = pa.table({"category": ["books", " books"]})
+        >>> TablePart(file=Path("reviews.csv"), number=np.arange(2), rows=rows).names("category")
+        Traceback (most recent call last):
+        oochub.errors.OochubError: reviews.csv, row 1 (the first is 0): category is a name without blanks around it, \
+got ' books'. Fetch it again.
+        """
+        text = self.text(name)
+        right = pc.and_(pc.equal(pc.utf8_trim_whitespace(text), text), pc.not_equal(text, ""))
+        self._check(name, right.to_numpy(), "a name without blanks around it")
+        return text
 
     def numbers(self, name: str, lowest: float, highest: float, *, are_whole: bool = False) -> NDArray[np.float64]:
         """A column of numbers (n,).
@@ -106,12 +124,13 @@ again.
         self._check(name, right, f"a {'whole ' if are_whole else ''}number of {lowest:g}..{highest:g}")
         return values
 
-    def _check(self, name: str, right: NDArray[np.bool_], what: str) -> None:
+    def _check(self, name: str, right: NDArray[np.bool_], what: str, allowed: Sequence[str] = ()) -> None:
         if not right.all():
             row = int(np.argmin(right))
+            text = self.text(name)[row].as_py()[:80]
             raise OochubError(
-                f"{self.file}, row {self.number[row]} (the first is 0): {name} is {what}, got "
-                f"{self.text(name)[row].as_py()[:80]!r}. Fetch it again."
+                f"{self.file}, row {self.number[row]} (the first is 0): {name} is {what}, got {text!r}."
+                f"{did_you_mean(text, allowed)} Fetch it again."
             )
 
 

@@ -15,7 +15,6 @@ from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.wilds import _data_set
 from oochub.builders.wilds._data_set import WildsDataSet, WildsRows
-from oochub.errors import OochubError
 from oochub.shards import shards
 
 
@@ -83,13 +82,7 @@ class Wilds(BenchmarkBuilder):
         folder = data_set.folder(self._folder())
         data_set.check_release(folder)
         self._rows = data_set.read(folder, self.config.name)
-        empty = [split for split, table in self._rows.splits.items() if not len(table)]
-        if empty:
-            count = sum(map(len, self._rows.splits.values()))
-            raise OochubError(
-                f"{folder} has no row of the split {', '.join(empty)} of {self.config.name}, of {count:,} in all. "
-                "Fetch it again, or take a larger part of it."
-            )
+        self._check_filled(folder, {split: len(table) for split, table in self._rows.splits.items()})
         notes = self._partial(self._rows.splits, data_set.rows.get(self.config.name, {}))
         self._check_whole(f"{folder} is not what was published", notes)
         self.info.features = datasets.Features({**self._rows.features, "from_source_domain": datasets.Value("bool")})

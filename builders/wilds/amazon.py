@@ -76,7 +76,8 @@ def _read(folder: Path, config: str) -> WildsRows:
             "year": datasets.Value("int32"),
         }
     )
-    return WildsRows(features=features, splits=rows)
+    notes = (f"categories, by the names that reviews.csv gives them: {len(named['category'].names)}",)
+    return WildsRows(features=features, splits=rows, notes=notes if domain == "category" else ())
 
 
 def _kept(folder: Path, scheme: str, names: tuple[str, ...]) -> Iterator[tuple[TablePart, NDArray[np.str_]]]:
@@ -104,9 +105,9 @@ def _rows(part: TablePart, domain: str) -> pa.Table:
     stars = part.numbers("overall", 1, 5, are_whole=True).astype(np.int8)
     year = pa.array(part.numbers("reviewYear", *_YEARS, are_whole=True).astype(np.int32))
     fields = {
-        "user": part.text("reviewerID"),
+        "user": part.names("reviewerID"),
         "product": part.text("asin"),
-        "category": part.text("category"),
+        "category": part.names("category"),
         "year": year,
     }
     of_domain = fields[domain].cast(pa.string())
@@ -123,9 +124,28 @@ def _rows(part: TablePart, domain: str) -> pa.Table:
 
 
 def _values(splits: dict[str, pa.Table], name: str) -> list[str]:
-    """The values of a column, in order."""
+    """The values of a column, in order; two that differ in case alone would be two groups.
+
+    Raises:
+        OochubError: There are two such.
+    """
     columns = [pc.unique(rows.column(name)).cast(pa.string()).to_pylist() for rows in splits.values()]
-    return sorted({value for column in columns for value in column})
+    values = sorted({value for column in columns for value in column})
+    first: dict[str, str] = {}
+    for value in values:
+        if (other := first.setdefault(value.casefold(), value)) != value:
+            numbers = sorted(min(_number(rows, name, each) for rows in splits.values()) for each in (value, other))
+            raise OochubError(
+                f"reviews.csv, rows {numbers[0]} and {numbers[1]} (the first is 0): the {name} is {other!r} and "
+                f"{value!r}, which differ in case alone. Fetch it again."
+            )
+    return values
+
+
+def _number(rows: pa.Table, name: str, value: str) -> float:
+    """The number of the first row with a value; infinite where none has it."""
+    found = rows.filter(pc.equal(rows.column(name).cast(pa.string()), value)).column("example_id")
+    return min(map(int, found.to_pylist()), default=float("inf"))
 
 
 def _declaration(scheme: str) -> Benchmark:

@@ -8,12 +8,14 @@ import pyarrow as pa
 
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
+from oochub.errors import OochubError
 from oochub.sides import Rows
 
 _SPLITS = ("train", "id_val", "test", "val")
 _CODES = {str(code): split for code, split in enumerate(_SPLITS)}
 _SPLIT_OF_CENTER = {1: "val", 2: "test"}  # whatever the column `split` says
 _MIXED = "camelyon17_mixed-to-test"
+_HOSPITALS, _SLIDES = 5, 50
 _MOVED_SLIDE = 23  # of the test hospital; the mixed split trains on it
 _CLASSES = {"0": "normal", "1": "tumor"}
 _PLACE = ("patient", "node", "x_coord", "y_coord")
@@ -25,7 +27,10 @@ def _read(folder: Path, config: str) -> WildsRows:
     table = table.with_column("patch", _PATCH.format, of=_PLACE)
     table.check_unique("patch")
     table.check_files("patch", folder)
+    table.check_below("center", _HOSPITALS, "the hospitals of Camelyon17-WILDS")
+    table.check_below("slide", _SLIDES, "the slides of Camelyon17-WILDS")
     center, slide = table.whole("center"), table.whole("slide")
+    _check_slides(table, slide, center)
     named = zip(center, table.coded("split", _CODES), strict=True)
     split = [_SPLIT_OF_CENTER.get(hospital, code) for hospital, code in named]
     if config == _MIXED:
@@ -55,6 +60,18 @@ def _read(folder: Path, config: str) -> WildsRows:
         }
     )
     return WildsRows(features=features, splits=of_splits(rows, split, _SPLITS))
+
+
+def _check_slides(table: MetadataTable, slide: list[int], center: list[int]) -> None:
+    """Every patch of a slide is of one hospital, which decides its split."""
+    hospital_of: dict[int, tuple[int, int]] = {}
+    for line, number, hospital in zip(table.lines, slide, center, strict=True):
+        first, at = hospital_of.setdefault(number, (line, hospital))
+        if at != hospital:
+            raise OochubError(
+                f"{table.file}, line {line}: slide {number} is of center {hospital}, and of {at} in line {first}. "
+                "Fetch it again."
+            )
 
 
 _OFFICIAL = replace(

@@ -91,6 +91,7 @@ civilcomments = WildsDataSet(
                 pair="one toxic comment and one other",
             ),
             group_column="groups",
+            closed={"groups": tuple(_GROUPS.to_pylist())},
             input="texts",
             task_category="text-classification",
             images_license="CC0",

@@ -1,5 +1,6 @@
 """FMoW-WILDS: what a building or place is used for, from space, in years and regions that training has less of."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ _SPLITS = ("train", "id_val", "id_test", "val", "test")
 _MIXED = "fmow_mixed-to-test"
 _LISTED = ("train", "val", "test", "seq")  # seq: sequestered, of no split
 _REGIONS = ("Africa", "Americas", "Asia", "Europe", "Oceania")
-_OTHER = "Other"  # of codes that the mapping lacks; not among the regions of which the worst is taken
+_OTHER = "Other"  # of codes that the mapping lacks, or has without a region, as Antarctica's; never the worst
+_SHOWN = 6  # countries of a note
 _YEARS = range(2002, 2018)
 _TEST_YEAR = 2016
 _TIMES = {f"fmow_time_after_{year}": year for year in range(2007, 2018) if year != _TEST_YEAR}  # training from 2002 on
@@ -48,7 +50,9 @@ def _read(folder: Path, config: str) -> WildsRows:
         table, columns={**table.columns, "image": [f"images/rgb_img_{row}.png" for row in range(len(year))]}
     )
     table.rows(np.flatnonzero(split != "")).check_files("image", folder)
-    region_of = _regions(folder / "country_code_mapping.csv")
+    mapping = folder / "country_code_mapping.csv"
+    region_of = _regions(mapping)
+    notes = _unmapped(table.rows(np.flatnonzero(split != "")), region_of, mapping)
     region = [region_of.get(country, _OTHER) for country in table.columns["country_code"]]
     rows = pa.table(
         {
@@ -75,7 +79,7 @@ def _read(folder: Path, config: str) -> WildsRows:
             "country_code": datasets.Value("string"),
         }
     )
-    return WildsRows(features=features, splits=of_splits(rows, split.tolist(), _SPLITS))
+    return WildsRows(features=features, splits=of_splits(rows, split.tolist(), _SPLITS), notes=notes)
 
 
 def _years(table: MetadataTable) -> NDArray[np.int64]:
@@ -120,11 +124,30 @@ def _shuffled(rows: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
 
 
 def _regions(file: Path) -> dict[str, str]:
-    """The region of each country, where it has one of the five."""
+    """The region of each country: one of the five, or `Other`."""
     table = MetadataTable.of_csv(file, ("alpha-3", "region"))
     table.check_unique("alpha-3")
-    pairs = zip(table.columns["alpha-3"], table.columns["region"], strict=True)
-    return {country: region for country, region in pairs if region in _REGIONS}
+    regions = table.coded("region", {**{region: region for region in _REGIONS}, _OTHER: _OTHER, "": _OTHER})
+    return dict(zip(table.columns["alpha-3"], regions, strict=True))
+
+
+def _unmapped(table: MetadataTable, region_of: dict[str, str], mapping: Path) -> tuple[str, ...]:
+    """A note on the countries that the mapping lacks, which count as `Other`; one that is misspelt is refused."""
+    spelt = {country.strip().casefold(): country for country in region_of}
+    unknown: Counter[str] = Counter()
+    for line, country in zip(table.lines, table.columns["country_code"], strict=True):
+        if country not in region_of:
+            unknown[country] += 1
+            if known := spelt.get(country.strip().casefold()):
+                raise OochubError(
+                    f"{table.file}, line {line}: country_code is {country[:80]!r}, and {mapping.name} has {known!r}. "
+                    "Fetch both again."
+                )
+    if not unknown:
+        return ()
+    shown = ", ".join(f"{country[:8] or 'none'} {count:,}" for country, count in unknown.most_common(_SHOWN))
+    more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+    return (f"rows of countries that {mapping.name} lacks, so of {_OTHER}: {unknown.total():,} ({shown}{more})",)
 
 
 _OFFICIAL = replace(
@@ -155,6 +178,7 @@ _OFFICIAL = replace(
         place="in",
     ),
     context_column="region",
+    closed={"region": (*_REGIONS, _OTHER), "group": (*_REGIONS, _OTHER)},
     templates=("a satellite image of a {}.",),
     images_license="FMoW Challenge Public License",
     annotations_license="FMoW Challenge Public License",

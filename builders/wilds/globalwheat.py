@@ -49,6 +49,7 @@ _NAMES = {
     "development_stage": "Filling|Filling-Ripening|multiple|Post-flowering|Ripening",
 }
 _FIELDS = {"country": "country", "location": "location", "development_stage": "stage"}
+_HEADER = 1 << 16  # bytes of a picture that hold its size
 _BOX = re.compile("([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6})")
 _BOXES = pa.list_(pa.list_(pa.float32(), 4))
 
@@ -56,13 +57,19 @@ _BOXES = pa.list_(pa.list_(pa.float32(), 4))
 def _read(folder: Path, config: str) -> WildsRows:
     fields = _session_fields(folder / "metadata_domain.csv")
     splits: dict[str, pa.Table] = {}
+    listed: dict[str, str] = {}
+    beyond = 0
     for split, name in _SPLITS[config].items():
         table = MetadataTable.of_csv(folder / f"{name}.csv", ("image_name", "BoxesString", "domain"))
         table.check_unique("image_name")
         table.check_files("image_name", folder / "images")
         table.check_below("domain", len(_SESSIONS), "the sessions of GlobalWheat-WILDS")
-        boxes, sessions = list(_boxes(table)), [_SESSIONS[number] for number in table.whole("domain")]
+        _check_new(table, listed)
+        sizes = [_size(folder / "images" / file) for file in table.columns["image_name"]]
+        boxes, sessions = list(_boxes(table, sizes)), [_SESSIONS[number] for number in table.whole("domain")]
         first = sum(map(len, splits.values()))
+        pictures = zip(boxes, sizes, strict=True)
+        beyond += sum(x2 > width or y2 > height for of, (width, height) in pictures for _, _, x2, y2 in of)
         splits[split] = pa.table(
             {
                 "example_id": [str(first + row) for row in range(len(boxes))],
@@ -73,6 +80,8 @@ def _read(folder: Path, config: str) -> WildsRows:
                 "categories": pa.array([[0] * len(each) for each in boxes], pa.list_(pa.int64())),
                 "session": sessions,
                 **{name: [fields[session][name] for session in sessions] for name in _FIELDS.values()},
+                "width": [width for width, _ in sizes],
+                "height": [height for _, height in sizes],
             }
         )
     named = datasets.ClassLabel(names=list(_SESSIONS))
@@ -90,13 +99,27 @@ def _read(folder: Path, config: str) -> WildsRows:
             "height": datasets.Value("int32"),
         }
     )
-    columns = {"width": lambda file: _size(file)[0], "height": lambda file: _size(file)[1]}
-    return WildsRows(features=features, splits=splits, columns=columns)
+    notes = (f"boxes that end beyond the edge of their picture: {beyond:,}",) if beyond else ()
+    return WildsRows(features=features, splits=splits, notes=notes)
+
+
+def _check_new(table: MetadataTable, listed: dict[str, str]) -> None:
+    """Refuses a picture that another split has too, and lists the others in `listed`, with where they stand."""
+    for line, name in zip(table.lines, table.columns["image_name"], strict=True):
+        if name in listed:
+            raise OochubError(
+                f"{table.file}, line {line}: {name[:80]} is in {listed[name]} too, and no picture is of two splits. "
+                "Fetch both again."
+            )
+        listed[name] = f"{table.file.name}, line {line},"
 
 
 def _size(file: Path) -> tuple[int, int]:
     """Of a picture, in pixels, by its header."""
-    return open_picture(read_bytes(file), name=str(file)).size
+    try:
+        return open_picture(read_bytes(file, at_most=_HEADER), name=str(file)).size
+    except OochubError:  # it may have a longer one
+        return open_picture(read_bytes(file), name=str(file)).size
 
 
 def _session_fields(file: Path) -> dict[str, dict[str, str]]:
@@ -114,9 +137,9 @@ def _session_fields(file: Path) -> dict[str, dict[str, str]]:
     return {session: {field: column[rows[session]] for field, column in values.items()} for session in _SESSIONS}
 
 
-def _boxes(table: MetadataTable) -> Iterator[list[list[float]]]:
-    """The boxes of each row, x1, y1, x2, y2 in pixels."""
-    for line, text in zip(table.lines, table.columns["BoxesString"], strict=True):
+def _boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator[list[list[float]]]:
+    """The boxes of each row, x1, y1, x2, y2 in pixels; `sizes` are width and height of the pictures (n,)."""
+    for line, text, size in zip(table.lines, table.columns["BoxesString"], sizes, strict=True):
         found = [] if text == "no_box" else [_BOX.fullmatch(each) for each in text.split(";")]
         boxes = [[float(number) for number in each.groups()] for each in found if each]
         if len(boxes) < len(found):
@@ -125,10 +148,16 @@ def _boxes(table: MetadataTable) -> Iterator[list[list[float]]]:
                 f"y1 x2 y2 in pixels, got {text[:80]!r}. Fetch it again."
             )
         for x1, y1, x2, y2 in boxes:
-            if x2 < x1 or y2 < y1:
+            shown = f"got '{x1:.0f} {y1:.0f} {x2:.0f} {y2:.0f}'. Fetch it again."
+            if x2 <= x1 or y2 <= y1:
                 raise OochubError(
                     f"{table.file}, line {line}: a box runs from its upper left corner x1 y1 to its lower right one x2 "
-                    f"y2, got '{x1:.0f} {y1:.0f} {x2:.0f} {y2:.0f}'. Fetch it again."
+                    f"y2, and has an area, {shown}"
+                )
+            width, height = size
+            if x1 >= width or y1 >= height or x2 > 2 * width or y2 > 2 * height:
+                raise OochubError(
+                    f"{table.file}, line {line}: a box lies in its picture of {width} x {height} pixels, {shown}"
                 )
         yield boxes
 

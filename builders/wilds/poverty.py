@@ -140,6 +140,7 @@ _poverty = replace(
         place="in",
     ),
     context_column="country",
+    closed={"group": ("rural", "urban")},
     images_license="LandSat and DMSP: U.S. public domain",
     annotations_license="DHS Program: on request",
     task_category="other",

@@ -23,12 +23,13 @@ _FILES = {"train": "train", "id_val": "IDval", "val": "OODval", "id_test": "IDte
 _SPLITS = ("train", "val", "test", "id_val", "id_test")
 _MASKED = -100  # the kind, and the next token, that nobody asks for
 _LARGEST = 2**31 - 1
+_WORDS = 50_001  # of the tokenizer of microsoft/CodeGPT-small-py, by which WILDS made the tokens
 _NO_KIND = -1  # as `datasets` says that a row has no class
 
 
 def _read(folder: Path, config: str) -> WildsRows:
     numbers = _repositories(folder / _NAMES / "repo_ids.csv")
-    splits, first, length = {}, 0, 0
+    splits, first, length, listed = {}, 0, 0, Counter[str]()
     for split, name in _FILES.items():
         file = folder / "processed" / f"{name}_input.json"
         blocks, kinds = _blocks(file, length), _kinds(folder / "processed" / f"{name}_input_tok_type.json")
@@ -53,6 +54,7 @@ def _read(folder: Path, config: str) -> WildsRows:
                 "path": within,
             }
         )
+        listed.update(map("/".join, zip(repositories, within, strict=True)))
         first += len(blocks)
     names = datasets.ClassLabel(names=list(numbers))
     features = datasets.Features(
@@ -67,7 +69,9 @@ def _read(folder: Path, config: str) -> WildsRows:
             "path": datasets.Value("string"),
         }
     )
-    return WildsRows(features=features, splits={split: splits[split] for split in _SPLITS})
+    twice = [path for path, count in listed.items() if count > 1]
+    notes = (f"files that are listed more than once: {len(twice):,}, such as {twice[0][:80]}",) if twice else ()
+    return WildsRows(features=features, splits={split: splits[split] for split in _SPLITS}, notes=notes)
 
 
 def _repositories(file: Path) -> dict[str, int]:
@@ -114,9 +118,13 @@ def _blocks(file: Path, length: int) -> NDArray[np.int32]:
     if blocks.shape[1] < 2 or (length and blocks.shape[1] != length):
         wanted = f"{length}, as in the other files" if length else "2 or more"
         raise OochubError(f"{file}: a row has {blocks.shape[1]} tokens where {wanted}, are needed. Fetch it again.")
-    if (blocks < 0).any():
-        row, place = np.argwhere(blocks < 0)[0].tolist()
-        raise OochubError(f"{file}, row {row}, token {place}: a token is 0 or more, got {blocks[row, place]}.")
+    wrong = (blocks < 0) | (blocks >= _WORDS)
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0].tolist()
+        raise OochubError(
+            f"{file}, row {row}, token {place}: a token is of 0..{_WORDS - 1}, the vocabulary of Py150-wilds, got "
+            f"{blocks[row, place]}. Fetch it again."
+        )
     return blocks
 
 

@@ -1,5 +1,6 @@
 """RxRx1-WILDS: which of 1,139 siRNAs cells were treated with, in experiments that training did not have."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,16 +19,20 @@ _SPLITS = ("train", "val", "test", "id_test")
 _MIXED = "rxrx1_mixed-to-test"
 _SPLITS_OF = {"rxrx1": _SPLITS, _MIXED: _SPLITS[:3]}
 _PLACE = ("experiment", "plate", "well", "site")
+_CELL_TYPES = ("HEPG2", "HUVEC", "RPE", "U2OS")
+_SIRNAS = 1139
 
 
 def _read(folder: Path, config: str) -> WildsRows:
     table = MetadataTable.of_csv(folder / "metadata.csv", (*_PLACE, "cell_type", "dataset", "sirna_id"))
     table.coded("site", ("1", "2"))
+    _check_experiments(table, table.coded("cell_type", _CELL_TYPES))
     table = table.with_column("image", "images/{}/Plate{}/{}_s{}.png".format, of=_PLACE)
     table.check_unique("image")
     table.check_files("image", folder)
     listed = table.coded("dataset", _SPLITS[:3])
     split = _mixed(table, listed) if config == _MIXED else _official(table, listed)
+    table.check_below("sirna_id", _SIRNAS, "the siRNAs of RxRx1-WILDS")
     label, labels = table.counted("sirna_id", "sirna")
     rows = pa.table(
         {
@@ -62,6 +67,16 @@ def _read(folder: Path, config: str) -> WildsRows:
         }
     )
     return WildsRows(features=features, splits=of_splits(rows, split, _SPLITS_OF[config]))
+
+
+def _check_experiments(table: MetadataTable, cell_types: Sequence[str]) -> None:
+    """An experiment is of one type of cells, with which its name begins."""
+    for line, experiment, cell_type in zip(table.lines, table.columns["experiment"], cell_types, strict=True):
+        if not re.fullmatch(rf"{cell_type}-[0-9]{{2}}", experiment):
+            raise OochubError(
+                f"{table.file}, line {line}: an experiment with cells of {cell_type} is called {cell_type}-01 or the "
+                f"like, got {experiment[:80]!r}. Fetch it again."
+            )
 
 
 def _official(table: MetadataTable, listed: Sequence[str]) -> list[str]:
@@ -110,7 +125,7 @@ _OFFICIAL = replace(
     in_context=Rows(name="experiments of training", split="id_test"),
     out_of_context=Rows(name="other experiments", split="test"),
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
-    chance=1 / 1139,
+    chance=1 / _SIRNAS,
     words=Vocabulary(
         example="image",
         inside="in experiments of training",

@@ -9,12 +9,14 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_score
-from oochub.stats.bootstrap import bootstrap, with_width
+from oochub.stats.bootstrap import interval_of, replicates, with_few_rows, with_width
 from oochub.stats.delong import delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
 from oochub.stats.ranking import kinds, rows_needed, share_taken
 
+_FEW_OF_AREAS = 300  # rows; below, the area under precision and recall is too high, and so is its interval
+_FEW_OF_A_KIND = 40  # below, a threshold that few rows set moves by more than resamples of them show
 OOD, ID, INCORRECT, CORRECT = "OOD", "ID", "incorrect ID", "correct ID"
 Masks = Mapping[str, Array]
 
@@ -110,7 +112,7 @@ def area_estimate(area: Callable[..., float], masks: Masks, score: Any, sampling
     undefined = _undefined(masks)
     if undefined is not None:
         return undefined
-    return with_width(_bootstrap(area, masks, score, sampling))
+    return with_width(with_few_rows(_bootstrap(area, masks, score, sampling), at_least=_FEW_OF_AREAS))
 
 
 def share_estimate(
@@ -146,13 +148,15 @@ def share_estimate(
     needed = rows_needed(until[-1], share)
     reached = until[np.searchsorted(until, needed)]
     tied = f"ties at the threshold take {reached / until[-1]:.1%} of the rows that set it" if reached > needed else None
+    fewest = min(int(of[-1]), int(until[-1]))
+    few = f"only {fewest} rows of a kind: the interval may be too narrow" if fewest < _FEW_OF_A_KIND else None
     return Estimate(
         interval.value,
         low=interval.low if math.isnan(interval.low) else min(interval.low, alone.low),
         high=interval.high if math.isnan(interval.high) else max(interval.high, alone.high),
         n=interval.n,
         method=f"{interval.method}, or wilson where wider",
-        reason="; ".join(filter(None, (interval.reason, tied))) or None,
+        reason="; ".join(filter(None, (interval.reason, few, tied))) or None,
     )
 
 
@@ -181,7 +185,11 @@ def _bootstrap(value: Callable[..., float], masks: Masks, score: Any, sampling: 
     rows = _either(masks)
     cell, size = _cells(masks, score)
     chosen = replace(sampling, cluster=None if sampling.cluster is None else sampling.cluster[rows])
-    return bootstrap(lambda cell: value(*_tallies(cell, size)), {"cell": cell}, chosen)
+
+    def of_cells(cell: Array) -> float:
+        return value(*_tallies(cell, size))
+
+    return interval_of(replicates(of_cells, {"cell": cell}, chosen), of_cells(cell), len(cell), chosen)
 
 
 def _cells(masks: Masks, score: Any) -> tuple[Array, tuple[int, int]]:
@@ -194,7 +202,9 @@ def _cells(masks: Masks, score: Any) -> tuple[Array, tuple[int, int]]:
 
 def _tallies(cell: Array, size: tuple[int, int]) -> Array:
     counts = np.bincount(cell, minlength=size[0] * size[1]).reshape(size)
-    return np.pad(np.cumsum(counts, axis=1, dtype=np.float64), ((0, 0), (1, 0)))
+    tallies = np.zeros((size[0], size[1] + 1))
+    np.cumsum(counts, axis=1, out=tallies[:, 1:])
+    return tallies
 
 
 def _either(masks: Masks) -> Array:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from oochub.data.join_images import join_images
     from oochub.data.load import load
     from oochub.data.tasks import task
+    from oochub.evaluation.compare import compare
     from oochub.evaluation.evaluate import evaluate
     from oochub.hub.push import push
     from oochub.prediction.predict import predict
@@ -35,6 +36,7 @@ __all__ = [
     "RobustTrainer",
     "RobustTrainingArguments",
     "audit",
+    "compare",
     "contexts",
     "evaluate",
     "get",
@@ -53,6 +55,7 @@ _LAZY = {
     "RobustTrainer": "oochub.trainers.robust_trainer",
     "RobustTrainingArguments": "oochub.trainers.arguments",
     "audit": "oochub.auditing",
+    "compare": "oochub.evaluation.compare",
     "contexts": "oochub.data.context_columns",
     "evaluate": "oochub.evaluation.evaluate",
     "join_images": "oochub.data.join_images",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from oochub.artifacts import AUDIT
+from oochub.checked_data_set import checked_data_set
 from oochub.context_way import ContextWay
 from oochub.data.check_context import check_context
 from oochub.data.columns import Columns
@@ -100,6 +101,9 @@ def audit(
     ('custom', 16, 16)
     """
     Sampling(resamples=resamples, seed=seed)  # checked before the data are read
+    for name, given in (("context_settings", context_settings), ("probe_settings", probe_settings)):
+        if given is not None and not isinstance(given, Mapping):
+            raise OochubError(f"{name}= takes values by name, got a {type(given).__name__}.")
     way = None if contexts is None else way_of(contexts, context_settings or {}, option="--context-")
     if correction not in get_args(Correction):
         raise unknown_name("correction", correction, get_args(Correction))
@@ -121,7 +125,7 @@ def audit(
         unread = next((name for name, value in given.items() if value is not None), None)
         if unread is not None:
             raise OochubError(f"{unread}= is read where source is a path or a name; this data set is loaded already.")
-        data = source
+        data = checked_data_set(source)
     _check_task(data)
     if asked is not None:
         chosen_area(asked, next(iter(data.values())) if isinstance(data, Mapping) else data, data_dir=data_dir)

@@ -86,6 +86,7 @@ class Benchmark:
         group_column: Column of the groups: `group`, one a row, or `groups`, a list a row, which may overlap.
         context_column: Column that holds the context.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
+        closed: Columns of which all words are known, with these: another word in predictions is an error.
         validation_split: The split by which training chooses its epoch and a sweep its settings.
         templates: Texts with {} for the name of a class, by which a model of pictures and texts answers.
         configs: The declarations of those configs that differ from this one.
@@ -95,7 +96,7 @@ class Benchmark:
         task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
             columns, the facts of its build record and the task's config name; see `oochub.task`.
         not_buildable: Names the configs that a raw folder cannot give, each with the reason, of (folder, options), so
-            that a sweep of all configs leaves them out; None where it gives every one.
+            that a sweep and a push of all configs leave them out; None where it gives every one.
         describe_context: Names the context of a row (of which only `group` is sure to be there) for a reader, given
             the facts of the build record.
     """
@@ -124,6 +125,7 @@ class Benchmark:
     group_column: str = "group"
     context_column: str = "context"
     cluster: str | None = None
+    closed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     validation_split: str = "validation"
     templates: tuple[str, ...] = ("a photo of a {}.",)
     configs: Mapping[str, "Benchmark"] = field(default_factory=dict)

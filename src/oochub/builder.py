@@ -1,6 +1,7 @@
 """The base of every benchmark's `datasets` builder: names checked early, caches that notice changed raw data."""
 
 import hashlib
+import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -18,6 +19,7 @@ from datasets.features.features import to_pyarrow_listarray
 
 from oochub.benchmark import Benchmark, data_folder
 from oochub.build_record import COLUMN, BuildFacts, BuildRecord
+from oochub.builder_options import builder_options
 from oochub.errors import OochubError, causes, either, unknown_name
 from oochub.joined_pictures import joined_pictures
 from oochub.picture_file import check_inside, read_picture
@@ -28,6 +30,7 @@ _ARRAYS = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
 _ROWS_WITHOUT_FILES = 4_096
 _BYTES = 1 << 24  # of arrays in a table
+_OF_DATASETS = (*inspect.signature(datasets.DatasetBuilder.__init__).parameters, "version", "description")
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
 _TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
 
@@ -57,8 +60,9 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             `download_and_prepare`.
 
     Raises:
-        OochubError: No configuration where one is needed, an unknown one, or raw data that are missing or broken.
-            It reaches the caller as it is, not wrapped in a DatasetGenerationError.
+        OochubError: No configuration where one is needed, an unknown one, an option that is unknown or of another
+            type, or raw data that are missing or broken. It reaches the caller as it is, not wrapped in a
+            DatasetGenerationError.
     """
 
     BENCHMARK: ClassVar[Benchmark]
@@ -79,7 +83,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             raise OochubError(
                 f"{self.BENCHMARK.name} reads one raw folder, not single files: pass data_dir= instead of data_files=."
             )
+        if not isinstance(data_dir, str | os.PathLike | None):
+            raise OochubError(f"data_dir is a folder, as a text or a Path, got {data_dir!r:.80}.")
         data_dir = None if data_dir is None else os.fspath(data_dir)
+        kwargs |= self.checked_options({name: kwargs[name] for name in kwargs if name not in _OF_DATASETS})
         config_name = self.checked_config(config_name)
         self.config_name = config_name  # `_watched` is asked before there is a config
         self.declaration = self.BENCHMARK.of(config_name)
@@ -91,6 +98,11 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 f"The cache of `datasets` cannot be written: {error}. Set HF_DATASETS_CACHE (or HF_HOME) to a folder "
                 f"of yours{either(', or give cache_dir=', '')}."
             ) from error
+
+    @classmethod
+    def checked_options(cls, options: Any) -> dict[str, Any]:
+        """Options of the builder as its configuration takes them; see `builder_options`."""
+        return builder_options(cls.BUILDER_CONFIG_CLASS, options, benchmark=cls.BENCHMARK.name)
 
     @classmethod
     def checked_config(cls, name: str | None) -> str:
@@ -159,8 +171,6 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _within(self) -> Path | None:
         """The folder that no link may lead out of; None where links are followed."""
         follows = getattr(self.config, "follow_links", False)  # a plug-in may have a config class of its own
-        if not isinstance(follows, bool):
-            raise OochubError(f"follow_links is True or False, got {follows!r}.")
         return None if follows else data_folder(self.declaration, self.config.data_dir)
 
     def _generate_tables(self, root: Path, shards: list[Any]) -> Iterator[tuple[Key, pa.Table]]:
@@ -206,11 +216,22 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         self, root: Path, rows: Mapping[str, Any], facts: BuildFacts, notes: Iterable[str] = ()
     ) -> list[datasets.SplitGenerator]:
         """What `_split_generators` gives back of the rows of each split, after `_record`."""
-        self._record(notes, replace(facts, rows={split: len(part) for split, part in rows.items()}))
+        counts = {split: len(part) for split, part in rows.items()}
+        self._check_filled(root, counts)
+        self._record(notes, replace(facts, rows=counts))
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(part)})
             for split, part in rows.items()
         ]
+
+    def _check_filled(self, root: Path, counts: Mapping[str, int]) -> None:
+        """Refuses a split without a row, which `datasets` would only meet as an instruction without data."""
+        if empty := [split for split, count in counts.items() if not count]:
+            raise OochubError(
+                f"{self.BENCHMARK.name}/{self.config.name} has no row in {', '.join(empty)}, of "
+                f"{sum(counts.values()):,} in all: nothing of it was found in {root}. Fetch it again, or take a larger "
+                f"part; `oochub show benchmark {self.BENCHMARK.name}` says what the folder holds."
+            )
 
     @staticmethod
     def _partial(rows: Mapping[str, Sized], published: Mapping[str, int]) -> list[str]:
@@ -254,16 +275,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                         "HF_DATASETS_CACHE."
                     ) from error
             raise
-        self._check_rows()
-
-    def _check_rows(self) -> None:
-        """Refuses a build without a row, which `datasets` would only meet as an instruction without data."""
-        counts = {name: split.num_examples for name, split in (self.info.splits or {}).items()}
-        if counts and not any(counts.values()):
-            raise OochubError(
-                f"{self.BENCHMARK.name}/{self.config.name} has no row in {', '.join(counts)}: nothing of it was found "
-                f"in {self._folder()}. `oochub show benchmark {self.BENCHMARK.name}` says what the folder holds."
-            )
+        splits = self.info.splits or {}
+        self._check_filled(self._folder(), {name: split.num_examples for name, split in splits.items()})
 
 
 def _rows_of_table(features: datasets.Features) -> int:

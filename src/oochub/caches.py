@@ -19,6 +19,8 @@ _WHAT = {
     "contexts": "what was measured of pictures to find their contexts",
     "checks": "what entries of leaderboards gave when they were computed again",
     "pushes": "benchmarks as files for the Hub",
+    "shards": "which files of repositories were compared with their digests",
+    "compiled": "networks that torch compiled",
     "builds": "benchmarks as `datasets` built them",
 }
 _PATTERNS = {
@@ -29,6 +31,8 @@ _PATTERNS = {
     "contexts": ("*.parquet",),
     "checks": ("*.json",),
     "pushes": ("*-*/*/*.parquet",),
+    "shards": ("*.compared",),
+    "compiled": ("**/*",),
 }
 _DAY = 24 * 60 * 60
 
@@ -53,7 +57,8 @@ class Cache:
     """A cache and what is in it.
 
     Attributes:
-        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes" or "builds".
+        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards",
+            "compiled" or "builds".
         what: It holds, in words.
         folder: Where it is, present or not.
         entries: What of it is ours, oldest first.
@@ -74,7 +79,8 @@ def cache_folder(kind: str) -> Path:
     """Where a cache of the hub lies: in $OOCHUB_CACHE, else in `oochub` in the cache folder of `datasets`.
 
     Args:
-        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks" or "pushes".
+        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards" or
+            "compiled".
 
     >>> cache_folder("pixels").name
     'pixels'
@@ -93,7 +99,7 @@ def caches(kind: str | None = None) -> list[Cache]:
         OochubError: An unknown kind.
 
     >>> list(dict.fromkeys(cache.kind for cache in caches()))
-    ['predictions', 'features', 'pixels', 'embeddings', 'contexts', 'checks', 'pushes', 'builds']
+    ['predictions', 'features', 'pixels', 'embeddings', 'contexts', 'checks', 'pushes', 'shards', 'compiled', 'builds']
     """
     if kind is not None and kind not in _WHAT:
         raise unknown_name("cache", kind, _WHAT)

@@ -60,15 +60,34 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str], hint: str = "") -
     No config named 'ce_9'. Did you mean 'ce_90' or 'ce_980' or 'ce_970'? There are 99.
     """
     choices = sorted(map(str, allowed))
-    near = get_close_matches(str(name), choices, n=3, cutoff=0.6)
-    did_you_mean = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    near = did_you_mean(str(name)[:_TYPED], choices)
     if len(choices) <= _LISTED:
         shown = f"Allowed: {', '.join(choices) or 'none'}."
     else:
         shown = f"There are {len(choices):,}." if near else f"There are {len(choices):,}: {', '.join(choices[:6])}, ..."
     typed = repr(name) if len(repr(name)) <= _TYPED else f"{repr(name)[:_TYPED]}..."
     tail = f" {hint}" if hint else ""
-    return OochubError(f"No {kind} named {typed}.{did_you_mean} {shown}{tail}")
+    return OochubError(f"No {kind} named {typed}.{near} {shown}{tail}")
+
+
+def did_you_mean(name: str, allowed: Iterable[str]) -> str:
+    """The question whether one of the nearest names was meant; "" where none is near.
+
+    Args:
+        name: The name as typed.
+        allowed: Every name that would have worked; those that differ in case and blanks alone come first.
+
+    >>> did_you_mean(" europe", ["Europe", "Asia"])
+    " Did you mean 'Europe'?"
+    >>> did_you_mean("HARD-POSITIVE", ["easy", "hard_positive"])
+    " Did you mean 'hard_positive'?"
+    """
+    choices = [*allowed]
+    same = [choice for choice in choices if choice.casefold() == name.strip().casefold()]
+    folded = {choice.casefold(): choice for choice in choices}
+    near = same or get_close_matches(name, choices, n=3, cutoff=0.6)
+    near = near or [folded[each] for each in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:

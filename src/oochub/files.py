@@ -4,6 +4,7 @@ A draft's name holds the machine and process that write it, so the next writer o
 process left and never what a living one is writing.
 """
 
+import errno
 import glob
 import os
 import platform
@@ -57,7 +58,7 @@ def written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterat
         draft.chmod(_mode(path, default=0o666))  # mkstemp's 0600 would keep the file from colleagues
         take_place(draft, path)
     except OSError as error:
-        raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
+        raise OochubError(f"Could not write {path}: {_reason(error)}. It is as it was before.") from error
     finally:
         if draft:
             draft.unlink(missing_ok=True)
@@ -81,10 +82,16 @@ def folder_written_whole(target: Path | str, *, kind: FileKind | None = None) ->
                 file.chmod(_mode(path / file.relative_to(draft), default=default))
         take_place(draft, path)
     except OSError as error:
-        raise OochubError(f"Could not write {path}: {error.strerror or error}. It is as it was before.") from error
+        raise OochubError(f"Could not write {path}: {_reason(error)}. It is as it was before.") from error
     finally:
         if draft:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def _reason(error: OSError) -> str:
+    """Why something was not written; of an array that was cut short NumPy says the numbers alone, and no errno."""
+    is_short = error.errno is None and " requested and " in str(error)
+    return f"{os.strerror(errno.ENOSPC)} ({error})" if is_short else str(error.strerror or error)
 
 
 def take_place(draft: Path, path: Path) -> None:
@@ -124,6 +131,20 @@ def scratch_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def scratch_name(what: str) -> Path:
+    """The path of a folder for temporary files of this process, not made yet; those of killed processes are removed.
+
+    Args:
+        what: Goes into it, of the same process always the same path for the same.
+
+    Raises:
+        OSError: No folder for temporary files can be written.
+    """
+    path = Path(tempfile.gettempdir(), f"oochub-{os.getuid()}")
+    _sweep(path)
+    return path.parent / f"{_prefix(path, os.getpid())}{what}"
+
+
 def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
     """The path, when a file can be written there; nothing is made. For the check before the first slow step.
 
@@ -135,6 +156,8 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
         OochubError: A parent of the path is a regular file, its folder cannot be written, the path is a pipe, a
             socket or a device, or what stands there is not of the kind.
     """
+    if not isinstance(target, str | os.PathLike):
+        raise OochubError(f"Cannot write to {target!r:.80}: give the path of a file or folder, as text or a Path.")
     path = Path(target).expanduser()
     if str(path) in STREAMS and not (kind and kind.is_folder):
         return path
@@ -185,13 +208,16 @@ def sole_writer(target: Path | str, *, patience: float = 1) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        holder = file.read_text("utf-8", errors="replace") if file.exists() else ""
+        holder = ""
+        with suppress(OSError):  # it has just ended
+            holder = file.read_text("utf-8", errors="replace")
         raise OochubError(
             f"Another process writes {path}{f' ({holder})' if holder else ''}. Wait for its end, or choose another."
         ) from None
     try:
         now = datetime.now().isoformat(sep=" ", timespec="seconds")
-        file.write_text(f"process {os.getpid()} on {platform.node()}, since {now}", "utf-8")
+        with suppress(OSError):  # the disk is full: the lock holds without its note, and who writes more says so
+            file.write_text(f"process {os.getpid()} on {platform.node()}, since {now}", "utf-8")
         yield
         absent = []
     finally:

@@ -59,7 +59,7 @@ class GivenColumns:
         if _is_text(column.type) and len(column) and str(column[0].as_py()).lstrip().startswith("["):
             try:
                 return _parsed(column)
-            except (ValueError, TypeError, RecursionError, pa.ArrowException):
+            except (ValueError, TypeError, RecursionError, OverflowError, pa.ArrowException):
                 return column
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 

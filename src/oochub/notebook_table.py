@@ -10,7 +10,12 @@ _HEAD = "padding:.2em 1em .2em 0;vertical-align:bottom;font-weight:600;border-bo
 
 
 def notebook_table(
-    rows: Sequence[Sequence[str]], *, heads: Sequence[str] = (), title: str = "", sentences: Sequence[str] = ()
+    rows: Sequence[Sequence[str]],
+    *,
+    heads: Sequence[str] = (),
+    title: str = "",
+    sentences: Sequence[str] = (),
+    footnotes: Sequence[str] = (),
 ) -> str:
     r"""A table as HTML; all text is escaped, nothing is fetched, no color is set.
 
@@ -19,6 +24,7 @@ def notebook_table(
         heads: Of the columns, which stand to the right but for the first; without heads all stand to the left.
         title: What is said first, bold.
         sentences: What follows it.
+        footnotes: What stands below the table, a line each.
 
     >>> notebook_table([["<b>", "1"]]).count("&lt;b&gt;")
     1
@@ -35,7 +41,8 @@ def notebook_table(
     lines.append("<tbody>")
     for row in rows:
         lines.append(f"<tr>{''.join(_cell(text, side) for text, side in zip(row, sides, strict=False))}</tr>")
-    return "\n".join([*lines, "</tbody></table>"])
+    below = (f'<div style="{_SMALL}">{escape(line)}</div>' for line in footnotes)
+    return "\n".join([*lines, "</tbody></table>", *below])
 
 
 def _cell(text: str, side: str) -> str:

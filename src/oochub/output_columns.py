@@ -4,11 +4,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.given_array import given_array
+
+LONGEST_NAME = 2_000
+"""Characters of the name of a class, a context or a group; the longest scaffold of a molecule has fewer than 600."""
 
 
 def no_truth(column: str, found: str) -> OochubError:
@@ -142,51 +147,55 @@ def check_vectors(table: pa.Table, name: str) -> int:
         raise OochubError(f"{name} must be lists of floats, got {column.type}. Store what the model said, unrounded.")
     lengths = sorted(pc.unique(pc.list_value_length(column)).to_pylist(), key=str)
     if len(lengths) > 1 or lengths[0] in (0, None):
-        raise OochubError(f"{name} must be lists of one length, a number or more a row, got lengths {lengths[:6]}.")
+        of_rows = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        odd = int(np.argmax((of_rows != of_rows[0]) | (of_rows == 0)))
+        raise OochubError(
+            f"{name} must be lists of one length, a number or more a row, got lengths {lengths[:6]}, first another in "
+            f"row {odd}."
+        )
     return int(lengths[0])
 
 
 def column_of(name: str, values: Any) -> pa.Array:
-    """An Arrow column of an array or a list; a matrix of floats becomes lists of float32.
+    """An Arrow column of what a user has, see `given_array`; a matrix of floats becomes lists of float32.
 
     Args:
-        name: Of the column; of truth and answers a list is read as one array.
-        values: Arrow, an array (n, ...), or a list of n values.
+        name: Of the column.
+        values: n values or rows.
 
     Raises:
-        OochubError: Values that no column holds, or rows of several types.
+        OochubError: As `given_array`.
 
-    >>> column_of("logits", [[0.5, 1.0]]).type
+    >>> column_of("logits", np.array([[0.5, 1.0]])).type
     ListType(list<item: float>)
     """
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    try:
-        is_list = isinstance(values, list | tuple)
-        array = np.asarray(values) if not is_list or name in ("logits", "label", "value") else None
-        if array is not None and array.ndim == 2 and array.shape[1] and array.dtype.kind == "f":
-            return vector_array(array)
-        if array is not None and array.ndim == 1 and array.dtype.kind not in "OS":  # Arrow ends bytes of "S" at a zero
-            return pa.array(array)
-        return pa.array(list(values) if array is None else array.tolist())
-    except (pa.ArrowException, TypeError, ValueError, RuntimeError) as error:  # ragged, complex, a tensor with grad
-        raise OochubError(f"{name} cannot become a column: {error}. Give an array with a row an example.") from error
+    array = given_array(name, values)
+    if not isinstance(array, np.ndarray):
+        return array
+    if array.ndim == 2 and array.shape[1] and array.dtype.kind == "f":
+        return vector_array(array)
+    return pa.array(array if array.ndim == 1 else array.tolist())
 
 
-def text_column(name: str, values: Iterable[Any]) -> pa.Array:
+def text_column(name: str, values: Any) -> pa.Array:
     """Ids or names, one a row, as text.
 
     Raises:
-        OochubError: A row has none.
+        OochubError: A row has none, bytes or a list; as `given_array`.
 
     >>> text_column("example_id", [1, "b"]).to_pylist()
     ['1', 'b']
     """
-    texts = list(values)
-    missing = [row for row, text in enumerate(texts) if text is None or text != text]
-    if missing:
-        raise OochubError(f"Every row needs {name}, and row {missing[0]} has none. Give each one.")
-    return pa.array(list(map(str, texts)), pa.string())
+    is_plain = isinstance(values, list | tuple | range)  # numbers and texts may stand beside each other
+    texts = list(values) if is_plain else given_array(name, values).tolist()
+    for row, text in enumerate(texts):
+        if text is None or text is pd.NA or text is np.ma.masked or bool(text != text):
+            raise OochubError(f"Every row needs {name}, and row {row} has none. Give each one.")
+        if isinstance(text, bytes | bytearray | np.ndarray) or (
+            isinstance(text, Iterable) and not isinstance(text, str)
+        ):
+            raise OochubError(f"{name} must be text or a number in each row, got a {type(text).__name__} in row {row}.")
+    return column_of(name, list(map(str, texts))).cast(pa.string())
 
 
 def class_numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
@@ -204,4 +213,5 @@ def class_numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int
     doubtful = sorted(name for name in set(labels) if names.count(name) > 1)
     if doubtful:
         raise OochubError(f"Labels are names, and several classes are {doubtful[0]!r}. Give class numbers.")
-    return np.array([names.index(name) for name in labels], dtype=np.int64)
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places[name] for name in labels], dtype=np.int64)

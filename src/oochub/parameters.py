@@ -3,7 +3,7 @@
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -40,7 +40,7 @@ def check_parameters(function: Callable[..., Any], given: Mapping[str, Any], *, 
             raise unknown_name(kind, name, parameters)
         kinds = _kinds(parameters[name].annotation)
         if not any(_fits(value, each) for each in kinds):
-            wanted = " or ".join(_words(each) for each in kinds)
+            wanted = " or ".join(_words(each) for each in kinds).rstrip(",")
             raise OochubError(f"The {kind} {name} must be {wanted}, got {value!r}.")
 
 
@@ -101,12 +101,19 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:
 
 
 def _is_finite(number: Any) -> bool:
+    number = number.item() if hasattr(number, "item") else number  # NumPy would cast the bound to float32
     return bool(abs(number) <= sys.float_info.max)  # math.isfinite raises where a whole number is no float
 
 
 def _fits(value: Any, kind: Any) -> bool:
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if get_origin(kind) in (Sequence, tuple):
+        items = value.tolist() if hasattr(value, "tolist") else value
+        kinds = get_args(kind)
+        if not isinstance(items, list | tuple) or (get_origin(kind) is tuple and len(items) != len(kinds)):
+            return False
+        return all(_fits(item, kinds[min(k, len(kinds) - 1)]) for k, item in enumerate(items))
     if kind is float:
         return isinstance(value, Real) and not isinstance(value, bool) and _is_finite(value)
     if kind is int:
@@ -115,4 +122,9 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _words(kind: Any) -> str:
-    return f"one of {', '.join(map(str, get_args(kind)))}" if get_origin(kind) is Literal else _WORDS[kind]
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    if get_origin(kind) in (Sequence, tuple):
+        count = f" of {len(get_args(kind))}" if get_origin(kind) is tuple else ""
+        return f"a list{count}, each {_words(get_args(kind)[0])},"
+    return _WORDS[kind]

@@ -3,7 +3,8 @@
 Checksums of pages leave out what says how to read them: the footer and the headers of pages. The seal, a mark of 16
 bytes and the SHA-256 of all others, covers these too. It stands between the last column and the footer: a footer
 counts its columns from the file's start, so every other reader of Parquet skips it, and a tool that writes the file
-anew drops it, so that a seal is never stale.
+anew drops it, so that a seal is never stale. It tells damage and is no signature: whoever writes a file can seal it, so
+what a sealed file holds is checked like that of any other.
 """
 
 import hashlib
@@ -28,6 +29,8 @@ _SEAL = len(_MARK) + hashlib.sha256().digest_size
 _TAIL = 8  # the footer's length in 4 bytes, and PAR1
 _FEW = 4  # bytes of a mark that may be damaged: it is still known for one
 _READ = 1 << 20  # bytes that are digested at once
+_LIGHT = 400 * 10**6  # bytes that any table may take
+_TIMES = 40  # as many as its file has, that it may take where that is more
 
 
 class StoredTable(NamedTuple):
@@ -99,7 +102,8 @@ def read_parquet(
         joined: Makes one table of the groups of rows, which are read one by one as it asks for them.
 
     Raises:
-        OochubError: No such file, not Parquet, or one that was damaged since it was written.
+        OochubError: No such file, not Parquet, one that was damaged since it was written, or a small one made to fill
+            the memory.
     """
     path = Path(path).expanduser()
     if not path.is_file():
@@ -109,20 +113,33 @@ def read_parquet(
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             wanted = [name for name in schema.names if name not in without]
-            table = joined(_groups(file, wanted if len(wanted) < len(schema.names) else None, integrity))
+            groups = _groups(file, wanted if len(wanted) < len(schema.names) else None)
+            table = joined(_light(groups, path))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).partition("\n")[0]
         raise OochubError(f"{path} is not a Parquet file, or is cut off or damaged: {why}. Make it again.") from error
     return StoredTable(table, integrity, schema)
 
 
-def _groups(file: pq.ParquetFile, columns: list[str] | None, integrity: Integrity) -> Iterator[pa.Table]:
-    """The groups of rows of a file; of a file without rows an empty one."""
+def _groups(file: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.Table]:
+    """The groups of rows of a file, offsets and texts looked at; of a file without rows an empty one."""
     readers = [partial(file.read_row_group, number) for number in range(file.num_row_groups)] or [file.read]
     for read in readers:
         table = read(columns=columns, use_threads=False)  # each thread would hold memory of its own
-        if integrity == "not checked":  # damage may be anywhere: offsets and texts are looked at too
-            table.validate(full=True)
+        table.validate(full=True)  # sealed or not: anybody can seal
+        yield table
+
+
+def _light(groups: Iterator[pa.Table], path: Path) -> Iterator[pa.Table]:
+    """The groups as long as they are not far larger than their file, as a few bytes that stand for gigabytes are."""
+    size, largest = 0, max(_LIGHT, _TIMES * path.stat().st_size)
+    for table in groups:
+        size += table.nbytes
+        if size > largest:
+            raise OochubError(
+                f"{path} is not read: its {path.stat().st_size / 1e6:.0f} MB hold more than {largest / 1e6:.0f} MB. "
+                "Make it again."
+            )
         yield table
 
 

@@ -19,6 +19,10 @@ NUMPY_FAULTS = (
     *(RuntimeError, SyntaxError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 """What NumPy raises on .npy and .npz files that are broken, nothing unpickled."""
+_WEIGHTS = {"{": 190, "[": 48, ",": 34, '"': 16}
+"""Bytes that Python takes, about, for what JSON begins or ends with a sign."""
+_LIGHT = 500 * 10**6  # bytes that any content may take
+_TIMES = 8  # as many as its text has, that it may take where that is more: real annotations take five
 
 
 def regular_file(file: Path | str) -> Path:
@@ -42,8 +46,12 @@ def regular_file(file: Path | str) -> Path:
     raise OochubError(f"Cannot read {path}: it is {kind}, not a file. Check the path.")
 
 
-def read_bytes(file: Path | str) -> bytes:
+def read_bytes(file: Path | str, *, at_most: int = -1) -> bytes:
     """The content of a regular file; nothing else is opened.
+
+    Args:
+        file: Its path.
+        at_most: How many of its first bytes are read; -1 takes all.
 
     Raises:
         OochubError: As for `regular_file`, or it cannot be read.
@@ -55,7 +63,7 @@ def read_bytes(file: Path | str) -> bytes:
     path = regular_file(file)
     try:
         with path.open("rb", buffering=0) as content:
-            return content.readall()
+            return content.read(at_most) or b""
     except OSError as error:
         raise _unread(path, error) from error
 
@@ -68,12 +76,18 @@ def _unread(path: Path, error: OSError | ValueError) -> OochubError:
     return OochubError(f"Cannot read {str(path)!r}: {error}. Check the path.")  # a null character in it
 
 
-def read_text(file: Path | str) -> str:
+def read_text(file: Path | str, *, largest: int | None = None) -> str:
     """The text of a UTF-8 file, without its byte order mark.
 
+    Args:
+        file: Its path.
+        largest: Bytes that it may have; None for any number.
+
     Raises:
-        OochubError: As for `read_bytes`, or the file is not UTF-8; the line is named.
+        OochubError: As for `read_bytes`, it has more bytes, or is not UTF-8; the line is named.
     """
+    if largest is not None and (size := regular_file(file).stat().st_size) > largest:
+        raise OochubError(f"{file} is not read: it has {size:,} bytes of {largest:,} allowed. Is it the right file?")
     content = read_bytes(file)
     try:
         return content.decode("utf-8-sig")
@@ -114,12 +128,13 @@ def parse_json(text: str | bytes, *, name: str, kept: Callable[[dict[str, Any]],
         kept: As for `read_json`.
 
     Raises:
-        OochubError: It is no JSON, cut off, nested too deeply, or holds half of a character.
+        OochubError: It is no JSON, cut off, nested too deeply, holds half of a character, or see `check_weight`.
 
     >>> parse_json(r'{"a": "\ud800"}', name="car.json")
     Traceback (most recent call last):
     oochub.errors.OochubError: car.json is not read: its JSON holds half of a character. Make or fetch the file again.
     """
+    check_weight(text, name=name)
     try:
         content = json.loads(text, object_hook=kept)
         if may_hold_half(text):
@@ -136,6 +151,32 @@ def parse_json(text: str | bytes, *, name: str, kept: Callable[[dict[str, Any]],
     except ValueError as error:  # no UTF-8, or a whole number of thousands of digits
         reason = str(error)
     raise OochubError(f"{name} is not read: {reason}. Make or fetch the file again.")
+
+
+def check_weight(text: str | bytes, *, name: str) -> None:
+    """Checks that JSON is not made to fill the memory, as 100 MB of empty lists do: before it is parsed.
+
+    Args:
+        text: Of the JSON.
+        name: What errors call it.
+
+    Raises:
+        OochubError: Its content would take much more memory than that of any file of data does.
+
+    >>> check_weight("[],,," * 6_000_000, name="car.json")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: car.json is not read: 30 MB of JSON that would take 0.9 GB. Make or fetch the file again.
+    """
+    largest = max(_LIGHT, _TIMES * len(text))
+    if len(text) * max(_WEIGHTS.values()) <= largest:
+        return
+    count = text.count if isinstance(text, str) else lambda sign: text.count(sign.encode())
+    weight = sum([count(sign) * each for sign, each in _WEIGHTS.items()])
+    if weight > largest:
+        raise OochubError(
+            f"{name} is not read: {len(text) / 1e6:.0f} MB of JSON that would take {weight / 1e9:.1f} GB. Make or "
+            "fetch the file again."
+        )
 
 
 def plain_number(text: str) -> float:

@@ -12,6 +12,7 @@ from oochub.errors import OochubError
 from oochub.stats.estimate import Estimate
 
 Record = TypeVar("Record")
+_LARGEST = 2**53  # whole numbers up to it are floats exactly
 _ROUNDING = 1e-9  # by so much a sum of shares may pass 1
 _FLAT = "estimate"  # a field of that name and type stands in JSON among its record's own fields
 _ESTIMATE_FIELDS = ("value", "low", "high", "n", "method", "reason")
@@ -24,9 +25,11 @@ class Bounds:
     low: float
     high: float = math.inf
 
-    def words(self) -> str:
-        """The bounds in words."""
-        return f"{self.low:g} or more" if math.isinf(self.high) else f"in [{self.low:g}, {self.high:g}]"
+    def words(self, value: Any) -> str:
+        """The bounds in words, for a value outside; of a count below 0 the largest is not named."""
+        if math.isinf(self.high) or (self.high >= _LARGEST and value < self.low):
+            return f"{self.low:g} or more"
+        return f"in [{self.low:g}, {self.high:,.0f}]" if self.high >= _LARGEST else f"in [{self.low:g}, {self.high:g}]"
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ class AtMost:
     items: int
 
 
-Count = Annotated[int, Bounds(0)]
-"""A whole number, 0 or more."""
+Count = Annotated[int, Bounds(0, _LARGEST)]
+"""A whole number, 0 or more, that a float holds exactly."""
 Share = Annotated[float, Bounds(0, 1)]
 """A number in [0, 1]."""
 ShareEstimate = Annotated[Estimate, Bounds(0, 1)]
@@ -188,7 +191,7 @@ def _read(kind: Any, value: Any, what: str, place: str) -> Any:
     if kind is float and value is None:
         return math.nan
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if math.isinf(value) or abs(value) > sys.float_info.max:
+        if abs(value) > sys.float_info.max:  # infinity, or a whole number that no float holds
             raise _wrong(what, place, "a finite number", value)
         return float(value)
     if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
@@ -237,7 +240,7 @@ def _read_limited(kind: Any, bounds: Bounds | AtMost, value: Any, what: str, pla
         return _read(kind, value, what, place)
     number = _read(kind, value, what, place)
     if number < bounds.low - _ROUNDING or number > bounds.high + _ROUNDING:
-        raise _wrong(what, place, bounds.words(), value)
+        raise _wrong(what, place, bounds.words(value), value)
     return number
 
 

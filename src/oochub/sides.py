@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
+"""What a column `challenge` says of a row, "hard" where no class is asked for."""
 Form = Literal["rows", "worst_group", "group_percentile"]
 
 

@@ -18,7 +18,8 @@ class StopSignals:
     """Takes SIGINT and SIGTERM for a process and what it forks.
 
     A forked process (of a pool, its manager, a loader of pictures) leaves Ctrl-C to its parent, ends at once on
-    SIGTERM, without a traceback, and never outlives its parent, even one that was killed.
+    SIGTERM, without a traceback, and never outlives its parent, even one that was killed. A process that torchrun
+    started stops as on SIGTERM when torchrun was killed.
 
     Further signals of both kinds are ignored while the process clears up: terminals and `timeout` send several. A stop
     that fell into a destructor, where Python drops exceptions, is raised again at once, and one that a library
@@ -41,6 +42,7 @@ class StopSignals:
         self.code: int | None = None
         self._hook = sys.unraisablehook
         self._process = 0
+        self._is_forked = False
 
     def take(self) -> None:
         """Installs the handlers."""
@@ -49,6 +51,8 @@ class StopSignals:
         sys.unraisablehook = self._dropped
         self._process = os.getpid()
         os.register_at_fork(after_in_child=self._forked)
+        if "TORCHELASTIC_RUN_ID" in os.environ:
+            threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
 
     def leave(self) -> None:
         """The work is over and nothing is left to clear up: from now on a signal ends the process at once.
@@ -63,7 +67,8 @@ class StopSignals:
         self._process = 0
 
     def _forked(self) -> None:
-        if self._process and os.getppid() == self._process:
+        if self._process and not self._is_forked:
+            self._is_forked = True
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             sys.unraisablehook = _silent  # of what its parent takes away when it stops
@@ -96,3 +101,11 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_BETWEEN_LOOKS)
     os._exit(1)
+
+
+def _stop_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_BETWEEN_LOOKS)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(2 * _PATIENCE)  # the others of its run are gone too: it may wait for them, deaf to signals
+    os._exit(128 + signal.SIGTERM)

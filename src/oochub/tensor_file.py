@@ -17,6 +17,7 @@ from oochub.reading import read_bytes
 _DIGEST = "sha256"
 _ENTRY = "oochub"
 _FLOATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+_LONGEST = 10**7  # bytes of a header: 100,000 arrays have one of so many
 _TOGETHER = 1 << 22  # numbers that the digest takes in together
 
 
@@ -40,18 +41,25 @@ def save_tensors(
             orders several at random.
         about: What else is to be kept, JSON types.
 
+    Raises:
+        OSError: It cannot be written.
+
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp(), "head.safetensors")
     >>> save_tensors({"bias": np.zeros(2)}, file)
     >>> load_tensors(file).arrays["bias"].tolist(), load_tensors(file).checked
     ([0.0, 0.0], True)
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     about = dict(about or {})
     content = json.dumps({**about, _DIGEST: _digest(whole, about)})
-    save_file(whole, file, metadata={entry: content})
+    try:
+        save_file(whole, file, metadata={entry: content})
+    except SafetensorError as error:  # a full disk
+        raise OSError(str(error)) from error
 
 
 def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = math.inf) -> Tensors:
@@ -71,6 +79,10 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = ma
     path = Path(file).expanduser()
     if not path.is_file():
         read_bytes(path)  # says what it is
+    with path.open("rb") as start:
+        length = int.from_bytes(start.read(8), "little")
+    if _LONGEST < length < path.stat().st_size:
+        raise OochubError(f"{path} is not read: its header has {length:,} of {_LONGEST:,} bytes. Make it again.")
     try:
         with safe_open(path, "np") as opened:
             metadata = opened.metadata() or {}

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from oochub import artifacts
-from oochub.files import check_writable
+from oochub.files import check_writable, sole_writer
 from oochub.studies.demo.effect import DEMO, SideMeans, run
 
 
@@ -35,15 +35,16 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
     for column in ("benchmark", "objective", "in context", "out of context", "gap, points"):
         table.add_column(column, no_wrap=column != "objective")
     pages = []
-    for number, row in enumerate(DEMO, 1):
-        printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
-        report = run(row, folder, seed=seed, size=size)
-        means = SideMeans.of([report])
-        benchmark = report.benchmark
-        name = f"{benchmark.name}/{benchmark.config}\n{benchmark.primary_metric}"
-        numbers = (means.inside.lines(), means.outside.lines(), means.gap.lines(signed=True))
-        table.add_row(name, row.title, *numbers)
-        pages.append(folder / "runs" / Path(str(report.model.id)).name / "report.html")
+    with sole_writer(folder):
+        for number, row in enumerate(DEMO, 1):
+            printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
+            report = run(row, folder, seed=seed, size=size)
+            means = SideMeans.of([report])
+            benchmark = report.benchmark
+            name = f"{benchmark.name}/{benchmark.config}\n{benchmark.primary_metric}"
+            numbers = (means.inside.lines(), means.outside.lines(), means.gap.lines(signed=True))
+            table.add_row(name, row.title, *numbers)
+            pages.append(folder / "runs" / Path(str(report.model.id)).name / "report.html")
     printer.print()
     printer.print(table)
     printer.print(f"\n{time.monotonic() - started:.0f} s. The pages of the four runs, last that of ERM on Spawrious:")

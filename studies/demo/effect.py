@@ -17,6 +17,7 @@ import typer
 
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
+from oochub.end_with_parent import end_with_parent
 from oochub.report.report import Report
 from oochub.stats.estimation import Estimate
 
@@ -235,6 +236,7 @@ def _run_row(row: Row, seed: int, folder: Path) -> Report:
 
 
 def _one_thread() -> None:
+    end_with_parent()
     import torch
     from transformers.utils import logging
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from oochub.artifacts import EXAMPLE
 from oochub.builders.toy_worlds.toy_pictures import toy_pictures
-from oochub.files import check_writable
+from oochub.files import check_writable, sole_writer
 from oochub.training import train
 
 _EPOCHS = 6
@@ -31,7 +31,8 @@ def example(out: str | Path, *, size: str | int = "small", correlation: float | 
         OochubError: A folder that holds something else.
     """
     folder = check_writable(out, kind=EXAMPLE)
-    pictures = toy_pictures(folder / "pictures", size=size, seed=seed, correlation=correlation)
     arguments = {"seed": seed, "num_train_epochs": _EPOCHS}
-    train(str(pictures), folder / "model", label="breed", context="background", arguments=arguments)
+    with sole_writer(folder):
+        pictures = toy_pictures(folder / "pictures", size=size, seed=seed, correlation=correlation)
+        train(str(pictures), folder / "model", label="breed", context="background", arguments=arguments)
     return Example(pictures, folder / "model")

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import typer
 
+from oochub.end_with_parent import end_with_parent
 from oochub.files import written_whole
 from oochub.parquet_file import write_parquet
 from oochub.studies.demo.results_runs import HERE, KEY, RECIPES, render
@@ -83,7 +84,7 @@ def row_of(run: Run, place: RunPlace, raw: Path, folder: Path) -> dict[str, Any]
         before = dict(os.environ)
         try:  # torch reads these when it is imported, so a process of its own is begun with them
             os.environ.update({"OMP_NUM_THREADS": str(place.threads), **_LIMITS[place.instructions]})
-            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), end_with_parent) as process:
                 numbers = process.submit(_measured, run, folder / "runs" / stem, str(raw), place.threads).result()
         finally:
             os.environ.clear()

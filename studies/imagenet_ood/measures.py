@@ -155,9 +155,9 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
         for metric, estimate in row.metrics.items()
     ]
     for pair in pairs:
-        scores, is_ood, correct = pair_columns(sets[pair[0]], sets[pair[1]])
+        scores, is_ood, correct, cluster = pair_columns(sets[pair[0]], sets[pair[1]])
         for key in (each for each in scores if each != BASELINE and BASELINE in scores):
-            differences = auroc_differences(scores[key], scores[BASELINE], is_ood, correct)
+            differences = auroc_differences(scores[key], scores[BASELINE], is_ood, correct, cluster=cluster)
             rows.extend(_row(key, pair, f"{name}{DIFFERENCE}", each) for name, each in differences.items())
             share = gain_from_incorrect(scores[key], scores[BASELINE], is_ood, correct)
             rows.append(_row(key, pair, "gain_from_incorrect", share))

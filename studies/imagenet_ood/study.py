@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub.artifacts import STUDY
+from oochub.csv_table import csv_table
 from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import made_detector
 from oochub.evaluation.gathered_in_first import in_first
@@ -219,9 +220,9 @@ def _wanted(plan: Plan, kind: str, reference: str | Path | None, rows: int | Non
 
 def _write(folder: Path, frame: "pd.DataFrame", tables: Iterable[DetectionTable]) -> None:
     with written_whole(folder / "numbers.csv") as draft:
-        frame.to_csv(draft, index=False)
+        draft.write_text(csv_table(frame), "utf-8")
     for table in tables:
-        texts = {"md": table.to_markdown(), "tex": table.to_latex(), "csv": table.frame.to_csv(index=False)}
+        texts = {"md": table.to_markdown(), "tex": table.to_latex(), "csv": csv_table(table.frame)}
         for ending, text in texts.items():
             with written_whole(folder / "tables" / f"{table.file}.{ending}") as draft:
                 draft.write_text(text, "utf-8")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import datasets
 
 from oochub import catalog
+from oochub.csv_table import csv_table
 from oochub.data.load import load
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import declaration
@@ -19,7 +20,7 @@ from oochub.evaluation.evaluated import Evaluated, check_metric
 from oochub.evaluation.evaluated_columns import EvaluatedColumns
 from oochub.evaluation.given_predictions import given_predictions
 from oochub.file_kind import FileKind
-from oochub.files import folder_written_whole
+from oochub.files import folder_written_whole, sole_writer
 from oochub.metric import facts_of
 from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
@@ -72,13 +73,13 @@ def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str 
     for file, predictions in answered:
         runs[file.config, file.replicate].append(predictions)
     table = _table(numbers)
-    with folder_written_whole(out, kind=kind) as draft:
+    with sole_writer(out), folder_written_whole(out, kind=kind) as draft:
         (draft / "reports").mkdir()
         for (config, replicate), parts in runs.items():
             name = config if "_fold_" in config else f"{config}_{replicate.replace(':', '_')}"
             evaluate(parts).save(draft / "reports" / f"{name}.json")
-        _frame(numbers).to_csv(draft / "numbers.csv", index=False)
-        table.to_frame().to_csv(draft / "scores.csv", index=False)
+        (draft / "numbers.csv").write_text(csv_table(_frame(numbers)), "utf-8")
+        (draft / "scores.csv").write_text(csv_table(table.to_frame()), "utf-8")
     return table
 
 

@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 
+import datasets
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -158,6 +160,33 @@ def test_two_models_stand_side_by_side(world):
     ids = [each.example_id for each in found.maps if each.shown and each.model == "one"]
     assert labels == [f"{row}/{name}" for row in ("picture", "one", "two") for name in ids]
     mpl.pyplot.close("all")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_pictures_that_cannot_be_read_are_left_out_and_counted(world, named):
+    """Reference: the same rows without them; a row without a name keeps its number. Without the option an error."""
+    folder, data = world
+    whole = data["test"] if named else data["test"].remove_columns("example_id")
+    options = {"beside": str(folder / "two"), "pictures": 3, "samples": 1, "cache": False}
+    usual = attention(str(folder / "one"), {"test": whole}, **options)
+    names = list(map(str, whole["example_id"][:] if named else range(len(whole))))
+    at = names.index(usual.maps[0].example_id)
+    stored = whole.cast_column("image", datasets.Image(decode=False))
+    images = [dict(image) for image in stored["image"]]
+    images[at] = {"bytes": b"no picture", "path": None}
+    features = stored.features
+    broken = stored.remove_columns("image").add_column("image", images, feature=features["image"]).cast(features)
+    broken = broken.cast_column("image", datasets.Image())
+    with pytest.raises(OochubError, match=re.escape(names[at])):
+        attention(str(folder / "one"), {"test": broken}, **options)
+    found = attention(str(folder / "one"), {"test": broken}, skip_broken=True, **options)
+    assert f"1 image of test could not be read and is left out: {names[at]}" in set(found.notes) - set(usual.notes)
+    left = whole.select([row for row in range(len(whole)) if row != at])
+    alone = attention(str(folder / "one"), {"test": left}, label=found.label, answer=found.answer, **options)
+    own = [each.probability for each in found.maps]
+    assert own == [each.probability for each in alone.maps] and found.n == alone.n
+    for one, other in zip(found.maps, alone.maps, strict=True):
+        assert (one.picture == other.picture).all() and np.abs(one.map - other.map).max() < 1e-5
 
 
 def test_the_figure_draws_on_given_axes():

@@ -10,6 +10,7 @@ import pytest
 from datasets import ClassLabel, load_dataset
 
 import oochub
+from oochub.build_record import BuildRecord
 
 _SHIFTED = ["train", "val", "id_val", "test", "id_test"]
 _CONFIGS = {
@@ -43,6 +44,9 @@ def test_it_is_its_tables(config, raw):
         is_source = split in ("train", "id_val", "id_test")
         assert part["from_source_domain"] == [is_source] * len(rows)
     assert isinstance(data["test"].features["user"], ClassLabel) == (domain == "reviewerID")
+    count = len({name for part in data.values() for name in part.features["category"].int2str(part["category"])})
+    noted = f"categories, by the names that reviews.csv gives them: {count}" in BuildRecord.of(part.info).notes
+    assert noted == (domain == "category")
 
 
 _WRONG = [
@@ -52,6 +56,14 @@ _WRONG = [
     ("splits/user.csv", "split", "5", "row 2 (the first is 0): split is a whole number of -1..4, got '5'"),
     ("splits/user.csv", "split", "", "row 2 (the first is 0): split is a whole number of -1..4, got ''"),
     ("splits/user.csv", "split", "test", "row 2 (the first is 0): split is a whole number of -1..4, got 'test'"),
+    ("reviews.csv", "reviewerID", "", "row 2 (the first is 0): reviewerID is a name without blanks around it, got ''"),
+    ("reviews.csv", "category", " books", "row 2 (the first is 0): category is a name without blanks around it"),
+    (
+        "reviews.csv",
+        "category",
+        "BOOKS",
+        "reviews.csv, rows 1 and 2 (the first is 0): the category is 'BOOKS' and 'Books', which differ in case alone",
+    ),
     ("splits/user.csv", None, None, "949 rows, and reviews.csv more: each row is the split of a review"),
     ("reviews.csv", None, None, "950 rows, and reviews.csv 949: each row is the split of a review"),
 ]

@@ -418,3 +418,20 @@ def test_pictures_of_no_class_and_folders_that_lack_the_set(imagenet, tmp_path):
     (tmp_path / "imagenet-c").mkdir()
     with pytest.raises(oochub.OochubError, match="There are no pictures of imagenet_c"):
         _load("imagenet_c", tmp_path)
+
+
+def test_renditions_that_are_not_published_are_counted(tmp_path):
+    """A word that is misspelt is refused; sketches are sketches whatever they are called."""
+    place = tmp_path / "imagenet-r/n01443537"
+    place.mkdir(parents=True)
+    for name in ("misc_1.jpg", "collage_2.jpg", "photo_3.jpg"):
+        (place / name).write_bytes(_jpeg())
+    notes = BuildRecord.of(_load("imagenet_r", tmp_path)["test"].info).notes
+    others = "n01443537/collage_2.jpg, n01443537/photo_3.jpg"
+    assert f"pictures of other renditions than the published, so of misc: 2 ({others})" in notes
+    (place / "Art_4.jpg").write_bytes(_jpeg())
+    with pytest.raises(oochub.OochubError, match=r"Art_4.jpg in .*begins with 'Art', .* Did you mean 'art'\?"):
+        _load("imagenet_r", tmp_path)
+    (tmp_path / "sketch/n01443537").mkdir(parents=True)
+    (tmp_path / "sketch/n01443537/drawing_0.JPEG").write_bytes(_jpeg())
+    assert {row["group"] for row in _rows(_load("imagenet_sketch", tmp_path)["test"])} == {"imagenet_sketch/sketch"}

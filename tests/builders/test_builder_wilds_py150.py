@@ -9,6 +9,7 @@ import pytest
 from datasets import load_dataset
 
 import oochub
+from oochub.build_record import BuildRecord
 from oochub.stats.token_kinds import TOKEN_KINDS
 
 _FILES = {"train": "train", "id_val": "IDval", "val": "OODval", "id_test": "IDtest", "test": "OODtest"}
@@ -68,7 +69,9 @@ def _set(row, place, value):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("train_input.json", _set(3, 5, -4), "train_input.json, row 3, token 5: a token is 0 or more, got -4"),
+        ("train_input.json", _set(3, 5, -4), "train_input.json, row 3, token 5: a token is of 0..50000, the"),
+        ("train_input.json", _set(3, 5, 50_001), "row 3, token 5: a token is of 0..50000, the vocabulary of Py150"),
+        ("OODtest_input.json", _set(0, 255, 10**9), "OODtest_input.json, row 0, token 255: a token is of 0..50000"),
         ("train_input.json", _set(3, 5, None), "row 3: whole numbers below 2^31 are needed, got None"),
         ("train_input.json", _set(3, 5, float("nan")), "row 3: whole numbers below 2^31 are needed, got nan"),
         ("train_input.json", _set(3, 5, 2**31), "row 3: whole numbers below 2^31"),
@@ -115,3 +118,13 @@ def test_a_missing_file_is_named(copy):
     (copy / "processed" / "IDtest_input_tok_type.json").unlink()
     with pytest.raises(oochub.OochubError, match=r"lacks py150_v1.0/processed/IDtest_input_tok_type.json"):
         load_dataset("wilds", "py150", data_dir=str(copy))
+
+
+def test_a_file_of_two_splits_is_counted(copy):
+    """The same path in training and in the test of other repositories, which takes nothing from what is known."""
+    place = copy / "metadata" / "repo_file_names"
+    path = (place / "train.txt").read_text().splitlines()[0]
+    lines = (place / "IDtest.txt").read_text().splitlines()
+    (place / "IDtest.txt").write_text("\n".join([path, *lines[1:]]) + "\n")
+    notes = BuildRecord.of(load_dataset("wilds", "py150", data_dir=str(copy))["train"].info).notes
+    assert f"files that are listed more than once: 1, such as {path}" in notes

@@ -85,7 +85,7 @@ def test_a_snapshot_of_links_is_read_where_links_are_followed(raw, tmp_path):
         out = tmp_path / f"built{len(option)}"
         command = ["build", "spawrious/o2o_hard", "--data-dir", str(raw), "--out", str(out), *option]
         assert CliRunner().invoke(app, command).exit_code == 0 and list(out.rglob("*.parquet"))
-    with pytest.raises(oochub.OochubError, match="follow_links is True or False, got 'yes'"):
+    with pytest.raises(oochub.OochubError, match="follow_links must be true or false, got 'yes'"):
         _load(raw, follow_links="yes")
 
 

@@ -78,7 +78,7 @@ def test_what_is_not_compared(run, files, tmp_path):
     page = tmp_path / "page.html"
     for words, message in (
         ((erm, files / "reports"), "reports with reports"),
-        ((erm,), "Exactly two files of predictions are compared"),
+        ((erm,), "Exactly two predictions are compared"),
         ((erm, dro, erm), "got 3"),
         ((erm, tmp_path / "no.parquet"), "No predictions at"),
         ((erm, dro, "--slice", "hard"), "--slice, --reported, --table and --rows are of reports"),
@@ -89,3 +89,26 @@ def test_what_is_not_compared(run, files, tmp_path):
         code, out, err = run(*words, "--html", page)
         assert code == 2 and message in " ".join(err.split()) and not out, (words, err)
     assert not page.exists()
+
+
+def test_the_function_takes_what_the_command_takes(files):
+    """From memory or files, in any order of kinds. Planted faults: the pair turned around where one is in memory."""
+    erm, dro = (oochub.Predictions.load(files / f"{name}.parquet") for name in ("erm", "dro"))
+    expected = to_json(paired_comparison(erm, dro).slices)
+    for pair in ((erm, dro), (erm, files / "dro.parquet"), (str(files / "erm.parquet"), dro)):
+        assert to_json(oochub.compare(*pair).slices) == expected
+    (only,) = oochub.compare(erm, dro, metric="accuracy", resamples=100, seed=3).slices[0].numbers
+    assert only == "accuracy"
+    reports = [oochub.Report.load(files / "reports" / name / "report.json") for name in ("dro", "erm")]
+    assert oochub.compare(*reports).to_csv() == oochub.compare(files / "reports").to_csv()
+    for given, options, message in (
+        ((erm, reports[0]), {}, "reports with reports, got predictions and a report"),
+        ((erm,), {}, "Exactly two predictions"),
+        ((erm, 3), {}, "got a int"),
+        ((erm, dro), {"table": "3"}, "table= and rows= are of reports"),
+        ((reports[0],), {"task": "ce_car"}, "task= is of predictions"),
+        ((reports[0],), {"seed": 1}, "seed= are of predictions"),
+        ((erm, dro), {"metric": 3}, "metric= takes a list"),
+    ):
+        with pytest.raises(oochub.OochubError, match=message):
+            oochub.compare(*given, **options)

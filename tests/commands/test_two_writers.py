@@ -1,15 +1,27 @@
-"""Two processes that write one folder: the second says who is there, and two configs of one repository both stand."""
+"""Two processes that write one folder: the second says who is there, and two configs of one repository both stand.
+
+Every command that writes is run by two processes at once, from one moment on and with the second somewhat later. Either
+one says who is there, or both end well; the output is one whole run's, and a third run finds nothing in its way.
+"""
 
 import os
+import re
+import shutil
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from multiprocessing import get_context
 from pathlib import Path
 from threading import BrokenBarrierError
 
 import pytest
 from huggingface_hub import DatasetCard
+from killed_command import ended, ended_together
+from test_kills import artefacts
+from writing_commands import COMMANDS
 
 from oochub.cli import main
+from oochub.errors import OochubError
 from oochub.files import sole_writer
 
 _RECIPE = """
@@ -21,6 +33,7 @@ select = "validation_loss"
 [methods.ERM]
 objective = "erm"
 """
+_COUNTS: Counter[str] = Counter()
 _DATA = ("--data-dir", "RAW", "--out", "OUT")
 _COMMANDS = {
     "build": ("spawrious/o2o_hard", *_DATA),
@@ -30,6 +43,14 @@ _COMMANDS = {
     "sweep": ("RECIPE", *_DATA),
     "sweep --features": ("RECIPE", "--features", *_DATA),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counts(request) -> Iterator[None]:
+    """Prints at the end how the pairs ended."""
+    yield
+    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print("", *(f"{how}: {count}" for how, count in _COUNTS.items()), sep="\n")  # noqa: T201
 
 
 @pytest.mark.parametrize("name", list(_COMMANDS))
@@ -45,6 +66,50 @@ def test_the_second_says_who_is_there(name, spawrious, tmp_path, monkeypatch, ca
     message = capsys.readouterr().err
     assert stopped.value.code == 2 and f"process {os.getpid()} " in message, message
     assert "Another process writes" in message and "since 20" in message
+
+
+_HELD = {
+    "construct": "waterbirds",
+    "submission": "scores",
+    "cleanliness": "check",
+    "compose": "composed",
+    "compose search": "found",
+    "example": "example",
+    "demo": "demo",
+    "evaluate tasks": "reports",
+    "prompt_check": "check",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if number > 6 else ()) for number, name in enumerate(_HELD)],
+)
+def test_a_held_output_is_said(name, inputs, tmp_path, scratch):
+    """Planted fault: each of these commands without the lock; the files of two could be mixed in one folder."""
+    with sole_writer(tmp_path / _HELD[name]):
+        end = ended(COMMANDS[name](inputs, tmp_path), tmp_path / "data", scratch, ours=tmp_path / "ours")
+    assert end.code == 2 and f"process {os.getpid()} " in end.message and "Traceback" not in end.message, end
+    assert not (tmp_path / _HELD[name]).exists()
+
+
+def test_the_card_is_written_while_the_shards_are_held(spawrious, tmp_path, monkeypatch):
+    """Planted fault: the card written after; another build of the config could replace what its digests are of."""
+    from oochub.loading_scripts import built_repository
+    from oochub.loading_scripts.parquet_repository import parquet_repository
+
+    original, held = built_repository.license_text, []
+
+    def read(benchmark):
+        with pytest.raises(OochubError, match="Another process writes"):
+            with sole_writer(tmp_path / "spawrious" / "o2o_hard", patience=0):
+                pass
+        held.append(True)
+        return original(benchmark)
+
+    monkeypatch.setattr(built_repository, "license_text", read)
+    parquet_repository("spawrious/o2o_hard", tmp_path / "spawrious", data_dir=str(spawrious))
+    assert held
 
 
 def _build(config: str, raw: Path, out: Path, both) -> None:
@@ -82,3 +147,39 @@ def test_two_builds_of_one_repository_both_stand_in_its_card(spawrious, tmp_path
     configs = DatasetCard.load(tmp_path / "spawrious" / "README.md").data.to_dict()["configs"]
     assert {config["config_name"] for config in configs} == {"o2o_easy", "o2o_hard"}
     assert not list((tmp_path / "spawrious").glob(".*"))
+
+
+_EVERY_DAY = ("evaluate", "report", "compare pair")
+_SLOW = ("build", "challenge", "train", "predict", "sweep")
+_MARKS = {name: () for name in _EVERY_DAY} | {name: pytest.mark.slow for name in _SLOW}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=_MARKS.get(name, pytest.mark.campaign)) for name in COMMANDS]
+)
+def test_two_at_once(name, inputs, tmp_path, scratch):
+    """The caches and TMPDIR are theirs too."""
+    out = tmp_path / "out"
+    words = COMMANDS[name](inputs, out)
+    alone = ended(words, tmp_path / "data", scratch, ours=tmp_path / "ours")
+    assert alone.code == 0, alone
+    expected = artefacts(out)
+    assert expected
+    for part in (0.0, 0.3, 0.9):
+        for folder in (out, tmp_path / "data", tmp_path / "ours"):
+            shutil.rmtree(folder, ignore_errors=True)
+        ends = ended_together((words, words), tmp_path / "data", scratch, part * alone.seconds, ours=tmp_path / "ours")
+        codes = sorted(end.code for end in ends)
+        case = f"{name}, the second after {part}: {ends}"
+        assert codes in ([0, 0], [0, 2]), case
+        for end in ends:
+            assert "Traceback" not in end.message, case
+            assert end.code == 0 or re.search(r"Another process writes .* \(process \d+ on .*, since ", end.message), (
+                case
+            )
+        assert artefacts(out) == expected, case
+        left = [*(path for path in out.rglob(".*") if path.name != ".gitattributes"), *scratch.iterdir()]
+        assert not left, (left, case)
+        assert ended(words, tmp_path / "data", scratch, ours=tmp_path / "ours").code == 0, case
+        assert artefacts(out) == expected, case
+        _COUNTS["both ended well" if codes == [0, 0] else "one said who is there"] += 1

@@ -150,7 +150,7 @@ def test_given_contexts_replace_those_that_are_counted(tmp_path):
     every = oochub.load(folder, label="species", context="place", usual={"dog": "grass", "cat": []})
     assert record(every).notes == (
         "usual contexts of dog, cat are given",
-        "no context is usual for cat, so that all its rows are hard: none is more frequent with it than without it",
+        "no context is usual for cat, so that all its rows are hard: none is given",
     )
     with pytest.raises(OochubError, match=r"class with usual contexts named 'dgo'. Did you mean 'dog'"):
         oochub.load(folder, label="species", context="place", usual={"dgo": ["grass"]})
@@ -163,7 +163,10 @@ def test_given_contexts_replace_those_that_are_counted(tmp_path):
 def test_nothing_usual_is_said(tmp_path):
     ties = [("cow", "grass"), ("camel", "grass")]
     data = oochub.load(of_rows(tmp_path / "ties", train=ties), label="y", context="c")
-    assert "no context is usual for camel, cow" in record(data).notes[-1]
+    assert record(data).notes[-1] == (
+        "no context is usual for camel, cow, so that all their rows are hard: none is more frequent with it than "
+        "without it. --usual camel=grass (usual= in Python) names those of a class"
+    )
     assert set(names(data["train"], "challenge")) == {"hard_negative", "hard_positive"}
     data = oochub.load(of_rows(tmp_path / "one", train=[("cow", "grass"), ("cow", "sand")]), label="y", context="c")
     assert record(data).notes[-1].endswith("there is only one class")
@@ -350,3 +353,20 @@ def test_text_of_the_hub_opens_no_file_here(tmp_path):
     with pytest.raises(OochubError, match="pictures of data on this disk alone"):
         own_rows(data, Columns(image="p"), name="somebody", folder=None)
     assert "image" in own_rows(data, Columns(image="p"), name="mine", folder=tmp_path)["train"].column_names
+
+
+@pytest.mark.parametrize("role", ["label", "context"])
+def test_a_text_of_megabytes_is_no_name(role, tmp_path):
+    """Fault seen: a cell of 20 MB became the name of a class, and its report never ended."""
+    rows = {"text": ["a"] * 4, "label": ["x", "y"] * 2, "context": ["sea", "land"] * 2}
+    rows[role] = [*rows[role][:-1], "x" * 20_000_000]
+    Dataset.from_dict(rows).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(
+        OochubError, match=r"text of 20,000,000 characters, 'x+'\.\.\., in 1 of 4 rows, the first is row 3"
+    ):
+        oochub.load(tmp_path / "rows.parquet", label="label", context="context")
+    names = ["x", "y" * 20_000_000]
+    with pytest.raises(OochubError, match="has 2,000 letters at most, got one of 20,000,000"):
+        oochub.Predictions.from_arrays(logits=[[1.0, 0.0]], label=[0], class_names=names)
+    with pytest.raises(OochubError, match="group: a name has 2,000 letters at most"):
+        oochub.Predictions.from_arrays(logits=[[1.0, 0.0]] * 2, label=[0, 1], group=names)

@@ -4,6 +4,8 @@ Planted faults seen: the percentile from above, or of the next group below; anot
 one of clusters at another percentile; an upper percentile of few groups that is said to be sure.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -45,9 +47,10 @@ def test_the_tenth_percentile_is_the_default():
 def test_few_groups_beyond_the_percentile_are_said():
     """Of 60 groups 3 lie beyond the 95th percentile, as below the 5th, and 15 below the 25th."""
     rng = np.random.default_rng(0)
-    columns = {"label": rng.integers(0, 2, 300), "prediction": rng.integers(0, 2, 300), "group": np.arange(300) % 60}
+    columns = {"label": rng.integers(0, 2, 1500), "prediction": rng.integers(0, 2, 1500), "group": np.arange(1500) % 60}
     reasons = [estimate(accuracy_percentile, columns, options={"percentile": p}).reason for p in (5, 25, 95)]
-    assert reasons[0] == reasons[2] == "only 60 groups: the interval may be too narrow" and reasons[1] is None
+    assert reasons[0] == "only 60 groups: the lower end is the smallest possible value" and reasons[1] is None
+    assert reasons[2] == "only 60 groups: the upper end is the largest possible value"
 
 
 def test_the_percentile_that_is_asked_for_is_that_of_clusters_too():
@@ -85,10 +88,27 @@ def test_the_interval_is_of_groups_and_covers():
     assert 0.88 <= np.mean([number.low <= truth <= number.high for number in each]) <= 0.99
     assert all(number.n == 4_000 and number.reason is None for number in each)
     few = estimate(accuracy_percentile, drawn(20))
-    assert few.reason == "only 20 groups: the interval may be too narrow"
+    assert few.reason == "only 20 groups: the lower end is the smallest possible value" and few.low == 0
 
 
-@pytest.mark.parametrize("groups_of_a_cluster", [1, 3])
+def test_the_interval_of_groups_is_that_of_order_statistics():
+    """By hand: of 40 groups 0 to 8 lie below the tenth percentile, each end with 2.5% at most (binomial, by a sum)."""
+    rng = np.random.default_rng(4)
+    right = rng.random((40, 25)) < rng.beta(8, 3, 40)[:, None]
+    columns = {
+        "label": np.ones(1000, int),
+        "prediction": right.ravel().astype(int),
+        "group": np.repeat(np.arange(40), 25),
+    }
+    number, ordered = estimate(accuracy_percentile, columns), np.sort(right.mean(axis=1))
+    below = [math.comb(40, k) * 0.1**k * 0.9 ** (40 - k) for k in range(41)]
+    lowest = max(k for k in range(41) if sum(below[:k]) <= 0.025)
+    highest = min(k for k in range(41) if sum(below[: k + 1]) >= 0.975)
+    assert (lowest, highest) == (1, 8)
+    assert (number.low, number.high) == (ordered[lowest - 1], ordered[highest])
+
+
+@pytest.mark.parametrize("groups_of_a_cluster", [3])
 def test_the_interval_is_that_of_rows_drawn_with_fresh_names(groups_of_a_cluster):
     """The bootstrap by the book: the rows of each drawn cluster, copied, each copy's groups under names of their own.
 

@@ -40,7 +40,7 @@ def test_equal_errors_have_no_interval(error: float) -> None:
     """Planted fault: errors of 0 or 1 taken for a share, with Wilson's interval, [0, 0.28] of ten perfect answers."""
     number = estimate(mean_absolute_error, {"label": np.arange(10), "prediction": np.arange(10) + error})
     assert number == error and np.isnan([number.low, number.high]).all()
-    assert number.reason.startswith(f"{error:g} in every resample")
+    assert number.reason.startswith(f"{error:g} in every row or cluster")
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,16 @@ def test_the_interval_is_from_those_of_the_groups(cluster):
     assert (number.value, number.n) == (pytest.approx(worst.value), worst.n)
 
 
+def test_what_limits_a_group_limits_the_worst():
+    """Nine clusters in each group; planted fault: the caveats of the groups left out, as they were."""
+    rng = np.random.default_rng(0)
+    label, group = rng.normal(size=400), np.arange(400) % 2
+    columns = {"label": label, "prediction": label + rng.normal(size=400), "group": group}
+    found = estimate(pearson_worst_group, columns, resamples=100, cluster=np.arange(400) // 2 % 9)
+    assert found.reason == "only 9 clusters: the interval may be too narrow"
+    assert estimate(pearson_worst_group, columns, resamples=100).reason is None
+
+
 def test_a_group_without_an_interval_leaves_none():
     """Of two rows a correlation is 1 or -1 and has no interval."""
     rows = _rows(4, n=60, groups=2)

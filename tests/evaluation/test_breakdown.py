@@ -8,6 +8,7 @@ import pytest
 
 import oochub
 from oochub.stats.estimation import Sampling, mean_estimate
+from oochub.stats.mean_interval import Answers
 
 evaluation = import_module("oochub.evaluation.evaluate")
 ece = import_module("oochub.eval_modules.metrics.ece.ece")
@@ -49,8 +50,10 @@ def test_overconfidence_is_a_mean_of_clusters(predictions, monkeypatch):
     monkeypatch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster="user"))
     rows = predictions.column("challenge") == "easy"
     confidence, correct = _confidence(predictions, rows)
-    wanted = mean_estimate(confidence - correct, Sampling(cluster=predictions.column("user")[rows]))
+    answers = {"answers": Answers(confidence - 1, confidence), "within": (-1.0, 1.0)}
+    clusters = Sampling(cluster=predictions.column("user")[rows])
+    wanted = mean_estimate(confidence - correct, clusters, are_shares=False, **answers)
     found = oochub.evaluate(predictions).calibration["in"].overconfidence
     assert found.to_dict() == pytest.approx(wanted.to_dict())
-    single = mean_estimate(confidence - correct)
+    single = mean_estimate(confidence - correct, are_shares=False, **answers)
     assert found.high - found.low > 1.5 * (single.high - single.low)

@@ -4,6 +4,9 @@ Planted faults seen: rows that were chosen on among those tested; a row without 
 signs of the tested rows; a null list as no contexts; a class that has rows of one kind alone counted in.
 """
 
+from dataclasses import replace
+from importlib import import_module
+
 import numpy as np
 import pytest
 from found_rows import CLASSES, COUNTS, NAMES, SIGNS, predictions_of, rows
@@ -11,6 +14,9 @@ from found_rows import CLASSES, COUNTS, NAMES, SIGNS, predictions_of, rows
 import oochub
 from oochub.found_contexts import ContextCheck
 from oochub.prediction.predictions import Predictions
+from oochub.report.verdict import verdict
+
+evaluation = import_module("oochub.evaluation.evaluate")
 
 
 def looped(made, context):
@@ -63,7 +69,7 @@ def test_what_matters_is_shown_and_nothing_else():
     assert found["grass"].status == "shown" and found["grass"].gap.high < 0
     assert found["grass"].adjusted_p_value == pytest.approx(2 * found["grass"].p_value)
     assert found["sand"].status == "not shown"
-    few = oochub.evaluate(predictions_of(rows(40)), resamples=100).contexts
+    few = oochub.evaluate(predictions_of(rows(14)), resamples=100).contexts
     assert [each.status for each in few.contexts] == ["too few", "too few"] and few.n_tests == 0
 
 
@@ -85,6 +91,90 @@ def test_one_of_many_is_shown_only_where_it_is_corrected():
         assert {each.status for each in found.contexts} == {"shown" if 10 * p_value <= 0.05 else "not shown"}
         seen.add((p_value <= 0.05, 10 * p_value <= 0.05))
     assert seen == {(False, False), (True, False), (True, True)}
+
+
+def test_rows_of_a_cluster_are_not_counted_as_independent(monkeypatch):
+    """Each row five times, as one cluster: p-values are near those of the rows once, intervals as wide.
+
+    Planted faults: the cluster dropped from the gap, from the effect by role, from the accuracies of a class.
+    """
+    made = rows(400, effect=0.2)
+    copies = np.repeat(np.arange(400), 5)
+    once, alone, found = _once_and_copied(made, copies, monkeypatch)
+    for name in NAMES:
+        first, copied, clustered = (
+            next(each for each in of.contexts if each.name == name) for of in (once, alone, found)
+        )
+        assert clustered.gap == pytest.approx(first.gap, abs=1e-9) and "clusters" in clustered.gap.method
+        assert "clusters" in clustered.having.method
+        assert clustered.p_value == pytest.approx(first.p_value, abs=0.05) and copied.p_value < clustered.p_value
+        widths = [each.gap.high - each.gap.low for each in (first, copied, clustered)]
+        assert widths[2] == pytest.approx(widths[0], rel=0.15) and widths[1] < 0.6 * widths[2]
+        for of_class, of_copies in zip(first.classes, clustered.classes, strict=True):
+            for side in ("accuracy_with", "accuracy_without"):
+                wide, own = getattr(of_class, side), getattr(of_copies, side)
+                assert own.high - own.low == pytest.approx(wide.high - wide.low, rel=0.4)
+
+
+def _once_and_copied(made, copies, monkeypatch):
+    """The findings of the rows, of their copies as independent rows, and of copies as clusters."""
+    many = {name: [values[row] for row in copies] for name, values in made.items()}
+    many |= {"label": made["label"][copies], "answer": made["answer"][copies]}
+    five = predictions_of(many, columns={"user": copies})
+    once, alone = (oochub.evaluate(each, resamples=200).contexts for each in (predictions_of(made), five))
+    declared = evaluation.declaration
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster="user"))
+        return once, alone, oochub.evaluate(five, resamples=200).contexts
+
+
+def test_effects_by_role_are_of_clusters(monkeypatch):
+    """Grass is harder for all, which copies as rows make surer, and as clusters do not.
+
+    Planted fault: the cluster dropped from the effect by role.
+    """
+    made, number = rows(400, effect=0.0), np.arange(400)
+    grass = np.array([0 in (own or []) for own in made["contexts"]])
+    errs = np.where(grass, number % 2 == 0, number % 6 == 0)
+    made["answer"] = np.where(errs, (made["label"] + 1) % 3, made["label"])
+    several = _once_and_copied(made, np.repeat(number, 5), monkeypatch)
+    once, copied, clustered = ({each.name: each for each in of.contexts}["grass"].alike_p_value for of in several)
+    assert copied < once / 1000 and clustered == pytest.approx(once, rel=0.3)
+
+
+def test_pictures_that_are_harder_for_every_class_are_no_reliance():
+    """Grass makes cows, for whom it is usual, and camels, for whom it is unusual, harder alike: it is named so.
+
+    Planted faults: a gap shown without the test of the effect by role; harder by the effect on one of the two.
+    """
+    rng = np.random.default_rng(0)
+    made = rows(3000, effect=0.0)
+    grass = np.array([0 in (own or []) for own in made["contexts"]])
+    wrong = grass & (rng.random(3000) < 0.3)
+    made["answer"] = np.where(wrong, (made["label"] + 1) % 3, made["answer"])
+    found = {each.name: each for each in oochub.evaluate(predictions_of(made), resamples=100).contexts.contexts}
+    assert found["grass"].status == "harder for all" and found["grass"].alike_p_value < 0.001
+    assert found["grass"].having.high < -0.15 and found["grass"].p_value > 0.05
+    assert found["sand"].status == "not shown"
+    lighter = made | {"answer": np.where(~grass & (rng.random(3000) < 0.5), (made["label"] + 1) % 3, made["label"])}
+    easier = {each.name: each for each in oochub.evaluate(predictions_of(lighter), resamples=100).contexts.contexts}
+    assert easier["grass"].status == "easier for all"
+    uneven = made | {"answer": np.where(grass & (made["label"] == 1), (made["label"] + 1) % 3, made["answer"])}
+    shown = {each.name: each for each in oochub.evaluate(predictions_of(uneven), resamples=100).contexts.contexts}
+    assert shown["grass"].status == "harder for all"  # camels more than cows, and both for certain
+
+
+def test_one_class_that_errs_cannot_be_told_from_harder_pictures():
+    """Cows err off grass; camels and birds never err at all, so that nothing says whether grass is easier for all."""
+    made = rows(3000)
+    sure = made | {"answer": np.where(made["label"] == 0, made["answer"], made["label"])}
+    report = oochub.evaluate(predictions_of(sure), resamples=100)
+    grass = next(each for each in report.contexts.contexts if each.name == "grass")
+    assert grass.gap.high < 0 and grass.p_value > 0.05 and grass.status == "not shown"
+    assert (
+        grass.reason == "the errors of other classes do not tell the gap from one of pictures that are harder for all"
+    )
+    assert verdict(report).lead.endswith(f", but {grass.reason}.") and grass.reason in report.to_html()
 
 
 def test_answers_to_rows_that_were_chosen_on_change_nothing():

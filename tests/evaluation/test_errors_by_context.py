@@ -165,9 +165,10 @@ def test_matrices_beyond_the_limit_are_left_out_and_the_share_stays(tmp_path):
     counts = {f"{name}/{'sea' if k < 40 else 'land'}": 1 for k, name in enumerate(names)}
     rows = [label[:4800] + label, answer[:4800] + answer]
     context = ["sea"] * 4800 + ["land"] * 6400
-    report = oochub.evaluate(
-        predicted(rows[0], context, rows[1], facts={"group_counts": counts}, names=names), resamples=100
-    )
+    made = predicted(rows[0], context, rows[1], facts={"group_counts": counts}, names=names)
+    place = made.table.column_names.index("group")
+    table = made.table.set_column(place, "group", pa.array(["bulldog/beach"] * len(made)))  # a group that there is
+    report = oochub.evaluate(made.with_table(table), resamples=100)
     sizes = {here.context: len(here.confusion) for here in report.errors.contexts}
     assert sizes == {"sea": 4800, "land": 0} and report.errors.share.n > 10_000
     assert Report.load(report.save(tmp_path / "r.json")).errors == report.errors

@@ -79,3 +79,13 @@ def test_a_metric_that_knows_nothing_of_them_is_given_arrays():
     ):
         assert metric(**rows.arrays(metric, chosen)) == value
         assert {type(array) for array in seen.values()} == {np.ndarray} and seen["group"].dtype.kind == "U"
+
+
+@pytest.mark.parametrize(
+    ("metric", "why"),
+    [("auc", r"needs score, .* \(two classes make a score\)"), ("worst_group", r"needs group, .* \(columns: .*label")],
+)
+def test_a_metric_says_which_column_it_lacks_and_why(metric, why):
+    predictions = oochub.Predictions.from_arrays(logits=np.eye(3), label=[0, 1, 2], class_names=["a", "b", "c"])
+    with pytest.raises(oochub.OochubError, match=why):
+        oochub.evaluate(predictions, metrics=[metric])

@@ -3,6 +3,7 @@
 import json
 import sys
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -48,8 +49,8 @@ def frame_of(predictions, *, seed=1):
     return pd.DataFrame({"example_id": predictions.column("example_id"), **logits}).sample(frac=1, random_state=seed)
 
 
-def write_npz(frame, path):
-    logits = frame[[name for name in frame if name.startswith("logit_")]].to_numpy()
+def write_npz(frame, path, *, dtype="<f8"):
+    logits = frame[[name for name in frame if name.startswith("logit_")]].to_numpy().astype(dtype)
     np.savez(path, example_id=frame["example_id"].to_numpy().astype(str), logits=logits)
 
 
@@ -63,6 +64,7 @@ WRITERS = {
     "lists.csv": write_lists,
     "columns.parquet": lambda frame, path: frame.to_parquet(path),
     "arrays.npz": write_npz,
+    "swapped.npz": partial(write_npz, dtype=">f8"),  # of a machine with another order of bytes
 }
 
 

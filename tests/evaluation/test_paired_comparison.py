@@ -16,9 +16,9 @@ from oochub.evaluation.paired_difference import percentile_difference, worst_dif
 from oochub.prediction.predictions import Predictions
 from oochub.schema import to_json
 from oochub.sides import PercentileOfGroups
+from oochub.stats.adjusted_p_values import holm
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimation import difference
-from oochub.stats.holm import holm
 from oochub.stats.paired_shares import paired_shares
 from oochub.stats.worst_group_interval import worst_group_interval
 
@@ -222,7 +222,7 @@ def test_clusters_are_drawn_whole(monkeypatch):
         for part in one
     ]
     number = paired_comparison(*many, metrics=["accuracy", "nll", "auc"]).slices[0].numbers
-    assert number["accuracy"].test == "by its interval" and number["auc"].test == "paired Obuchowski"
+    assert number["accuracy"].test == "sign flips" and number["auc"].test == "paired Obuchowski"
     values = [np.array(part.prediction == part.label) for part in one]
     error = np.std(values[1] * 1.0 - values[0], ddof=1) / np.sqrt(120)
     width = number["accuracy"].difference.high - number["accuracy"].difference.low

@@ -12,9 +12,9 @@ from oochub.evaluation.paired_difference import paired_difference
 from oochub.evaluation.paired_rows import paired_rows
 
 
-@pytest.mark.parametrize("config", ["amazon", "fmow"])
-def test_a_group_that_is_drawn_twice_counts_as_two(config):
-    """Users are clusters in Amazon, and FMoW has none: both draw whole groups, each copy under a name of its own.
+@pytest.mark.parametrize(("benchmark", "config"), [("wilds", "amazon"), (None, None)])
+def test_a_group_that_is_drawn_twice_counts_as_two(benchmark, config):
+    """Users are clusters in Amazon, and own data have none: both draw whole groups, each copy under a name of its own.
 
     Planted faults seen: the copies of a group as one group; rows drawn, by cluster where there is one.
     """
@@ -22,7 +22,7 @@ def test_a_group_that_is_drawn_twice_counts_as_two(config):
     group = np.repeat(np.arange(60), rng.integers(10, 31, 60))
     label, names = np.ones_like(group), [f"user {number}" for number in group]
     right = [(rng.random(len(group)) < chance[group]).astype(int) for chance in rng.beta(3, 1, (2, 60))]
-    shared = {"label": label, "group": names, "user": names, "benchmark": "wilds", "config": config}
+    shared = {"label": label, "group": names, "user": names, "benchmark": benchmark, "config": config}
     parts = [oochub.Predictions.from_arrays(logits=np.eye(2)[each], **shared) for each in right]
     pair = paired_rows(*parts, resamples=1_000, seed=0)
     found = paired_difference(accuracy_percentile, pair, np.arange(len(group))).difference

@@ -63,7 +63,7 @@ def test_marks_and_words_are_those_of_the_report():
 
 
 def test_too_few_rows_have_no_mark():
-    ax = report_of(rows(40)).plot("context_gaps")
+    ax = report_of(rows(14)).plot("context_gaps")
     assert points(ax) == [] and texts(ax).count("too few rows to test") == 2
     assert ax.get_legend() is None
 

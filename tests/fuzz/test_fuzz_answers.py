@@ -120,6 +120,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], set[str]]] = {
     "a split that is not there": (_all("split", ["tset"] * ROWS), {REFUSED}),
     "the split": (_all("split", ["test"] * ROWS), {SAME}),
     "a prediction of no class": (_all("prediction", ["gull"] * ROWS), {REFUSED}),
+    "a list of an integer beyond 64 bits": (_all("logits", [json.dumps([2**70, 1, 2])] * ROWS), {REFUSED}),
     "names alone": (_chosen(["dog"] * ROWS), {CHANGED}),
     "numbers alone": (_chosen([2] * ROWS), {CHANGED}),
     "numbers of no class alone": (_chosen([3] * ROWS), {REFUSED}),
@@ -176,6 +177,7 @@ WHOLE = {
         "lists without a number": _npz_with(example_id=np.array(IDS), logits=np.zeros((ROWS, 0))),
         "a huge array": _npy(_HUGE),
         "no header": _npy(b"x"),
+        "half a character": _npz_with(example_id=np.array([*IDS[:-1], "\ud800"]), logits=np.zeros((ROWS, 3))),
         "no archive": b"PK\x03\x04",
     },
     "answers.parquet": {
@@ -183,8 +185,17 @@ WHOLE = {
         "empty": b"",
     },
 }
+SAME_NUMBERS = {  # of the arrays of `answers`, in other forms of NumPy
+    "big endian": lambda: _npz_with(example_id=np.array(IDS), logits=arrays()["logits"].astype(">f8")),
+    "the longest floats": lambda: _npz_with(example_id=np.array(IDS), logits=np.longdouble(arrays()["logits"])),
+    "by columns": lambda: _npz_with(example_id=np.array(IDS, "S"), logits=np.asfortranarray(arrays()["logits"])),
+}
 _BYTES = {"answers.csv": {REFUSED, SAME, CHANGED}, "answers.npz": {REFUSED, SAME}}
 CASES = [
+    *(
+        (FORMATS["answers.npz"], Case(name=word, mutate=_with_bytes("answers.npz", make()), expect=frozenset({SAME})))
+        for word, make in SAME_NUMBERS.items()
+    ),
     *(
         (FORMATS[name], Case(name=word, mutate=_rewritten(name, change), expect=frozenset(outcomes)))
         for name in WRITERS

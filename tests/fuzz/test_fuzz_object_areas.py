@@ -123,6 +123,8 @@ _WRONG_BOXES = {
     "a text": "abc", "a number": 7, "true": True, "three numbers": [1, 2, 3], "five numbers": [1, 2, 3, 4, 5],
     "texts": ["a", "b", "c", "d"], "null among them": [1, 2, None, 6], "nan": [1, 2, float("nan"), 6],
     "infinite": [1, 2, float("inf"), 6], "an object": {"x": 1},
+    "truths": [False, False, True, True], "a truth among them": [False, 2, 5, 6],
+    "digits as text": ["1", "2", "5", "6"],
     "turned in x": [5, 2, 1, 6], "turned in y": [1, 6, 5, 2],
     "of no width": [1, 2, 1, 6], "left of the picture": [-9, 2, -3, 6], "ragged": [[1, 2, 5, 6], [1, 2, 3]],
     "one good, one turned": [[1, 2, 5, 6], [5, 2, 1, 6]],

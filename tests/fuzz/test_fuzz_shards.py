@@ -149,6 +149,13 @@ CASES = [
         name="a column of a type that is none",
         mutate=edited("index.json", lambda index: index["columns"]["area"].update(dtype="float31")),
     ),
+    *(
+        Case(
+            name=f"a column that is {content}",
+            mutate=edited("index.json", lambda i, c=content: i["columns"].update(label=c)),
+        )
+        for content in ([], [[]], [1], {"_type": "ClassLabel", "names": 3}, {"_type": "ClassLabel", "names": [3, 4]})
+    ),
     Case(
         name="a class that is a program",
         mutate=edited("index.json", lambda index: index["columns"]["area"].update(_type="os.system")),

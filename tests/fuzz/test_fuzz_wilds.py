@@ -29,6 +29,17 @@ _PATHS = ("", ".", "..", "/", "../metadata.csv", "/etc/passwd", "no_such.png", "
 _TIMES = ("", "2013-02-30 00:00:00.000", "2013-02-03", "x", "nan", "1e9", "2013-02-03 25:00:00.000", "0000-00-00")
 _ISO_TIMES = tuple(text for text in _TIMES if text != "2013-02-03")
 _BOXES = ("", "x", "1 2 3", "1 2 3 4 5", "3 2 1 4", "-1 0 3 4", "1 2 3 4;", "nan 1 2 3", "1.5 2 3 4", "1,2,3,4")
+_BOXES += (
+    "1 2 1 4",
+    "1 2 3 2",
+    "96 2 98 4",
+    "2 96 4 98",
+    "500 500 600 600",
+    "1 2 999999 4",
+)  # of a picture of 96 x 96
+_CATEGORIES = ("", " ", " Books", "Books ", "BOOKS")
+_CELLS = (*_TEXT, "hepg2", "HEPG2 ", "HEPG-2", "RPE", "HEK")
+_REGIONS = ("x", "asia", "EUROPE", " Asia", "Asia ", "Other ", "nan", "Antarctica", "America")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +82,8 @@ _FOLDERS = (
         size=4,
         tables={
             "reviews.csv": _Table(
-                wrong={"overall": _STARS, "reviewYear": _YEAR}, may_change=(_LINE_ENDS, _ZERO, "a quote")
+                wrong={"overall": _STARS, "reviewYear": _YEAR, "category": _CATEGORIES},
+                may_change=(_LINE_ENDS, _ZERO, "a quote"),
             ),
             "splits/user.csv": _Table(wrong={"split": _SPLIT}, may_stay=(_LATIN, _ZERO)),
         },
@@ -82,7 +94,7 @@ _FOLDERS = (
         tables={
             "metadata.csv": _Table(
                 wrong={
-                    **dict.fromkeys(("tumor", "slide", "center", "split"), _WHOLE),
+                    **dict.fromkeys(("tumor", "slide", "center", "split"), (*_WHOLE, "50")),
                     **dict.fromkeys(("patient", "node", "x_coord", "y_coord"), _PATHS),
                 }
             )
@@ -104,7 +116,9 @@ _FOLDERS = (
         size=24,
         tables={
             "rgb_metadata.csv": _Table(wrong={"split": _TEXT, "category": (*_TEXT, "zoos"), "timestamp": _ISO_TIMES}),
-            "country_code_mapping.csv": _Table(wrong={"alpha-3": ("USA",)}, may_change=(_LESS,)),
+            "country_code_mapping.csv": _Table(
+                wrong={"alpha-3": ("USA", "ken", " KEN"), "region": _REGIONS}, may_change=(_LESS,)
+            ),
         },
     ),
     _Folder(
@@ -112,7 +126,8 @@ _FOLDERS = (
         size=3,
         tables={
             "official_train.csv": _Table(
-                wrong={"image_name": _PATHS, "BoxesString": _BOXES, "domain": _WHOLE}, may_change=(_LAST,)
+                wrong={"image_name": _PATHS, "BoxesString": _BOXES, "domain": _WHOLE},
+                may_change=(_LAST,),
             ),
             "metadata_domain.csv": _Table(
                 wrong={"name": _TEXT, "country": _TEXT, "location": _TEXT, "development_stage": _TEXT}, separator=";"
@@ -156,7 +171,8 @@ _FOLDERS = (
         tables={
             "metadata.csv": _Table(
                 wrong={
-                    **dict.fromkeys(("site", "sirna_id"), _WHOLE),
+                    **dict.fromkeys(("site", "sirna_id"), (*_WHOLE, "1139")),
+                    "cell_type": _CELLS,
                     **dict.fromkeys(("experiment", "plate", "well"), _PATHS),
                     "dataset": _TEXT,
                 }
@@ -210,7 +226,7 @@ def _of_table(file: str, table: _Table) -> Iterator[Case]:
             yield Case(
                 name=f"{file} {column} {text[:20]!r}",
                 mutate=_rows(file, table, lambda rows, column=column, text=text: _set(rows, column, text)),
-                says=rf"(lines?|row)\b.*\b({_ROW + 2}|{_ROW})\b|sessions: |row for|split\b",
+                says=rf"(lines?|rows?)\b.*\b({_ROW + 2}|{_ROW})\b|sessions: |row for|split\b",
             )
     for column in table.wrong:
         for word, name in {"renamed": "other", "with a space": f" {column}", "in capitals": column.upper() * 2}.items():

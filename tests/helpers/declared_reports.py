@@ -103,18 +103,27 @@ def _columns(declared: Declared, is_out: np.ndarray, label: np.ndarray) -> dict[
         return {name: values for name, values in all_of_them.items() if name in declared.has}
     inside, outside = declared.benchmark.in_context, declared.benchmark.out_of_context
     columns: dict[str, Any] = {"group": group, "challenge": challenge}
+    closed = declared.benchmark.closed
+    if "group" in closed:
+        group = columns["group"] = [
+            _closed(closed["group"], int(k), where) for k, where in zip(label, place, strict=True)
+        ]
     columns["split"] = np.where(is_out, outside.split, inside.split).tolist()
-    if "challenge" in outside.where:
+    if "challenge" not in outside.where:
+        del columns["challenge"]
+    elif "group" not in closed:
         car = {True: "car", False: "no_car"}
         near = {True: "context", False: "no_context"}
         columns["group"] = [f"{car[p]}/{near[p != o]}" for p, o in zip(positive, is_out, strict=True)]
-    else:
-        del columns["challenge"]
     for column in {*inside.where, *outside.where} - {"challenge"}:
-        columns[column] = [_value(side.where, column, k) for k, side in enumerate(_sides(is_out, inside, outside))]
+        columns[column] = [
+            _value(side.where, column, k, closed) for k, side in enumerate(_sides(is_out, inside, outside))
+        ]
     if declared.benchmark.cluster is not None:
         columns.setdefault(declared.benchmark.cluster, [f"s{row % 30}" for row in range(len(label))])
     if isinstance(outside, GroupsOfRows) and outside.column != "group":
+        if outside.column in closed:
+            group = [_closed(closed[outside.column], int(k), where) for k, where in zip(label, place, strict=True)]
         columns[outside.column] = [[name] for name in group] if outside.column == "groups" else group
     return columns
 
@@ -123,8 +132,15 @@ def _sides(is_out: np.ndarray, inside: Any, outside: Any) -> list[Any]:
     return [outside if out else inside for out in is_out]
 
 
-def _value(where: Mapping[str, tuple[str, ...]], column: str, row: int) -> str:
-    allowed = where.get(column, ("other",))
+def _closed(words: tuple[str, ...], label: int, place: str) -> str:
+    """One of a column's closed words: the same for the same class and place, of the first part that the class has."""
+    first = [*dict.fromkeys(word.partition("/")[0] for word in words)]
+    own = [word for word in words if word.partition("/")[0] == first[label % len(first)]]
+    return own[(place != "street") % len(own)]
+
+
+def _value(where: Mapping[str, tuple[str, ...]], column: str, row: int, closed: Mapping[str, tuple[str, ...]]) -> str:
+    allowed = where.get(column, closed.get(column, ("other",))[-1:])
     return allowed[row % len(allowed)]
 
 

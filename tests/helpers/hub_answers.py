@@ -64,12 +64,22 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A status, headers and a body: bytes, or a part of a file, `span` from one byte to another."""
+    """A status, headers and a body: bytes, or a part of a file, `span` from one byte to another.
+
+    A hostile one announces another length than its body has, or comes a byte at a time, `drip` seconds after each.
+    """
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | Path = b""
     span: tuple[int, int] = (0, 0)
+    announced: int | None = None
+    drip: float = 0.0
+
+    @property
+    def content(self) -> bytes:
+        """The body as it is sent."""
+        return self.body if isinstance(self.body, bytes) else self.body.read_bytes()[slice(*self.span)]
 
     @classmethod
     def of(cls, content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> "Answer":

@@ -62,7 +62,15 @@ def short_folder() -> Iterator[Path]:
 
 
 def ended(
-    words: list[str], cache: Path, scratch: Path, number: int = 0, moment: float = 0.0, *, folder: Path | None = None
+    words: list[str],
+    cache: Path,
+    scratch: Path,
+    number: int = 0,
+    moment: float = 0.0,
+    *,
+    folder: Path | None = None,
+    said: Path | None = None,
+    ours: Path | None = None,
 ) -> End:
     """Runs a command to its end; with a signal's number, sends it after `moment` seconds of work.
 
@@ -75,16 +83,14 @@ def ended(
         number: Of the signal, 0 for none.
         moment: Seconds after its handlers are there.
         folder: Where it runs; None for the folder of the tests.
+        said: Gets what it says; None for a file in `cache`.
+        ours: The caches of the hub; None for those of the first test.
 
     Raises:
         AssertionError: It or a process that it started does not end.
     """
-    cache.mkdir(parents=True, exist_ok=True)
-    said = cache / "stderr.txt"
-    ready, child = _STEPS.Pipe(duplex=False)
-    process = _STEPS.Process(target=_work, args=(words, cache, scratch, said, child, folder))
-    process.start()
-    child.close()
+    said = said or cache / "stderr.txt"
+    process, ready = _begun(words, cache, scratch, said, folder=folder, ours=ours)
     assert ready.poll(_LONGEST), "it did not start"
     ready.recv()
     started = time.monotonic()
@@ -92,16 +98,75 @@ def ended(
         process.join(moment)
         if process.exitcode is None:
             (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    return _end(process, said, started)
+
+
+def ended_together(
+    both: tuple[list[str], list[str]], cache: Path, scratch: Path, moment: float = 0.0, *, ours: Path | None = None
+) -> list[End]:
+    """Runs two commands at once to their ends; they begin to work at the same moment, or the second somewhat later.
+
+    Args:
+        both: What their users type after `oochub`.
+        cache: As for `ended`, of both.
+        scratch: As for `ended`, of both.
+        moment: Seconds that the second waits after the first has begun.
+        ours: As for `ended`, of both.
+
+    Raises:
+        AssertionError: As for `ended`.
+    """
+    line = _STEPS.Barrier(2)
+    notes = [cache / f"stderr{number}.txt" for number in range(2)]
+    begun = [
+        _begun(words, cache, scratch, said, ours=ours, line=line, wait=wait)
+        for words, said, wait in zip(both, notes, (0.0, moment), strict=True)
+    ]
+    started = time.monotonic()
+    return [_end(process, said, started) for (process, _), said in zip(begun, notes, strict=True)]
+
+
+def _begun(
+    words: list[str],
+    cache: Path,
+    scratch: Path,
+    said: Path,
+    *,
+    folder: Path | None = None,
+    ours: Path | None = None,
+    line: Any = None,
+    wait: float = 0.0,
+) -> tuple[Any, Any]:
+    """A process that has been started, and what says that its handlers are there."""
+    cache.mkdir(parents=True, exist_ok=True)
+    ready, child = _STEPS.Pipe(duplex=False)
+    process = _STEPS.Process(target=_work, args=(words, cache, scratch, said, child, folder, ours, line, wait))
+    process.start()
+    child.close()
+    return process, ready
+
+
+def _end(process: Any, said: Path, started: float) -> End:
     process.join(_LONGEST)
     seconds = time.monotonic() - started
     if process.exitcode is None:
         os.killpg(process.pid, signal.SIGKILL)
-        raise AssertionError(f"{words} did not end: {said.read_text()[-2000:]}")
+        raise AssertionError(f"It did not end: {said.read_text()[-2000:]}")
     wait_for_the_last(process.pid)
     return End(process.exitcode, said.read_text(errors="replace"), seconds)
 
 
-def _work(words: list[str], cache: Path, scratch: Path, said: Path, ready: Any, folder: Path | None = None) -> None:
+def _work(
+    words: list[str],
+    cache: Path,
+    scratch: Path,
+    said: Path,
+    ready: Any,
+    folder: Path | None = None,
+    ours: Path | None = None,
+    line: Any = None,
+    wait: float = 0.0,
+) -> None:
     os.setsid()
     os.chdir(folder or ".")
     import datasets
@@ -115,6 +180,8 @@ def _work(words: list[str], cache: Path, scratch: Path, said: Path, ready: Any, 
         folder.update({"nooch": 300, "spawrious": 10} if folder is effect._SIZES else dict.fromkeys(folder, 1))
     torch.set_num_threads(1)
     os.environ |= {"TMPDIR": str(scratch), "MPLBACKEND": "Agg"}
+    if ours:
+        os.environ["OOCHUB_CACHE"] = str(ours)
     tempfile.tempdir = None
     datasets.config.HF_DATASETS_CACHE = str(cache)
     datasets.disable_progress_bars()
@@ -129,6 +196,9 @@ def _work(words: list[str], cache: Path, scratch: Path, said: Path, ready: Any, 
         take(self)
         ready.send(True)
         ready.close()
+        if line:
+            line.wait(_LONGEST)
+            time.sleep(wait)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
 
     oochub.stop_signals.StopSignals.take = take_and_say

@@ -23,12 +23,20 @@ def made_predictions(skill: float, *, seed: int = 0, rows: int = ROWS, model: st
     return Predictions.from_arrays(logits=np.stack([0 * score, score], 1), label=label, **given, **names)
 
 
-def sent_entry(results: Path, skill: float = 1.5, *, predictions: Predictions | None = None, **said) -> Path:
-    """The folder of a new entry in a folder of results."""
+def sent_entry(
+    results: Path,
+    skill: float = 1.5,
+    *,
+    predictions: Predictions | None = None,
+    resamples: int = 100,
+    seed: int = 0,
+    **said,
+) -> Path:
+    """The folder of a new entry in a folder of results; with 1,000 resamples its intervals are those of a board."""
     made = made_predictions(skill, seed=int(100 * skill)) if predictions is None else predictions
     files = results.parent / f"{results.name}-files"
     files.mkdir(exist_ok=True)
     made.save(files / "preds.parquet")
-    oochub.evaluate(files / "preds.parquet", resamples=100).save(files / "report.json")
+    oochub.evaluate(files / "preds.parquet", resamples=resamples, seed=seed).save(files / "report.json")
     usual = {"track": "open", "selection": "in_domain", "supervision": "labels", "model": "made", "date": "2026-11-20"}
     return write_entry(files / "report.json", results, **usual | said)

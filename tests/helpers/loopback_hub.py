@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,6 +23,7 @@ from hub_answers import Account, Answer, Request
 from hub_endpoints import Endpoints
 from hub_repositories import Refused, Repository, Store
 
+Lie = Callable[[Answer], Answer]
 Fault = Literal["error", "cut", "hang"]
 _ACCOUNTS = {
     "hf_writerofloopback": Account("user", writes=True),
@@ -92,6 +93,7 @@ class LoopbackHub:
         self.endpoints = Endpoints(self.store)
         self.requests: list[Seen] = []
         self.pauses: list[Pause] = []
+        self.lies: list[tuple[str, Lie]] = []
         self.env: dict[str, str] = {}  # for child processes; filled by the fixture
         self._faults: _Faults | None = None
         self._server = _Server(("127.0.0.1", port), _Handler)
@@ -124,6 +126,15 @@ class LoopbackHub:
         finally:
             self.pauses.remove(pause)
             pause.release()
+
+    @contextmanager
+    def lying_at(self, pattern: str, lie: Lie) -> Iterator[None]:
+        """Gives what `lie` makes of the answers to requests whose "METHOD /path?query" matches."""
+        self.lies.append((pattern, lie))
+        try:
+            yield
+        finally:
+            self.lies.remove((pattern, lie))
 
     def repository(self, path: str) -> Repository:
         """A repository by its path: user/model, datasets/user/data, spaces/user/metric."""
@@ -194,6 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
                     self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body
                 )
             )
+        for pattern, lie in list(hub.lies):
+            answer = lie(answer) if re.search(pattern, asked) else answer
         for pause in list(hub.pauses):
             pause.hold(asked, after=True)
         hub.requests.append(Seen(self.command, self.path, 0 if fault == "cut" else answer.status))
@@ -224,11 +237,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(answer.status)
         for name, value in {"X-Request-Id": "loopback", **answer.headers}.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(stop - start))
+        announced = stop - start if answer.announced is None else answer.announced
+        self.send_header("Content-Length", str(announced))
         self.end_headers()
         if self.command == "HEAD":
             return None
         left = (stop - start) // 2 if cut else stop - start
+        if answer.drip:
+            return self._drip(answer)
         if isinstance(answer.body, bytes):
             self.wfile.write(answer.body[:left])
         else:
@@ -236,7 +252,13 @@ class _Handler(BaseHTTPRequestHandler):
                 file.seek(start)
                 while left:
                     left -= self.wfile.write(file.read(min(left, _CHUNK)))
-        return self._cut() if cut else None
+        return self._cut() if cut or announced > stop - start else None
+
+    def _drip(self, answer: Answer) -> None:
+        for byte in answer.content:
+            self.wfile.write(bytes([byte]))
+            self.wfile.flush()
+            time.sleep(answer.drip)
 
     def _cut(self) -> None:
         self.wfile.flush()

@@ -8,7 +8,8 @@ from tried_configs import tried_by_day
 
 import oochub
 from oochub.build_record import BuildRecord
-from oochub.errors import OochubError
+from oochub.builders.sources.spawrious_compositions import TABLE_2
+from oochub.errors import OochubError, OochubWarning
 from oochub.hub.push_repository import push_repository
 
 HERE = "datasets/user/data"
@@ -223,3 +224,22 @@ def test_a_card_of_somebody_else_sends_no_file_from_elsewhere(hub, raw, tmp_path
         with pytest.raises(OochubError, match="leads out of"):
             oochub.push(folder, "user/other", without_images=without_images)
     assert "datasets/user/other" not in hub.store.repositories
+
+
+def test_all_configs_but_those_that_need_an_option(hub, raw, tmp_path):
+    """Terminal and card say which is left out, until it is there. Written against: an error after six builds."""
+    data = {"data_dir": str(raw("spawrious/o2o_hard"))}
+    with pytest.warns(OochubWarning, match="Left out of the push: composed. It needs its option composition"):
+        push_repository("spawrious", "user/data", **data)
+    every = [*TABLE_2, "all"]
+    assert datasets.get_dataset_config_names("user/data") == sorted(every)
+    assert "- `composed`: left out. It needs its option composition." in hub.content(HERE, "README.md").decode()
+    with pytest.warns(OochubWarning, match="composed"):
+        assert not push_repository("spawrious", "user/data", **data).is_change
+    (tmp_path / "own.toml").write_text(TABLE_2["o2o_easy"].toml)
+    composition = {"composition": str(tmp_path / "own.toml")}
+    push_repository("spawrious", "user/data", configs=["composed"], options=composition, **data)
+    assert "left out" not in hub.content(HERE, "README.md").decode()
+    with pytest.warns(OochubWarning, match="composed"):
+        assert not push_repository("spawrious", "user/data", **data).is_change
+    assert datasets.get_dataset_config_names("user/data") == sorted([*every, "composed"])

@@ -97,6 +97,54 @@ def test_entries_of_others_stay_as_they_are(hub, model, report):
     assert not push(report).is_change
 
 
+def test_an_old_number_of_ours_that_stands_twice_goes(hub, model, report):
+    """The first alone was replaced: two numbers of one task and source stood there, one of them stale."""
+    source = {"url": f"{hub.endpoint}/datasets/user/nooch", "name": "oochub"}
+    old = {"dataset": {"id": "user/nooch", "task_id": "ce_car_auc"}, "value": 0.2, "source": source}
+    text = yaml.safe_dump([old, {"value": "0.9", 5: [], "dataset": 7}, {**old, "value": "0.3"}])
+    HfApi().upload_file(path_or_fileobj=text.encode(), path_in_repo=FILE, repo_id=MODEL)
+    push(report)
+    entries = there(hub)
+    assert entries[1] == {"value": "0.9", 5: [], "dataset": 7}  # somebody else's, whatever it is
+    mine = [one["value"] for one in entries if one["dataset"] != 7 and one["dataset"]["task_id"] == "ce_car_auc"]
+    assert mine == [nooch_report()["slices"][0]["metrics"]["auc"]["value"]]
+    assert not push(report).is_change
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"- &a [*a]",
+        b"- &a {a: *a}",
+        b"- {value: &a [*a], dataset: {id: 5}}",
+        b"- {value: .nan, date: 2025-01-01}",
+        b"- {1: 2, a: 3, null: 4}",
+        b"- {value: 1, value: 2}",
+        b"- !!python/object/apply:os.system [ls]",
+        b"- !!binary aGk=",
+        b"- {a: !!set {b, c}}",
+        b"---\n- {a: 1}\n---\n- {b: 1}",
+        b"- {value: 1" + b"0" * 5000 + b"}",
+        b"- {a: '\\u202e', b: \"\\x1b\"}",
+        b"\n".join(
+            [b"- a0: &a0 {x: y}"] + [b"- a: &a%d [%s]" % (k, b",".join([b"*a%d" % (k - 1)] * 9)) for k in range(1, 9)]
+        ),
+    ],
+)
+def test_whatever_stands_there_is_kept_or_refused_in_words(hub, model, report, text):
+    """Numbers as text, references to themselves, names that are none, ten million references in one line."""
+    HfApi().upload_file(path_or_fileobj=text, path_in_repo=FILE, repo_id=MODEL)
+    try:
+        push(report)
+    except OochubError as error:
+        assert "nooch.yaml of user/net" in str(error) and hub.content(MODEL, FILE) == text
+    else:
+        entries, before = there(hub), yaml.safe_load(text)
+        assert repr(entries[: len(before)]) == repr(before)
+        assert len(parse_eval_result_entries(entries[len(before) :])) == len(RANKED)
+        assert not push(report).is_change
+
+
 def test_a_folder_of_reports_of_tasks_and_benchmarks(hub, model, tmp_path):
     """One commit, a file for each benchmark. Planted fault: the last report of a benchmark alone."""
     boat = nooch_report()

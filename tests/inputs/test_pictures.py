@@ -235,7 +235,7 @@ def test_pictures_by_path_and_missing_ones(tmp_path: Path, pictures: list[bytes]
     dataset = Dataset.from_dict({"image": paths}, features)
     batch = next(batches(dataset.select([0]), PREPROCESSING, batch_size=2))
     assert np.array_equal(batch.pixels[0].numpy(), PREPROCESSING.pixels(pictures[0], ""))
-    with pytest.raises(OochubError, match=r"example 1: Cannot read .*b\.png"):
+    with pytest.raises(OochubError, match=r"example 1 \(.*/b\.png\): Cannot read .*b\.png"):
         list(batches(dataset, PREPROCESSING, batch_size=2))
     with pytest.raises(OochubError, match="no column 'image'"):
         list(batches(Dataset.from_dict({"x": [1]}), PREPROCESSING, batch_size=2))

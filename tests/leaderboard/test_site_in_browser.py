@@ -65,7 +65,13 @@ def board(browser, site):
 
 def _wait(browser, expression):
     deadline = time.monotonic() + 20
-    while not browser.evaluate(expression):
+    while True:
+        try:
+            if browser.evaluate(expression):
+                return
+        except AssertionError as error:  # the page went while it was asked
+            if "navigated" not in str(error):
+                raise
         assert time.monotonic() < deadline, expression
 
 

@@ -87,7 +87,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "weights: none": (lambda f: (f / WEIGHTS).unlink(), r"model\.safetensors"),
     "weights: index": (
         lambda f: [(f / WEIGHTS).unlink(), (f / f"{WEIGHTS}.index.json").write_text('{"weight_map": []}')],
-        "can be loaded",
+        "must name the file of each weight",
     ),
     "processor: none": (
         lambda f: (f / PROCESSOR).unlink(),

@@ -2,19 +2,25 @@
 
 import json
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from array_rows import array_data, array_model
+from hang_watch import no_hang
 from transformers import ResNetForImageClassification
 
 import oochub
 from oochub.errors import OochubError, OochubWarning
 from oochub.models.extraction import Extraction
+from oochub.parquet_file import seal, seal_of
 from oochub.prediction import parts, predictions_file
+from oochub.prediction.manifest import Manifest
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.stored_thumbnails import save_thumbnails
 
 
 @pytest.fixture
@@ -163,18 +169,93 @@ def test_a_large_prediction_is_a_folder(folder, tmp_path):
     assert sorted(path.name for path in folder.glob("part-*")) == [f"part-{k:05d}.parquet" for k in range(5)]
     frame = pd.read_parquet(folder)
     assert frame["example_id"].tolist() == one.column("example_id").tolist()
-    assert frame["prediction"].tolist() == one.prediction.tolist()
+    assert frame["oochub_prediction"].tolist() == one.prediction.tolist()
     assert oochub.evaluate(folder)["accuracy"] == oochub.evaluate(tmp_path / "one.parquet")["accuracy"]
+
+
+def with_pictures(folder, pictures):
+    """The folder with other small pictures, and lines of text, a row each."""
+    replace(Manifest.load(folder), thumbnails=save_thumbnails(folder, pictures)).save(folder)
 
 
 def test_lines_of_rows_stand_beside_a_folder(folder):
     """Planted and seen: only rows with a picture are kept."""
     lines = [f"line {row}" if row in (2, 9, 15) else None for row in range(16)]
     pictures = pa.array([b"picture" if row == 2 else None for row in range(16)], pa.binary())
-    predictions_file.save_thumbnails(folder, pa.table({"thumbnail": pictures, "thumbnail_text": lines}))
+    with_pictures(folder, pa.table({"thumbnail": pictures, "thumbnail_text": lines}))
     rows = Predictions.load(folder)
     assert rows.table.column("thumbnail_text").to_pylist() == lines
     assert rows.table.column("thumbnail").to_pylist() == pictures.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (pa.array([16]), "a picture of row 16, of 16 rows"),
+        (pa.array([2**62]), "a picture of row 4611686018427387904"),
+        (pa.array([-1]), "a picture of row -1"),
+        (pa.array([None], pa.int64()), "must say of each picture the number of its row"),
+        (pa.array([1.5]), "must say of each picture the number of its row, got double"),
+        (pa.array(["1"]), "must say of each picture the number of its row, got string"),
+        (pa.array([3, 3]), "two pictures of one row"),
+        (None, "must say of each picture"),
+    ],
+)
+def test_small_pictures_of_rows_that_are_not_there(folder, rows, words):
+    """They are errors with words, never an IndexError or a picture at the wrong row."""
+    table = pa.table({"thumbnail": pa.array([b"picture"] * len([1] if rows is None else rows), pa.binary())})
+    pq.write_table(table if rows is None else table.append_column("row", rows), folder / "_thumbnails.parquet")
+    replace(Manifest.load(folder), thumbnails=None).save(folder)  # as of before
+    with pytest.raises(OochubError, match=words) as error:
+        Predictions.load(folder)
+    assert "_thumbnails.parquet" in str(error.value)
+
+
+def test_small_pictures_of_another_folder_are_refused(folder):
+    """A manifest says which file of small pictures is its own."""
+    pictures = pa.table({"thumbnail": pa.array([b"mine", *[None] * 15], pa.binary())})
+    with_pictures(folder, pictures)
+    assert Predictions.load(folder).column("thumbnail")[0] == b"mine"
+    save_thumbnails(folder, pa.table({"thumbnail": pa.array([b"other", *[None] * 15], pa.binary())}))
+    with pytest.raises(OochubError, match="small pictures of other predictions"):
+        Predictions.load(folder)
+    (folder / "_thumbnails.parquet").unlink()
+    with pytest.raises(OochubError, match=r"_thumbnails\.parquet is missing"):
+        Predictions.load(folder)
+
+
+@pytest.mark.parametrize("name", ["part-00000.parquet", "part-{}.parquet"])
+def test_a_manifest_of_a_hundred_thousand_parts(folder, name):
+    """Said before a part is opened. Seen: the first part opened a hundred thousand times, for minutes."""
+    manifest = Manifest.load(folder)
+    listed = tuple(replace(manifest.parts[0], file=name.format(number)) for number in range(100_000))
+    replace(manifest, parts=listed).save(folder)
+    with no_hang(name), pytest.raises(OochubError, match=r"lists 100,000 parts, and \d+ files are there"):
+        Predictions.load(folder)
+
+
+@pytest.mark.parametrize("name", ["part-00000.parquet", "part-9.parquet", "../one.parquet", "/etc/passwd", "", "."])
+def test_a_part_that_is_not_there_or_listed_twice(folder, name):
+    manifest = Manifest.load(folder)
+    replace(manifest, parts=(*manifest.parts[:-1], replace(manifest.parts[-1], file=name))).save(folder)
+    words = "part-00000.parquet twice" if name == "part-00000.parquet" else f"its part {name} is missing"
+    with pytest.raises(OochubError, match=words):
+        Predictions.load(folder)
+
+
+def test_answers_of_a_folder_are_compared_with_its_manifest(folder):
+    """One logit replaced in a part, sealed again, its seal written into the manifest."""
+    part, manifest = folder / "part-00001.parquet", Manifest.load(folder)
+    table = pq.read_table(part)
+    logits = [[9.0] * len(table["logits"][0]), *table["logits"].to_pylist()[1:]]
+    column = pa.array(logits, table.schema.field("logits").type)
+    changed = table.set_column(table.column_names.index("logits"), "logits", column)
+    pq.write_table(changed.replace_schema_metadata(table.schema.metadata), part)
+    seal(part)
+    parts_of = [replace(each, seal=seal_of(part)) if each.file == part.name else each for each in manifest.parts]
+    replace(manifest, parts=tuple(parts_of)).save(folder)
+    with pytest.raises(OochubError, match="not those that were sealed"):
+        Predictions.load(folder)
 
 
 def test_a_folder_takes_the_place_of_a_file_and_back(folder, tmp_path, model, data, monkeypatch):

@@ -54,6 +54,17 @@ def test_rows_shown_are_those_of_a_loop(seed, context):
     assert [len(own) for own in expected] == [5, 5]
 
 
+def test_rows_that_are_neither_to_choose_nor_to_test_are_not_tested():
+    """`chosen_on` is null on the train rows of data chosen on half of the others: they were trained on.
+
+    Planted fault: null taken as not chosen on.
+    """
+    made = rows()
+    both = predictions_of(made | {"chosen_on": [None if row % 3 == 0 else row % 3 == 1 for row in range(600)]})
+    tested = RowsWithContexts.of(both)
+    assert tested.rows.tolist() == [row for row in range(600) if row % 3 == 2 and made["contexts"][row] is not None]
+
+
 def test_answers_change_no_row_that_is_shown():
     made = rows()
     before = RowsWithContexts.of(predictions_of(made)).shown(0)

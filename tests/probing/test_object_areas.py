@@ -18,10 +18,12 @@ from transformers.modeling_outputs import SemanticSegmenterOutput
 import oochub
 from oochub.builders.toy_worlds.toy_cub import toy_cub
 from oochub.cli import main
+from oochub.context_way import OpenedPicture
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_answers import AlteredAnswers
 from oochub.probing.background_settings import BackgroundSettings
+from oochub.probing.box_areas import BoxAreas
 from oochub.probing.coco_areas import CocoAreas
 from oochub.probing.mask_files import MaskFiles
 from oochub.probing.object_area import RowOfObject
@@ -263,3 +265,15 @@ def test_a_misspelt_class_of_a_segmenter_is_said_before_the_model_runs(tmp_path,
         oochub.audit(
             model, tmp_path / "squares", label="tone", context="ground", probe="background", probe_settings=asked
         )
+
+
+@pytest.mark.parametrize("box", [[200, 10, 210, 20], [10, 100, 20, 110], [[1, 1, 5, 5], [1e30, 1, 2e30, 5]]])
+def test_a_box_right_of_its_picture_or_below_it_is_an_error_with_its_row(box):
+    """It was an object of no pixel; above and left of it was an error already."""
+    area, picture = BoxAreas("box"), OpenedPicture(b"", Image.new("RGB", (100, 80)))
+    rows = [RowOfObject("first", "cow", "", {"box": [90, 70, 120, 95]}), RowOfObject("far", "cow", "", {"box": box})]
+    area.begin(rows)
+    with pytest.raises(OochubError, match=r"lies outside its picture of 100 x 80 pixels; the row far has"):
+        area.masks(rows, [picture] * 2)
+    (mask,) = area.masks(rows[:1], [picture])
+    assert mask.sum() == 100  # the part that is inside, 10 x 10

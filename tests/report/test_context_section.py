@@ -109,8 +109,41 @@ def test_what_is_not_shown_may_be_chance():
     assert chance not in verdict(report_of(rows(3000))).lead
 
 
+def test_harder_pictures_are_said_to_be_harder():
+    """In every form, with the size of the effect and its own p-value; the case is never that of a reliance.
+
+    Planted faults: the gap of the rows against in place of the effect; the p-value of the gap.
+    """
+    made = rows(3000, effect=0.0)
+    grass = np.array([0 in (own or []) for own in made["contexts"]])
+    for is_harder, kind, way in ((grass, "harder", "less"), (~grass, "easier", "more")):
+        wrong = is_harder & (np.random.default_rng(0).random(3000) < 0.4)
+        report = report_of(made | {"answer": np.where(wrong, (made["label"] + 1) % 3, made["label"])})
+        found, said = report.contexts.contexts[0], verdict(report)
+        headline = f"Images with grass are {kind} whatever their class; no reliance on context is shown."
+        assert said.headline == headline and said.case == "unclear" and headline in words(report)
+        size = numbers.points(abs(found.having)).removeprefix("+")
+        assert said.lead == f"With “grass” it is right {size} points {way} often than without, class by class."
+        assert (
+            said.how_much.answer.startswith(numbers.points(found.having)) and "class by class" in said.how_much.detail
+        )
+        assert said.how_sure.answer.startswith("P < 0.001") and found.p_value > 0.05
+        for form in (words(report), report.to_markdown(), str(report)):
+            assert "relies" not in form and "does worse" not in form
+        assert f"{kind} for all" in words(report) and f"{kind} for all" in report.to_markdown()
+        assert "; 1 is harder or easier for every class alike" in words(report)
+
+
+def test_no_direction_says_why_in_every_form():
+    settings = {"region": "picture", "knows_classes": True}
+    report = report_of(rows(3000), way="clusters", model="own", settings=settings)
+    for form in (words(report), report.to_markdown(), verdict(report).headline):
+        assert "No direction is claimed: the clusters are those of own, which tells these classes apart itself" in form
+    assert verdict(report).case == "too_few" and "times in 100" not in report.to_html()
+
+
 def test_too_few():
-    report = report_of(rows(40))
+    report = report_of(rows(14))
     assert "2 have too few rows." in words(report) and words(report).count(">too few<") == 2
 
 

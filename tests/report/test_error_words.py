@@ -8,6 +8,7 @@ import pytest
 import reports
 from parsed_page import ParsedPage
 
+from oochub.report.error_records import ONE_PLACE
 from oochub.report.error_words import confusion_rows, error_finding
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
@@ -52,7 +53,7 @@ def test_the_numbers_are_in_the_sentence(report):
     )
     without = told(report, 80, 100, share=Estimate(0.8, n=100, method="bootstrap", reason="one cluster only"))
     assert "It is not shown that errors follow the background. 80 of 100 go to" in error_finding(without).text
-    assert "80.0% (one cluster only)" in error_finding(without).rest
+    assert "80.0% (no interval: one cluster only)" in error_finding(without).rest
     usual = replace(report, errors=replace(report.errors, source="usual"))
     assert "a class whose usual background it is" in error_finding(usual).text
 
@@ -94,10 +95,19 @@ def test_the_matrix_on_the_page_is_the_confusion_of_each_context(report):
     assert [(row.n, sum(row.shares)) for row in confusion_rows(shared)[1]] == [(200, pytest.approx(1))] * 2
 
 
+@pytest.mark.parametrize("n_errors, reason", [(5, ONE_PLACE), (0, "no errors")])
+def test_a_section_that_has_nothing_to_say_is_left_out(report, n_errors, reason):
+    share = Estimate(math.nan, n=0, method="none", reason=reason)
+    nothing = told(report, 0, 0, share=share, even=math.nan, of_answers=math.nan, n_errors=n_errors)
+    assert error_finding(nothing) is None
+    for form, text in reports.rendered(nothing).items():
+        assert "What the errors say" not in text and (form == "frame" or reason not in text), form
+
+
 def test_what_is_undefined_is_said_once_and_old_reports_say_nothing(report, tmp_path):
-    share = Estimate(math.nan, n=0, method="none", reason="of two classes an error has one place to go")
-    undefined = told(report, 0, 0, share=share, even=math.nan, of_answers=math.nan)
-    sentence = "Where the errors go cannot be told: of two classes an error has one place to go."
+    share = Estimate(math.nan, n=0, method="none", reason="no error in a context of some of the other classes")
+    undefined = told(report, 0, 0, share=share, even=math.nan, of_answers=math.nan, n_errors=5)
+    sentence = "Where the errors go cannot be told: no error in a context of some of the other classes."
     forms = reports.rendered(undefined)
     forms["page"] = ParsedPage(forms["page"]).words
     assert all(sentence in " ".join(forms[name].split()) for name in ("terminal", "markdown", "page"))

@@ -101,10 +101,10 @@ def test_at_chance_without_a_cause_and_by_little():
     words = {**reports.spawrious_report()["benchmark"]["words"], "cause": "", "outside_title": "in the worst group"}
     words |= {"inside_title": "over all rows"}
     answer = _of((0.86, 0.84, 0.88), GAP, (0.26, 0.22, 0.30), words=words)
-    assert answer.sentence == "At chance in the worst group, this model does worse there than over all rows."
+    assert answer.headline == "At chance in the worst group, this model does worse there than over all rows."
     slight = _of((0.27, 0.26, 0.28), (-0.01, -0.015, -0.005), (0.26, 0.25, 0.27))
     assert slight.case == "slight"
-    assert slight.sentence == "At chance out of context, this model is slightly worse there than in context."
+    assert slight.headline == "At chance out of context, this model is slightly worse there than in context."
 
 
 def test_guessing_out_of_context_reads_so_on_the_page():

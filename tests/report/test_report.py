@@ -55,6 +55,17 @@ def test_a_report_of_before_gets_the_words_of_its_declaration(tmp_path):
     assert Report.load(custom.save(tmp_path / "custom.json")).benchmark.words == Vocabulary()
 
 
+def test_numbers_have_their_names_beside_a_slice_without_a_title():
+    """Seen: report["gap"] was "No number in this report named 'gap'. Did you mean 'gap'?"."""
+    content = reports.nooch_report()
+    titles = [part["title"] for part in content["slices"] if part["role"] == "in"]
+    for part in content["slices"]:
+        part["title"] = "" if part["role"] == "in" else part["title"]
+    report, usual = from_json(Report, content, what="r.json"), reports.read(reports.nooch_report())
+    assert titles and report["gap"] == usual["gap"] and report["auc"] == usual["auc"] and "gap" in report
+    assert usual[f"{titles[0]}/auc"] == report["in/auc"]
+
+
 def test_a_field_that_is_missing_or_wrong_is_named():
     content = reports.nooch_report()
     del content["gap"]["n_in"]

@@ -38,7 +38,8 @@ def sides(report):
 def test_first_line_is_the_verdict(report):
     sentence = verdict(report).sentence
     assert printed(report).splitlines()[0].rstrip() == sentence
-    assert to_markdown(report).splitlines()[0] == f"**{verdict(report).headline}**"
+    rest = verdict(report).rest
+    assert to_markdown(report).splitlines()[0] == f"**{verdict(report).headline}** {rest}".rstrip()
 
 
 def test_both_sides_stand_beside_each_other_with_interval_gap_and_n(report):

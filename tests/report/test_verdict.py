@@ -2,6 +2,7 @@
 
 import copy
 import re
+from dataclasses import replace
 
 import pytest
 import reports
@@ -12,8 +13,8 @@ from scipy import stats
 from oochub.report import findings
 from oochub.report import verdict as verdicts
 from oochub.report.records import GroupRow
+from oochub.stats.adjusted_p_values import holm
 from oochub.stats.estimate import Estimate
-from oochub.stats.holm import holm
 
 headings, verdict = reports.reading(findings.headings), reports.reading(verdicts.verdict)
 
@@ -33,8 +34,9 @@ def case_of(gap, *, inside=INSIDE, smallest=134, factory=reports.nooch_report):
         ("failed", "This model has not learned the task. Its gap says nothing.", (-0.1, -0.12, -0.08),
          {"inside": (0.52, 0.49, 0.55)}),
         ("too_few", "Too few out-of-context examples to say.", (-0.1, -0.12, -0.08), {"smallest": 49}),
-        ("relies", "This model relies on context.", (-0.139, -0.147, -0.131), {}),
-        ("slight", "This model is slightly worse out of context.", (-0.012, -0.018, -0.006), {}),
+        ("relies", "This model relies on context. The gap is −13.9 points.", (-0.139, -0.147, -0.131), {}),
+        ("slight", "This model is slightly worse out of context. The gap is −1.2 points.",
+         (-0.012, -0.018, -0.006), {}),
         ("no_effect", "Any effect of context is smaller than 2 points.", (-0.002, -0.018, 0.012), {}),
         ("reversed", "This model does better out of context. Check labels and slices before believing it.",
          (0.05, 0.03, 0.07), {}),
@@ -152,6 +154,9 @@ def test_group_p_values_equal_those_of_scipy():
     difference, p = findings._compare(row, same)
     assert difference == pytest.approx(0.4 - 215 / 240)
     assert p == pytest.approx(expected, rel=1e-9)
+    assert (
+        findings._compare(replace(row, drop_p_value=0.4), same)[1] == 0.4
+    )  # that of the evaluation, which has clusters
     # Holm's thresholds for three are 0.05 / 3, 0.05 / 2 and 0.05; worked by hand
     assert holm([0.04, 0.001, 0.02]) == [True, True, True]
     assert holm([0.06, 0.001, 0.026]) == [False, True, False]
@@ -161,7 +166,7 @@ def test_headings_state_a_finding_only_where_the_intervals_carry_it():
     """Planted fault: the comparison of raw errors instead of rises would still say "Missing" in the second case."""
     report = reports.nooch_report()
     assert headings(report).slices == "Missing context hurts more than misleading context"
-    assert headings(report).groups == "Most errors: car without road"
+    assert headings(report).groups == "Highest error: car without road"
     lenient = copy.deepcopy(report)
     for row in lenient["groups"]["rows"]:
         if (row["label"], row["role"]) == ("car", "in"):  # the object is hard to see even in its context

@@ -129,7 +129,7 @@ def numbers_of(report):
     lead = [*map(float, sides), *(float(value) for value in (all_of_them.metrics if all_of_them else {}).values())]
     return {
         "headline": ([d], []),
-        "rest": (bounds, []),
+        "rest": ([float(gap), *bounds], []),
         "lead": (lead, [100]),
         "how_much": ([float(gap), *bounds], [95, report.gap.n_in, report.gap.n_out, *hard]),
         "on_what": ([*groups, *map(float, errors)], _sizes(report)),
@@ -150,14 +150,20 @@ def _holm_counts(report):
     return [5, *range(n + 1)] if n else []
 
 
+FEW = re.compile(r"only \d+( to \d+)? (rows|clusters): the interval may be too narrow")
+
+
 def strangers(report):
     """Numbers in the verdict that its part does not have, each compared at the digits in which it is printed."""
     allowed = numbers_of(report)
-    names = sorted({row.group for row in report.group_rows} | {"ImageNet-1K", "F1"}, key=len, reverse=True)
+    reasons = {reason for each in report.to_pandas()["reason"].dropna() for reason in (each, *each.split("; "))}
+    names = {row.group for row in report.group_rows} | {"ImageNet-1K", "F1"} | reasons
+    names = sorted(names, key=len, reverse=True)
     for name, text in texts(report).items():
         values, counts = allowed.get(name, ([], []))
         for word in names:
             text = text.replace(word, "")
+        text = FEW.sub("", text)
         for token in NUMBER.findall(text):
             plain = token.replace("\u2212", "-").replace("\u202f", "")
             digit = 10.0 ** -len(plain.partition(".")[2].partition("e")[0])

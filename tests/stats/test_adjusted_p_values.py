@@ -1,16 +1,13 @@
-"""Corrections over several tests against scipy's, the closure of all subsets, and the yes-or-no of Holm."""
+"""Corrections over several tests against the closure of all subsets and plain loops."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import oochub
-from oochub.stats.adjusted_p_values import adjusted_p_values
-from oochub.stats.benjamini_hochberg import benjamini_hochberg
-from oochub.stats.holm import holm
+from oochub.stats.adjusted_p_values import adjusted_p_values, holm
 
 FAMILIES = [np.random.default_rng(seed).random(size) ** 3 for seed, size in enumerate((1, 2, 3, 7, 40))]
 
@@ -27,27 +24,49 @@ def test_holms_are_those_of_the_closure(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_benjamini_and_hochbergs_are_scipys(family):
-    """Planted fault: the largest so far from the smallest on, as Holm's."""
+def test_benjamini_and_hochbergs_are_those_of_a_loop(family):
+    """The least level q at which k tests are at most q k / m, this one among them, by every level that there can be.
+
+    Planted fault: the largest so far from the smallest on, as Holm's.
+    """
+    m = len(family)
+    levels = sorted({m * p / k for p in family for k in range(1, m + 1)})
+
+    def found(q):
+        k = max((k for k in range(1, m + 1) if np.sum(family <= q * k / m * (1 + 1e-12)) >= k), default=0)
+        return family <= q * k / m * (1 + 1e-12) if k else np.zeros(m, bool)
+
+    wanted = [min(1.0, next(q for q in levels if found(q)[i])) for i in range(m)]
     adjusted = adjusted_p_values(family, correction="benjamini_hochberg")
-    assert adjusted == pytest.approx(stats.false_discovery_control(family))
-    with_gaps = np.insert(family, [0, len(family)], math.nan)
+    assert adjusted == pytest.approx(wanted)
+    with_gaps = np.insert(family, [0, m], math.nan)
     assert adjusted_p_values(with_gaps, correction="benjamini_hochberg")[1:-1] == pytest.approx(adjusted)
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, np.array([0.01, 0.01, 0.04, 0.04])])
 @pytest.mark.parametrize("level", [0.02, 0.05, 0.3])
-def test_yes_or_no_is_as_the_p_values_say(family, level):
-    """Planted fault: below the level, not at it."""
-    assert holm(family, level=level) == [p <= level for p in adjusted_p_values(family)]
-    assert benjamini_hochberg(family, level=level) == list(stats.false_discovery_control(family) <= level)
+def test_yes_or_no_is_that_of_a_loop(family, level):
+    """Step by step from the smallest, until one is above its share. Planted faults: below the level; level ignored."""
+    clear, left = dict.fromkeys(range(len(family)), False), len(family)
+    for k in sorted(range(len(family)), key=lambda k: family[k]):
+        if family[k] * left > level:
+            break
+        clear[k], left = True, left - 1
+    assert holm(family, level=level) == list(clear.values())
 
 
 def test_what_could_not_be_tested():
-    """Planted fault: nan as the largest p-value of the family."""
-    assert np.array_equal(adjusted_p_values([math.nan, 0.05]), [math.nan, 0.05], equal_nan=True)
-    assert adjusted_p_values([]) == [] and benjamini_hochberg([]) == []
-    assert benjamini_hochberg([None, 0.03]) == holm([None, 0.03]) == [False, False]
+    """The same of every function: nan, never clear, and of no family.
+
+    Planted faults: nan as the largest p-value of the family; nan as a test whose p is 1, in `holm` alone.
+    """
+    for correction in ("holm", "benjamini_hochberg"):
+        adjusted = adjusted_p_values([math.nan, 0.05, None], correction=correction)
+        assert np.array_equal(adjusted, [math.nan, 0.05, math.nan], equal_nan=True)
+        assert adjusted_p_values([], correction=correction) == []
+    assert holm([]) == []
+    assert holm([None, 0.03]) == holm([math.nan, 0.03]) == [False, True]
+    assert holm([math.nan, math.nan]) == [False, False]
     assert adjusted_p_values([0.7, 0.7]) == [1, 1]
     with pytest.raises(oochub.OochubError, match="p_values must lie in"):
         adjusted_p_values([0.5, 1.5])

@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 import oochub
+from oochub.stats.estimate import Sampling
 from oochub.stats.lift import lift, lift_of_counts
 
 
@@ -85,3 +86,25 @@ def test_what_is_undefined_says_so():
     assert never == 0 and never.low == 0 and never.high < 0.2
     with pytest.raises(oochub.OochubError, match="successes must lie between"):
         lift_of_counts(5, 4, 1, 9)
+
+
+def test_rows_in_clusters_tell_no_more_than_their_clusters():
+    """Nine copies of each row, named as clusters, have the interval of the clusters, not of all rows."""
+    rng = np.random.default_rng(3)
+    own, has = rng.random(80) < 0.5, rng.random(80) < 0.4
+    single, copied = (
+        lift(np.repeat(has, copies), np.repeat(own, copies), Sampling(cluster=np.repeat(np.arange(80), copies)))
+        for copies in (1, 9)
+    )
+    assert 0.95 < (copied.high - copied.low) / (single.high - single.low) < 1.2
+    rows = lift(np.repeat(has, 9), np.repeat(own, 9))
+    assert copied.high - copied.low > 2.5 * (rows.high - rows.low)
+    one = lift(has, own, Sampling(cluster=np.where(own, 0, np.arange(80))))
+    assert "one cluster" in one.reason and one.low == 0
+
+
+def test_clusters_of_one_class_say_that_there_is_nothing_to_compare():
+    """Of 2,000 worlds of ten rows some have one class; that was an error."""
+    for own, reason in ((True, "every row is of the class"), (False, "no row is of the class")):
+        found = lift([True, False] * 5, [own] * 10, Sampling(cluster=np.arange(10) % 5))
+        assert found.reason == reason and math.isnan(found)

@@ -34,8 +34,13 @@ def test_two_tables_by_hand():
     assert found.estimate == pytest.approx(2.15 / 6.15) and found.estimate.n == 30
     assert found.mean_with == pytest.approx(5 / 6.15) and found.mean_against == pytest.approx(2.85 / 6.15)
     assert (found.n_with, found.n_against, found.strata) == (11, 19, 2)
-    # Mantel and Fleiss: expected 6*6/10 + 5*13/20 = 6.85, least 2 + 0, largest 6 + 5: 4.15 < 5
-    assert math.isnan(found.p_value) and "4.2 expected" in found.reason
+    # few rows, and the test is exact: counts of two hypergeometric laws of scipy, one by one
+    laws = stats.hypergeom(10, 6, 6).pmf(np.arange(7)), stats.hypergeom(20, 13, 5).pmf(np.arange(6))
+    of_sum = [sum(laws[0][k] * laws[1][s - k] for k in range(7) if 0 <= s - k <= 5) for s in range(12)]
+    seen = abs(9 - 6.85)  # of 6*6/10 + 5*13/20 expected
+    expected = sum(chance * (1 if abs(s - 6.85) > seen + 1e-9 else 0.5 * (abs(s - 6.85) > seen - 1e-9))
+                   for s, chance in enumerate(of_sum))  # fmt: skip
+    assert found.p_value == pytest.approx(expected) and found.reason is None
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -183,6 +188,49 @@ def test_the_level_is_kept():
     assert np.mean(sizes, axis=0) == pytest.approx([1, 1], abs=0.1)
 
 
+def strongly_correlated(rng, rows, classes, reliance):
+    """Nine in ten rows as usual, 95% right there."""
+    label, is_against = rng.integers(0, classes, rows), rng.random(rows) < 0.1
+    return rng.random(rows) < 0.95 - reliance * is_against, is_against, label
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [2, 3, 10])
+@pytest.mark.parametrize("rows", [200, 400])
+def test_worlds_with_few_rows_against_are_tested_at_the_level(rows, classes):
+    """1,000 worlds each way: nearly all can be tested, the level is at most 0.05 and three errors, the power over 0.95.
+
+    Planted fault: the criterion of Mantel and Fleiss, which is for the normal law, left nearly all of them untested.
+    """
+    rng = np.random.default_rng(rows + classes)
+    p_values = {
+        reliance: [stratified_gap(*strongly_correlated(rng, rows, classes, reliance)).p_value for _ in range(1000)]
+        for reliance in (0.0, 0.4)
+    }
+    assert np.isnan(p_values[0.0] + p_values[0.4]).sum() <= 5
+    assert np.mean(np.array(p_values[0.0]) <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
+    assert np.mean(np.array(p_values[0.4]) <= 0.05) >= 0.95
+
+
+def test_what_could_never_be_shown_is_not_tested():
+    """By every table of the margins (Tarone): the least mid-p of each lies above 0.05 where there is no test."""
+    seen = set()
+    for with_, ones, size in [(3, 5, 6), (2, 39, 40), (2, 20, 40), (4, 30, 40), (1, 10, 40), (5, 38, 40)]:
+        p_values = []
+        for right in range(max(0, with_ + ones - size), min(with_, ones) + 1):
+            found = stratified_gap(*_rows((right, with_ - right, ones - right, size - ones - with_ + right)))
+            law = stats.hypergeom(size, ones, with_)
+            counts, mean = np.arange(with_ + 1), with_ * ones / size
+            far, seen_far = np.abs(counts - mean), abs(right - mean)
+            weight = np.where(far > seen_far + 1e-9, 1, 0.5 * (far > seen_far - 1e-9))
+            p_values.append((found.p_value, float(law.pmf(counts) @ weight)))
+        is_tested = min(expected for _, expected in p_values) <= 0.05
+        seen.add(is_tested)
+        for own, expected in p_values:
+            assert own == pytest.approx(expected) if is_tested else math.isnan(own)
+    assert seen == {False, True}
+
+
 def test_strata_of_one_kind_say_nothing():
     """Planted fault: rows of a class that all have the context counted as with."""
     value, is_with, stratum = _rows((40, 10, 30, 20))
@@ -199,7 +247,12 @@ def test_strata_of_one_kind_say_nothing():
         ([1, 0, 1], [True] * 3, None, "no class has rows both with and against"),
         ([1] * 80, [True, False] * 40, None, "no values differ"),
         ([0.5] * 80, [True, False] * 40, None, "no values differ"),
-        ([1, 1, 1, 0] * 3, [True, True, False, False] * 3, None, "Mantel and Fleiss"),
+        (
+            [1, 1, 1, 0] * 3,
+            [True, True, False, False] * 3,
+            None,
+            "even the largest gap that they could show has p = 0.09",
+        ),
         (np.arange(90.0), [True] * 3 + [False] * 87, None, "too few rows: they amount to 3"),
         (np.arange(90.0), [True, False] * 45, np.arange(90) // 15, "too few clusters: they amount to 6.0"),
     ],

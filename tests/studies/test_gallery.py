@@ -5,6 +5,7 @@ import json
 import math
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -371,11 +372,14 @@ def test_an_export_is_whole_or_not_there(run, cars, coco, tmp_path, monkeypatch)
     predicted(cars).save(tmp_path / "erm.parquet")
     (tmp_path / "x.csv").write_text("what I marked")
 
-    def full_disk(frame, path, **_):
-        path.write_text("half")
-        raise OSError(28, "No space left on device")
+    written = Path.write_text
 
-    monkeypatch.setattr(pd.DataFrame, "to_csv", full_disk)
+    def full_disk(path, text, *encoding):
+        written(path, "half" if path.suffix == ".csv" else text, *encoding)
+        if path.suffix == ".csv":
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full_disk)
     words = ("--data-dir", coco, "--out", tmp_path / "g.png", "--export", tmp_path / "x.csv", "--no-outlines")
     code, _, err = run(tmp_path / "erm.parquet", *words)
     assert code == 2 and "No space left" in err and (tmp_path / "x.csv").read_text() == "what I marked"

@@ -125,6 +125,12 @@ def test_limits_are_said_before_work(read, before, after, message):
     assert perf_counter() - began < 60  # a hang, not a slow machine
 
 
+def test_an_unknown_objective_is_said_with_its_method(read):
+    """Seen: "No objective named '0'", and nothing of where."""
+    with pytest.raises(OochubError, match=r"^The method GDRO: No objective named 'group_drop'. Did you mean"):
+        read(RECIPE.replace("group_dro", "group_drop"))
+
+
 def test_bytes_that_are_no_text_are_said(read):
     with pytest.raises(OochubError, match=r"own\.toml is not UTF-8 text"):
         read(RECIPE.encode("utf-16"))

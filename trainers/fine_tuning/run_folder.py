@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,13 +100,24 @@ class RunFolder:
         """The recipe of a finished run."""
         return _record(self.path / _RECIPE)
 
-    def alone(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def alone(self) -> Iterator[None]:
         """Keeps another training out of the folder while a block runs; of the processes of one run the first does.
+
+        A block that fails, as on a full disk, leaves no half-written checkpoint.
 
         Raises:
             OochubError: Another training is in the folder; its process and since when.
         """
-        return sole_writer(self.path) if os.environ.get("RANK", "0") == "0" else nullcontext()
+        if os.environ.get("RANK", "0") != "0":
+            yield
+            return
+        with sole_writer(self.path):
+            try:
+                yield
+            except BaseException:
+                self._sweep()
+                raise
 
     def begin(self) -> None:
         """Makes the folder ready: settings written, leftovers gone, and with `overwrite` the earlier run too."""

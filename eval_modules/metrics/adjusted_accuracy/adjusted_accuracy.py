@@ -19,6 +19,8 @@ from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import Any
 
+from scipy import special  # scipy.stats has the same, and takes half a second to import
+
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics._group_counts import GroupCounts
 from oochub.metric import MetricFacts, MetricShell
@@ -75,17 +77,20 @@ class _AdjustedAccuracyState(GroupCounts):
 
     def estimate(self, sampling: Sampling) -> Estimate:
         value, weights, n = self.compute(), self._shares(), sum(n for n, _ in self.counts.values())
-        method = f"wilson of {len(weights)} groups, squared and added"
+        method = f"wilson of {len(weights)} groups, squared and added, or the normal law of the sum where wider"
         if empty := self._without_rows(weights):
             shown = ", ".join(map(str, empty[:3])) + (f" and {len(empty) - 3} more" if len(empty) > 3 else "")
             return Estimate(value, n=n, method="none", reason=f"no row of the training groups {shown}")
-        below = above = 0.0
+        below = above = variance = 0.0
         for name, share in weights.items():
             rows, right = self.counts[name]
             each = wilson(right, rows, confidence=sampling.confidence)
             below += (share * (each.value - each.low)) ** 2
             above += (share * (each.high - each.value)) ** 2
-        return Estimate(value, low=value - math.sqrt(below), high=value + math.sqrt(above), n=n, method=method)
+            variance += share**2 * (right + 1) * (rows - right + 1) / ((rows + 2) ** 2 * rows)
+        normal = -float(special.ndtri(sampling.tail)) * math.sqrt(variance)
+        low, high = value - max(math.sqrt(below), normal), value + max(math.sqrt(above), normal)
+        return Estimate(value, low=max(0.0, low), high=min(1.0, high), n=n, method=method)
 
     def _shares(self) -> dict[Hashable, float]:
         """What each group weighs, 1 in all; groups that weigh nothing are left out."""

@@ -4,8 +4,8 @@
 
 A session is a group of images, such as those of a field on a day. Groups without rows do not count.
 
-Interval: a percentile bootstrap of whole groups; where clusters hold several groups, of these; of a single group, of
-its images or clusters.
+Interval: Student's t of whole groups; where clusters hold several groups, of these; of a single group, of its images
+or clusters. There is none where all are equal.
 
 Limitations: A box below the threshold is lost, however sure: the number depends on how scores are calibrated. Few
 groups make the interval too narrow.
@@ -25,10 +25,10 @@ from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_same_length
 from oochub.stats.detection_accuracies import detection_accuracies
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.estimation import bootstrap
 from oochub.stats.group_codes import check_group
+from oochub.stats.mean_interval import mean_estimate, t_interval
 
-_FEW = 10  # groups, with fewer of which the interval is said to be too narrow
+_FEW = 40  # groups, with fewer of which the interval is said to be too narrow
 
 
 def detection_accuracy(
@@ -125,17 +125,17 @@ def _interval(columns: Mapping[str, Array], sampling: Sampling, **options: Any) 
         codes = np.unique(check_group(group).codes, return_inverse=True)[1]
     count = int(codes.max()) + 1
     if count == 1:
-        return bootstrap(lambda value: float(value.mean()), {"value": values}, sampling)
-    means = np.bincount(codes, values) / np.bincount(codes)
-    drawn = bootstrap(lambda value: float(value.mean()), {"value": means}, sampling.of_groups(codes))
+        return mean_estimate(values, sampling, are_shares=False, within=(0.0, 1.0))
+    drawn = t_interval(np.bincount(codes, values) / np.bincount(codes), sampling.of_groups(codes), within=(0.0, 1.0))
     few = f"only {count} groups: the interval may be too narrow" if count < _FEW else None
+    unit = f"{count} groups" if sampling.of_groups(codes).cluster is None else sampling.unit
     return Estimate(
         _mean(_sums(values, group)),
         low=drawn.low,
         high=drawn.high,
         n=len(values),
-        method=f"percentile bootstrap of {count} groups, {sampling.resamples} resamples",
-        reason="; ".join(filter(None, (drawn.reason, few))) or None,
+        method=f"t interval of {unit}",
+        reason=drawn.reason if math.isnan(drawn.low) else few,
     )
 
 

@@ -21,6 +21,8 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_label, check_same_length
+from oochub.stats.bootstrap import bootstrap
+from oochub.stats.estimate import Estimate, Sampling
 
 
 def f1_macro(label: Any, prediction: Any) -> float:
@@ -54,18 +56,15 @@ class _F1MacroState:
         label, prediction = check_label(label), check_label(prediction, name="prediction")
         check_same_length(label=label, prediction=prediction)
         classes = 1 + int(max(label.max(), prediction.max()))
-        parts = (label, prediction, label[label == prediction])
-        self._add(np.stack([np.bincount(part.astype(np.int64), minlength=classes) for part in parts]))
+        self._add(_counts(label.astype(np.int64), prediction.astype(np.int64), classes))
 
     def merge(self, other: "_F1MacroState") -> None:
         self._add(other._counts)
 
     def compute(self) -> float:
-        rows, answers, right = self._counts
-        known = rows > 0
-        if not known.any():
+        if not self._counts[0].any():
             raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
-        return float(np.mean(2 * right[known] / (rows + answers)[known]))
+        return _mean(self._counts)
 
     def _add(self, counts: Array) -> None:
         grown = np.zeros((3, max(counts.shape[1], self._counts.shape[1])), np.int64)
@@ -74,7 +73,31 @@ class _F1MacroState:
         self._counts = grown
 
 
-FACTS = MetricFacts(title="Macro F1", direction="higher", outputs=("classes", "choices"))
+def _counts(label: Array, prediction: Array, classes: int) -> Array:
+    parts = (label, prediction, label[label == prediction])
+    return np.stack([np.bincount(part, minlength=classes) for part in parts])
+
+
+def _mean(counts: Array) -> float:
+    rows, answers, right = counts
+    known = rows > 0
+    return float(np.mean(2 * right[known] / (rows + answers)[known]))
+
+
+def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    names, codes = np.unique(
+        np.stack([check_label(columns["label"]), check_label(columns["prediction"], name="prediction")]),
+        return_inverse=True,
+    )
+    label, prediction = codes.reshape(2, -1)
+    return bootstrap(
+        lambda label, prediction: _mean(_counts(label, prediction, len(names))),
+        {"label": label, "prediction": prediction},
+        sampling,
+    )
+
+
+FACTS = MetricFacts(title="Macro F1", direction="higher", outputs=("classes", "choices"), interval=_interval)
 
 
 class F1Macro(MetricShell):

@@ -2,7 +2,8 @@
 
     MAE = 1/n sum_i |prediction_i - label_i|
 
-Interval: a percentile bootstrap; errors that are all alike have none, for every resample is the same.
+Interval: a percentile bootstrap; Student's t of fewer than 100 rows, which may be too narrow, and of clusters. Errors
+that are all alike have none.
 
 Limitations: It is in units of the label, so that errors of two labels, or of two scales of one, do not compare. The
 median of what may come makes it smallest: of many small labels and few large ones it rewards small answers.
@@ -11,14 +12,15 @@ Source: Gneiting 2011, "Making and Evaluating Point Forecasts", Journal of the A
 106:746-762 (absolute error and the median).
 """
 
+import math
 from typing import Any
 
 import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_numbers
-from oochub.stats.bootstrap import mean_estimate, with_width
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import mean_estimate
 
 
 def mean_absolute_error(label: Any, prediction: Any) -> float:
@@ -52,7 +54,7 @@ class _MeanAbsoluteErrorState(MeanState):
 
 
 def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return with_width(mean_estimate(_errors(**columns), sampling, are_shares=False))
+    return mean_estimate(_errors(**columns), sampling, are_shares=False, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(

@@ -26,12 +26,13 @@ from scipy import special
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_labels
-from oochub.stats.bootstrap import bootstrap, with_width
+from oochub.stats.bootstrap import bootstrap, with_few_rows, with_width
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.ranking import precision_area
 from oochub.stats.resampled_precision_area import resampled_precision_area
 
 _MANY = 10_000  # independent rows from here, with as many positives and negatives of each label as below,
+_SURE = 300  # rows; below, average precision is too high, and the interval may be too narrow
 _FEW = 100  # a test shows the ends of the bootstrap of rows
 _OF_BIAS = 200  # resamples of each label
 
@@ -175,7 +176,8 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     def of_resample(row: Array) -> float:
         return _mean(rankings, np.bincount(row, minlength=n))  # sorted once, not in every resample
 
-    return with_width(bootstrap(of_resample, {"row": np.arange(n)}, sampling, basic_within=(0.0, 1.0)))
+    drawn = bootstrap(of_resample, {"row": np.arange(n)}, sampling, basic_within=(0.0, 1.0))
+    return with_few_rows(drawn, at_least=_SURE)
 
 
 FACTS = MetricFacts(

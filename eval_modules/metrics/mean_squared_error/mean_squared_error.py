@@ -2,7 +2,8 @@
 
     MSE = 1/n sum_i (prediction_i - label_i)^2
 
-Interval: a percentile bootstrap; errors that are all alike have none, for every resample is the same.
+Interval: a percentile bootstrap; Student's t of fewer than 100 rows, which may be too narrow, and of clusters. Errors
+that are all alike have none.
 
 Limitations: It is in squared units of the label, so that errors of two labels, or of two scales of one, do not compare.
 A few rows that are far off can outweigh all else: see mean_absolute_error beside it.
@@ -11,12 +12,13 @@ Source: Gneiting 2011, "Making and Evaluating Point Forecasts", Journal of the A
 106:746-762 (squared error and the mean); the released code of WILDS gives it for PovertyMap beside the correlation.
 """
 
+import math
 from typing import Any
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_numbers
-from oochub.stats.bootstrap import mean_estimate, with_width
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import mean_estimate
 
 
 def mean_squared_error(label: Any, prediction: Any) -> float:
@@ -51,7 +53,7 @@ class _MeanSquaredErrorState(MeanState):
 
 
 def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return with_width(mean_estimate(_errors(**columns), sampling, are_shares=False))
+    return mean_estimate(_errors(**columns), sampling, are_shares=False, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(

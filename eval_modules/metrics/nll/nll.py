@@ -4,8 +4,8 @@
 
 It is a proper score: the true probabilities, and only they, make it smallest on average.
 
-Interval: a percentile bootstrap; of 10,000 independent rows and more, and of 1,000 whose losses are not too skewed, the
-normal law of a mean.
+Interval: Student's t, joined with that of two right and two wrong rows more, whose losses the model's own probabilities
+give: of few rows that are all right the loss of a wrong one is not seen yet. Of 10,000 rows and more the normal law.
 
 Limitations: A few confident mistakes can outweigh all else; float32 probabilities round to 0 and 1, so compute the
 softmax in float64.
@@ -14,6 +14,7 @@ Source: Good 1952, "Rational decisions", Journal of the Royal Statistical Societ
 "NLL" of NOOCH, Section 6.1.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_class_probability
 from oochub.stats.class_probability import ClassProbability
 from oochub.stats.estimation import Estimate, Sampling, mean_estimate
+from oochub.stats.mean_interval import Answers
 
+_LEFT = float(np.finfo(np.float64).eps)  # the least that a confidence in float64 leaves to other classes
 _SMALLEST = float(np.finfo(np.float64).tiny)  # 2.2e-308: a probability of 0 costs 708.4 nats, not infinity
 
 
@@ -51,6 +54,14 @@ def nll(label: Any, probability: Any) -> float:
     return float(_losses(label, probability).mean())
 
 
+def _confidence(probability: Any) -> Array:
+    """The largest probability of each row (n,)."""
+    if isinstance(probability, ClassProbability):
+        return probability.confidence
+    matrix = np.asarray(probability, dtype=np.float64)
+    return np.maximum(matrix, 1 - matrix) if matrix.ndim == 1 else matrix.max(axis=1)
+
+
 def _losses(label: Any, probability: Any) -> Array:
     if isinstance(probability, ClassProbability) and probability.is_of(label):
         return probability.loss
@@ -70,7 +81,10 @@ class _NllState(MeanState):
 
 
 def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return mean_estimate(_losses(**columns), sampling)
+    losses, confidence = _losses(**columns), _confidence(columns["probability"])
+    # A wrong row costs at least what all that the model leaves to other classes would: -log(1 - confidence).
+    answers = Answers(if_right=-np.log(confidence), if_wrong=-np.log(np.maximum(1 - confidence, _LEFT)))
+    return mean_estimate(losses, sampling, are_shares=False, answers=answers, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(title="NLL", direction="lower", maximum=None, unit="nats", interval=_interval, compact=True)

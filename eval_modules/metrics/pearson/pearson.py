@@ -104,9 +104,23 @@ def _normal_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     return Estimate(value, low=low, high=high, n=n, method=method)
 
 
+def _bootstrap(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    label, prediction = check_numbers(**columns)
+    return bootstrap(_of_numbers, {"label": label, "prediction": prediction}, sampling)
+
+
+def _of_numbers(label: Array, prediction: Array) -> float:
+    """`pearson` of float64 that was checked, at a tenth of its time, for a thousand resamples."""
+    y, p = label - label.mean(), prediction - prediction.mean()
+    spread = math.sqrt(y @ y) * math.sqrt(p @ p)
+    if label.min() == label.max() or prediction.min() == prediction.max() or not spread:
+        return math.nan
+    return min(1.0, max(-1.0, float(y @ p) / spread))
+
+
 def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     is_large = sampling.cluster is None and len(columns["label"]) >= _MANY
-    of_rows = _normal_interval(columns, sampling) if is_large else bootstrap(pearson, columns, sampling)
+    of_rows = _normal_interval(columns, sampling) if is_large else _bootstrap(columns, sampling)
     estimate = with_width(of_rows)
     if not math.isnan(estimate):
         return estimate

@@ -101,7 +101,9 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     low, high = (
         (math.nan, math.nan) if narrow else (min(e.low for e in each.values()), min(e.high for e in each.values()))
     )
-    reason = f"no interval in group {', '.join(narrow[:5])}" if narrow else None
+    # Both ends are ends of any group: what limits one limits them.
+    limits = dict.fromkeys(number.reason for number in each.values() if number.reason)
+    reason = f"no interval in group {', '.join(narrow[:5])}" if narrow else "; ".join(limits) or None
     method = f"{worst.method}, simultaneous over {len(each)} groups"
     return Estimate(worst.value, low=low, high=high, n=worst.n, method=method, reason=reason)
 

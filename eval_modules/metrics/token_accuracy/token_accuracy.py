@@ -4,8 +4,9 @@
 
 A long file counts more than a short one. A token that nobody asks for (a label of -100) is left out.
 
-Interval: a percentile bootstrap of rows, for the tokens of a file depend on each other; of whole clusters where the
-rows have some, such as repositories. Flat arrays have a token a row, whose interval is then too narrow.
+Interval: by the effective number of tokens, for the tokens of a file depend on each other (Korn and Graubard 1998, see
+`oochub.stats.mean_interval`); of whole clusters where rows have some, such as repositories. Flat arrays have a token a
+row, whose interval is then too narrow.
 
 Limitations: A token is right or wrong, however near: a method of another name that does the same is wrong. Numbers of
 another tokenizer do not compare.
@@ -22,8 +23,8 @@ import numpy as np
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_same_length
-from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import share_of_units
 from oochub.stats.token_kinds import TOKEN_KINDS
 
 _FORMS = ("oochub", "wilds")
@@ -146,11 +147,18 @@ def _kind_numbers(kind: Any) -> Array:
 def _interval(columns: dict[str, Array], sampling: Sampling, **options: Any) -> Estimate:
     state = _TokenAccuracyState(**options)
     right, counted = state.of_rows(**columns)
-    drawn = bootstrap(state.ratio, {"right": right, "counted": counted}, sampling)
-    if counted.any():
-        return drawn
-    reason = "there is no token of these kinds"
-    return Estimate(drawn.value, n=drawn.n, method=drawn.method, reason=reason)
+    if not counted.any():
+        return Estimate(
+            state.ratio(right, counted), n=len(right), method="none", reason="there is no token of these kinds"
+        )
+    if sampling.cluster is not None:
+        right, counted = (np.bincount(sampling.cluster, each) for each in (right, counted))
+    has = counted > 0
+    if has.sum() == 1:
+        reason = sampling.warning or "the tokens of one row only: nothing is known of the differences between rows"
+        return Estimate(state.ratio(right, counted), n=len(columns["label"]), method="none", reason=reason)
+    share = share_of_units(right[has], counted[has], sampling)
+    return Estimate.from_dict({**share.to_dict(), "n": len(columns["label"])})
 
 
 FACTS = MetricFacts(title="Token accuracy", direction="higher", outputs=("tokens",), interval=_interval)

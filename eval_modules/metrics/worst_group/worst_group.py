@@ -175,6 +175,7 @@ def _interval(
         key: worst_group_interval(
             values(),
             coded.codes,
+            names=coded.names,
             worst="smallest" if key == "accuracy" else "largest",
             cluster=sampling.cluster,
             confidence=sampling.confidence,

@@ -36,6 +36,7 @@ class Attention:
         n: How many rows there are of that label and answer (and right by the second model, where there is one).
         maps: Of each model the pictures shown, the surest mistakes first, then those for the mean share alone.
         settings: samples, noise, variant and seed of the maps.
+        notes: What the models' predictions say of themselves, such as pictures that are left out.
     """
 
     models: tuple[str, ...]
@@ -46,6 +47,7 @@ class Attention:
     n: int
     maps: tuple[AttentionMap, ...]
     settings: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
 
     def table(self) -> pd.DataFrame:
         """A line for each picture and model: what it is, what was answered, and where masks are known the shares."""
@@ -73,6 +75,7 @@ def attention(
     mode: str = "auto",
     processor: Any = None,
     limit: int | None = None,
+    skip_broken: bool = False,
     **settings: Any,
 ) -> Attention:
     """Maps by Smooth Grad-CAM++ of mistakes out of context, each for the answer that the model gave.
@@ -96,11 +99,12 @@ def attention(
         noise: Of the maps.
         variant: Of the maps.
         seed: Of the maps.
-        device: See `oochub.predict`; so are `cache`, `mode`, `processor` and `limit`.
+        device: See `oochub.predict`; so are `cache`, `mode`, `processor`, `limit` and `skip_broken`.
         cache: See there.
         mode: See there.
         processor: See there.
         limit: See there.
+        skip_broken: See there.
         **settings: Of the mode.
 
     Raises:
@@ -116,7 +120,7 @@ def attention(
     part = data[chosen]
     opening: dict[str, Any] = {"mode": mode, "processor": processor, "cache": cache}
     given = [model] if beside is None else [model, beside]
-    asked = {**opening, **settings, "device": device, "limit": limit}
+    asked = {**opening, **settings, "device": device, "limit": limit, "skip_broken": skip_broken}
     own = [predict(each, data, splits=[chosen], images=False, **asked) for each in given]
     mistakes = chosen_mistakes(own, label=label, answer=answer)
     rows = mistakes.rows[:pictures].tolist()
@@ -157,6 +161,7 @@ def attention(
         n=len(mistakes.rows),
         maps=tuple(maps),
         settings=saliency,
+        notes=tuple(dict.fromkeys(note for each in own for note in each.metadata.notes)),
     )
 
 

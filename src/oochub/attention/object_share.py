@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from oochub.attention.attention_map import AttentionMap
-from oochub.stats.bootstrap import mean_estimate
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import mean_estimate
 
 Chosen = Literal["all", "wrong", "right"]
 

@@ -128,6 +128,7 @@ def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> di
     from importlib import import_module
 
     from oochub import catalog
+    from oochub.csv_table import csv_table
     from oochub.data.load import split_name
     from oochub.files import written_whole
 
@@ -136,7 +137,7 @@ def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> di
         raise OochubError(f"{name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
     classes = import_module(able[name]).class_audit(**parameters)
     with written_whole(path, kind=CSV) as draft:
-        classes.to_csv(draft, index=False)
+        draft.write_text(csv_table(classes), "utf-8")
     removed = classes["removed_by"].value_counts(sort=False)
     published = classes.loc[classes["published"], "removed_by"].value_counts(sort=False)
     left, left_published = len(classes) - removed.cumsum(), int(classes["published"].sum()) - published.cumsum()

@@ -1,7 +1,6 @@
 """The command `oochub compare`."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,33 +45,24 @@ def compare(
     Of two predictions A and B it gives the difference B minus A on every slice and group, that of their gaps, and the
     examples that one of them alone answers right.
     """
-    from oochub.errors import OochubError
+    import oochub
     from oochub.files import written_whole
-    from oochub.report.comparing.compared_files import compared_files
+    from oochub.report.comparing.comparison import Comparison
 
-    given = compared_files(sources)
     outputs = {
         name: path
         for name, path in (("html", html), ("markdown", markdown), ("latex", latex), ("csv", csv))
         if path is not None
     }
-    compared: Any
-    if given.predictions:
-        if slice or reported or table is not None or rows != "tasks":
-            raise OochubError(
-                "--slice, --reported, --table and --rows are of reports; a pair of predictions shows every slice."
-            )
-        compared = _paired(given.predictions, metric, task)
-        numbers = {"comparison": compared.to_json()} if as_json else {}
-    else:
-        if task is not None:
-            raise OochubError("--task is of predictions of many tasks; each report is of one.")
-        from oochub.report.comparing.comparison import comparison
-
-        compared = comparison(
-            given.reports, metric=metric or None, slice=slice or None, reported=reported, table=table, rows=rows
-        )
-        numbers = {"numbers": json.loads(compared.to_frame().to_json(orient="records"))} if as_json else {}
+    compared = oochub.compare(
+        *sources, metric=metric or None, slice=slice or None, reported=reported, table=table, rows=rows, task=task
+    )
+    numbers: dict[str, Any] = {}
+    if as_json:
+        if isinstance(compared, Comparison):
+            numbers = {"numbers": json.loads(compared.to_frame().to_json(orient="records"))}
+        else:
+            numbers = {"comparison": compared.to_json()}
     texts = {
         "html": lambda: compared.to_html(),
         "markdown": lambda: compared.to_markdown(),
@@ -86,15 +76,3 @@ def compare(
     if not as_json:
         out_console.print(compared.to_terminal(width=out_console.width))
     done({name: str(path) for name, path in outputs.items()} | numbers, as_json)
-
-
-def _paired(files: Sequence[Path], metrics: list[str] | None, task: str | None) -> Any:
-    from oochub.evaluation.paired_comparison import paired_comparison
-    from oochub.prediction.predictions import Predictions
-
-    parts: list[Path | Predictions] = [*files]
-    if task is not None:
-        from oochub.data.tasks import task as task_of
-
-        parts = [task_of(Predictions.load(path), task) for path in files]
-    return paired_comparison(parts[0], parts[1], metrics=metrics or None)

@@ -16,9 +16,16 @@ def leaderboard(
         str, typer.Argument(metavar="RESULTS", help="A folder with one folder an entry, or a data set on the Hub.")
     ],
     out: Annotated[Path, typer.Option(callback=writes(SITE), help="The folder of the site.")] = Path("site"),
+    truth: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE", help="A benchmark's own rows, benchmark/config or what oochub build wrote."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Computes each entry's numbers again from its predictions, and writes a static site of boards and entries.
+
+    With --truth, which may be given several times, entries are scored under the benchmark's own labels, sides and
+    groups. Without it entries that differ in these are not comparable: which are right is not known.
 
     What was checked before is not computed again; `oochub cache` lists it. `oochub push SITE --to user/board` puts the
     site up as a static Space.
@@ -26,12 +33,12 @@ def leaderboard(
     from oochub.leaderboard.site import Site
 
     if Path(results).expanduser().is_dir():
-        site = Site.write(results, out)
+        site = Site.write(results, out, truth=truth or [])
     else:
         from oochub.hub.results_snapshot import results_snapshot
 
         snapshot = results_snapshot(results)
-        site = Site.write(snapshot.folder, out, source=snapshot.title, link=snapshot.address)
+        site = Site.write(snapshot.folder, out, source=snapshot.title, link=snapshot.address, truth=truth or [])
     rows = [row for board in site.boards for row in board.rows]
     failed = {row.name: row.reason for row in rows if row.reason} | {each.name: each.reason for each in site.unread}
     verified = sum(not row.reason for row in rows)
@@ -42,6 +49,9 @@ def leaderboard(
     entries = f"{len(rows)} {'entry' if len(rows) == 1 else 'entries'}"
     boards = f"{len(site.boards)} {'board' if len(site.boards) == 1 else 'boards'}"
     out_console.print(f"{entries} on {boards}, {verified} verified.", markup=False)
+    for board in site.boards:
+        if board.undecided:
+            out_console.print(f"{board.benchmark.name}/{board.benchmark.config}: {board.undecided}.", markup=False)
     for name, reason in list(failed.items())[:_SHOWN]:
         out_console.print(f"Not verified: {name}: {reason}", markup=False)
     if len(failed) > _SHOWN:

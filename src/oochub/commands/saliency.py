@@ -24,6 +24,7 @@ from oochub.commands._options import (
     ModeOptions,
     Options,
     Restrict,
+    SkipBroken,
     Source,
     Usual,
     check_models,
@@ -72,6 +73,7 @@ def saliency(
     image_processor: ImageProcessor = None,
     device: Device = "auto",
     limit: Limit = None,
+    skip_broken: SkipBroken = False,
     cache: Cache = True,
     config: ConfigName = None,
     image_column: ImageColumn = None,
@@ -96,6 +98,7 @@ def saliency(
     from oochub.attention.attention import attention
     from oochub.attention.object_share import object_shares
     from oochub.catalog import get
+    from oochub.csv_table import csv_table
     from oochub.data.load import load_columns
     from oochub.files import written_whole
     from oochub.parameters import parse_options
@@ -130,6 +133,7 @@ def saliency(
         mode=mode,
         processor=image_processor,
         limit=limit,
+        skip_broken=skip_broken,
         **settings,
     )
     figure = get("figure", "saliency")(found).figure.canvas.figure
@@ -137,16 +141,24 @@ def saliency(
         figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
     if numbers is not None:
         with written_whole(numbers, kind=CSV) as draft:
-            found.table().to_csv(draft, index=False)
+            draft.write_text(csv_table(found.table()), "utf-8")
     shares = object_shares(found.maps, Sampling(seed=seed))
     written: dict[str, Any] = {"figure": str(out)} | ({"numbers": str(numbers)} if numbers else {})
     if as_json:
-        about = {"label": found.label, "answer": found.answer, "mistakes": found.n, "rows": found.rows}
+        about = {
+            "label": found.label,
+            "answer": found.answer,
+            "mistakes": found.n,
+            "rows": found.rows,
+            "notes": found.notes,
+        }
         done(about | {"shares": [to_json(each) for each in shares]} | written, as_json)
         return
     out_console.print(
         f"{found.n:,} {found.label} taken for {found.answer} by {found.models[0]}, of {found.rows}.", markup=False
     )
+    for note in found.notes:
+        out_console.print(f"Note: {note}", markup=False)
     if shares:
         out_console.print(*TextTable.of_frame(_table(shares)).to_terminal())
     done(written, as_json)

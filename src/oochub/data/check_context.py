@@ -5,7 +5,8 @@ from typing import Any
 
 from oochub import catalog
 from oochub.build_record import BuildRecord
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, either, unknown_name
+from oochub.sides import CHALLENGES
 
 _ANY = ("context", "contexts", "group", "groups", "challenge")
 
@@ -17,11 +18,13 @@ def check_context(dataset: Any) -> None:
         dataset: A Dataset or DatasetDict, as `oochub.load` gives it.
 
     Raises:
-        OochubError: They have none; it says how to add one.
+        OochubError: They have none; it says how to add one. A column challenge with another word than these.
 
     >>> import datasets
     >>> check_context(datasets.Dataset.from_dict({"label": [0, 1], "context": ["grass", "sand"]}))
     """
+    for each in dataset.values() if isinstance(dataset, Mapping) else (dataset,):
+        _check_challenge(each)
     part = next(iter(dataset.values())) if isinstance(dataset, Mapping) else dataset
     columns = list(part.column_names or ())
     record = BuildRecord.of(part.info)
@@ -40,3 +43,15 @@ def check_context(dataset: Any) -> None:
         "What is usual for a class is then counted, and pictures in another context are the hard ones. Or have "
         f"contexts found: {found}."
     )
+
+
+def _check_challenge(part: Any) -> None:
+    """That a column of challenges of a loaded data set holds the words that an evaluation reads."""
+    feature = (part.features or {}).get("challenge")
+    if feature is None or not hasattr(part, "unique"):
+        return
+    names = getattr(feature, "names", None)
+    words = part.unique("challenge") if names is None else names
+    for word in words:
+        if word not in (None, "", *CHALLENGES):
+            raise unknown_name("challenge", word, CHALLENGES, "The column challenge says it of each row.")

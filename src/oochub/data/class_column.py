@@ -1,6 +1,6 @@
 """A column of names or whole numbers as class numbers, over all splits, so that all splits share its classes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.output_columns import LONGEST_NAME
 
 _Parts = Mapping[str, datasets.Dataset]
 
@@ -80,6 +81,7 @@ def class_column(parts: _Parts, column: str, *, role: str, named: bool = True) -
     ends = np.cumsum([len(array) for array in values.values()])[:-1]
     codes = dict(zip(values, np.split(places.astype(np.int64), ends), strict=True))
     names = tuple(map(str, distinct.tolist()))
+    _check_lengths(names, np.split(places, ends), tuple(values), title)
     return ClassColumn(
         codes=codes, names=names, numbers=None if named or distinct.dtype.kind == "U" else distinct.astype(np.int64)
     )
@@ -123,6 +125,18 @@ def first_rows(wrong: NDArray[np.bool_]) -> str:
     '2 of 3 rows, the first is row 1'
     """
     return f"{int(wrong.sum()):,} of {len(wrong):,} rows, the first is row {int(np.argmax(wrong))}"
+
+
+def _check_lengths(names: tuple[str, ...], places: Sequence[NDArray[Any]], splits: Sequence[str], title: str) -> None:
+    """That names are names: a text of megabytes would stand in every table and page."""
+    long = np.array([len(name) > LONGEST_NAME for name in names], bool)
+    for split, codes in zip(splits, places, strict=True) if long.any() else ():
+        if long[codes].any():
+            name = names[codes[np.argmax(long[codes])]]
+            raise OochubError(
+                f"{title} holds a text of {len(name):,} characters, {name[:40]!r}..., in {first_rows(long[codes])} of "
+                f"split {split}, and a name has at most {LONGEST_NAME:,}. Name another column, or shorten these."
+            )
 
 
 def _check_kind(kind: pa.DataType, title: str, role: str) -> None:

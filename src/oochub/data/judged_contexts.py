@@ -65,11 +65,23 @@ def judged_contexts(
     if chosen:
         rest = "; those of the other classes are counted" if len(chosen) < len(label.names) else ""
         notes.append(f"usual contexts of {_listed(list(chosen))} are given{rest}")
-    without = [name for name, contexts_of in usual.items() if not contexts_of]
-    if without:
-        why = "there is only one class" if len(label.names) == 1 else "none is more frequent with it than without it"
-        notes.append(f"no context is usual for {_listed(without)}, so that all its rows are hard: {why}")
+    reasons: dict[str, list[str]] = {}
+    for name in (name for name, contexts_of in usual.items() if not contexts_of):
+        reasons.setdefault(_why_none(name, label.names, context.names, is_given=name in chosen), []).append(name)
+    for why, without in reasons.items():
+        rows = "all its rows" if len(without) == 1 else "all their rows"
+        notes.append(f"no context is usual for {_listed(without)}, so that {rows} are hard: {why}")
     return JudgedContexts(usual=usual, challenge=_challenge(label, context, usual), notes=tuple(notes))
+
+
+def _why_none(name: str, classes: Sequence[str], contexts: Sequence[str], *, is_given: bool) -> str:
+    """Why no context is usual for a class, and what to do."""
+    if is_given:
+        return "none is given"
+    if len(classes) == 1:
+        return "there is only one class"
+    example = f"{classes[0]}={contexts[0]}"
+    return f"none is more frequent with it than without it. --usual {example} (usual= in Python) names those of a class"
 
 
 def _chosen(

@@ -1,7 +1,6 @@
 """Loads a benchmark by its short name, `benchmark/config`, and any other data in the same form."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from oochub.data.open_source import built_splits, open_source, source_name
 from oochub.data.own_rows import own_rows
 from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import OochubError, either, unknown_name
+from oochub.parameters import check_parameters
 
 
 def load(
@@ -74,10 +74,21 @@ def load(
     >>> data["train"]["challenge"][:]
     ['easy', 'easy', 'easy', 'hard_positive']
     """
+    if not isinstance(source, str | PathLike):
+        raise OochubError(
+            f"load takes the name of a benchmark, a path, or an id on the Hub, got a {type(source).__name__}, "
+            f"{source!r:.60}. A data set that is loaded already goes to oochub.predict and oochub.audit as it is."
+        )
+    plain = {"image": image, "label": label, "context": context, "group": group, "config": config}
+    data_dir = str(data_dir) if isinstance(data_dir, PathLike) else data_dir
+    check_parameters(load, {**plain, "data_dir": data_dir, "num_proc": num_proc}, kind="argument of load")
+    for name, given in (("usual", usual), ("options", options)):
+        if given is not None and not isinstance(given, Mapping):
+            raise OochubError(f"{name}= takes values by name, as in {{'name': ...}}, got a {type(given).__name__}.")
     columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
     loaded = load_columns(str(source), columns, config=config, data_dir=data_dir, options=options, num_proc=num_proc)
     if split is not None:
-        if split not in loaded:
+        if not isinstance(split, str) or split not in loaded:
             raise unknown_name("split", split, loaded)
         loaded = datasets.DatasetDict({split: loaded[split]})
     return with_text_columns(loaded, text_columns)
@@ -230,13 +241,9 @@ def builder_class(benchmark: str) -> type[BenchmarkBuilder]:
 
 
 def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
-    """Checks the names of builder options before anything is read.
+    """Checks builder options before anything is read.
 
     Raises:
-        OochubError: A name that the benchmark's builder does not have.
+        OochubError: A name that the benchmark's builder does not have, or a value of another type.
     """
-    common = {field.name for field in fields(datasets.BuilderConfig)}
-    allowed = [field.name for field in fields(config_class(benchmark)) if field.name not in common]
-    for name in options:
-        if name not in allowed:
-            raise unknown_name(f"option of {benchmark}", name, allowed)
+    builder_class(benchmark).checked_options(options)

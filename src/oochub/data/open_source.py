@@ -1,30 +1,41 @@
 """Reads a data set from where it is: a folder of pictures, Parquet, CSV, JSON, WebDataset, `save_to_disk`, the Hub."""
 
+import hashlib
+import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tarfile import TarError
 from typing import Any
 
 import datasets
-from datasets.exceptions import DatasetGenerationError
+from datasets.exceptions import DatasetGenerationError, DatasetsError
 from huggingface_hub.errors import HfHubHTTPError
 from yaml import YAMLError
 
 from oochub import catalog
 from oochub.build_record import BuildRecord, without_build_column
+from oochub.data.card_paths import check_card_paths, check_data_files
+from oochub.data.check_class_numbers import check_class_numbers
+from oochub.data.checked_repository import NOTE, CheckedRepository, chooses_files
+from oochub.data.folder_files import check_regular_files, metadata_state
 from oochub.data.shard_index import shard_folder
 from oochub.data.shard_rows import ShardRows
 from oochub.data.stored_record import stored_record
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, either, unknown_name
 from oochub.hub.check_source import check_source
 from oochub.hub.connection_fault import connection_fault
 from oochub.hub.hub_data_set import HubDataSet
 from oochub.hub.patiently import patiently
+from oochub.hub.refusal import ODD_ANSWERS
+from oochub.hub.without_token import without_token
 from oochub.parquet_file import check_seal
+from oochub.reading import regular_file
 from oochub.unpacked_samples import unpacked_samples
 
 _HTTPError: type[Exception] = HfHubHTTPError.__bases__[0]  # of httpx or httpx2, as the version of its clients has it
+_FAULTS = (_HTTPError, *ODD_ANSWERS, RuntimeError, OSError, TarError, DatasetsError, YAMLError)
 
 
 def open_source(
@@ -43,16 +54,21 @@ def open_source(
         source: A file or folder here, else an id on the Hub.
         config: The configuration, where a repository has several.
         data_dir: As `load_dataset` takes it: a folder inside the source.
-        options: What else `load_dataset` takes.
+        options: What else `load_dataset` takes. Of a repository that oochub wrote, `verification_mode` says what is
+            compared with the digests in build.json: "basic_checks" labels and contexts, and every byte of a file whose
+            size or times are new; "all_checks" every byte; "no_checks" nothing, which a note says.
         num_proc: Processes to read with.
         check: Is given the features where they are known before the data are read.
         in_place: Leave the pictures in the shards of a built WebDataset: what reads them goes by `picture_bytes`.
 
     Raises:
-        OochubError: Nothing is there, or it cannot be read; what `check` raises.
+        OochubError: Nothing is there, or it cannot be read; a repository that is not as it was written; a class
+            number outside its classes; what `check` raises.
     """
-    known = ", ".join(catalog.names("benchmark"))
-    hint = f"Give benchmark/config ({known}), a folder of pictures, a Parquet, CSV, JSON or .tar file, or a Hub id."
+    benchmarks = ", ".join(catalog.names("benchmark"))
+    hint = (
+        f"Give benchmark/config ({benchmarks}), a folder of pictures, a Parquet, CSV, JSON or .tar file, or a Hub id."
+    )
     if not source.strip():
         raise OochubError(f"No dataset is named. {hint}")
     check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
@@ -62,36 +78,64 @@ def open_source(
         given["name"] = config
     if place.is_file():
         path, given = str(place.parent), {"data_files": place.name} | given
+    if place.is_dir():
+        check_regular_files(place)
+    elif place.exists():
+        regular_file(place)
+    mode = _verification_mode(given.pop("verification_mode", "basic_checks"))
     origin: HubDataSet | None = None
     try:
-        for file in _parquet_files(place):
+        known = None if mode == "no_checks" or place.is_file() else _repository(source, place, config, given, data_dir)
+        for file in _parquet_files(place) if known is None and mode != "no_checks" else ():
             check_seal(file)
-        if any((place / name).is_file() for name in ("dataset_dict.json", "state.json")):
+        is_saved = any((place / name).is_file() for name in ("dataset_dict.json", "state.json"))
+        if is_saved:
             loaded = datasets.load_from_disk(path)
         else:
-            shards = None if options or data_dir else shard_folder(place, config)
-            if shards is None:
-                builder = patiently(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
-            else:
+            is_named = data_dir is not None or "data_files" in given
+            shards = None if given.keys() - {"name"} or data_dir else shard_folder(place, config)
+            if shards is None and not is_named:
+                check_card_paths(place)
+            if known is not None and known.hub is None:
+                known.check(whole=mode == "all_checks")
+            if shards is not None:
                 builder = ShardRows(shards, in_place=in_place)
+            elif known is None or chooses_files(given, data_dir):
+                if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
+                    state = metadata_state(place)
+                    given |= {} if state is None else {"name": config or "default", "description": state}
+                builder = patiently(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
+                if not is_named:
+                    check_data_files(builder, place)
+                if (place / "README.md").is_file():
+                    given |= {"name": builder.config.name, "description": _state(builder)}
+                    builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
+            else:
+                builder = known.builder(path, given)
+                if not is_named:
+                    check_data_files(builder, place)
+                if known.hub is not None:
+                    known.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
             built = partial(built_splits, builder, num_proc=num_proc, check=check)
             loaded = patiently(built, wrapped=(DatasetGenerationError,))
             origin = HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None
     except OochubError:
         raise
-    except (_HTTPError, ValueError, TypeError, KeyError, OSError, TarError, DatasetGenerationError, YAMLError) as error:
+    except _FAULTS as error:
         fault = None if place.exists() else connection_fault(error)
         if fault is not None:
             raise OochubError(
-                f"Could not load {source}: the Hub could not be reached, or did not answer as it should ({fault}). "
+                f"Could not load {source}: the Hub could not be reached, or did not answer as it should "
+                f"({without_token(fault)}). "
                 "Check the connection and try again: what has come is not fetched again."
-            ) from error
+            ) from None  # the chain shows what the server sent
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
+        why = without_token(str(cause) or type(cause).__name__).strip().rstrip(".")
         passes = either("options= passes", "--option passes")
         raise OochubError(
-            f"Could not load {source}: {str(cause).strip().rstrip('.')}. It is read as datasets.load_dataset reads it, "
+            f"Could not load {source}: {why}. It is read as datasets.load_dataset reads it, "
             f"and {passes} on what that takes. {'Correct the file.' if place.is_file() else hint}"
-        ) from error
+        ) from (error if place.exists() else None)
     if isinstance(loaded, datasets.Dataset):
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
@@ -100,12 +144,43 @@ def open_source(
     if origin is not None:
         for part in loaded.values():
             origin.note(part.info)
+    check_class_numbers(loaded)
     info = next(iter(loaded.values())).info
-    record = None if BuildRecord.of(info) else stored_record(place, info.config_name or "default")
+    in_rows = BuildRecord.of(info)
+    record = in_rows or stored_record(place, info.config_name or "default")
     if record is not None:
+        noted = [] if is_saved else [NOTE] if known is None else [known.note_of_card()]
+        record = replace(record, notes=(*record.notes, *(note for note in noted if note and note not in record.notes)))
         for part in loaded.values():
-            part.info.description = record.describe(info.description or source_name(source))
+            said = part.info.description or ""
+            part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or source_name(source))
     return loaded
+
+
+def _repository(
+    source: str, place: Path, config: str | None, options: Mapping[str, Any], data_dir: str | None
+) -> CheckedRepository | None:
+    """The repository that a source is, with what is known of its files; None where nothing is."""
+    if place.exists():
+        return CheckedRepository.find(place, config)
+    return None if chooses_files(options, data_dir) else CheckedRepository.on_hub(source, config, options)
+
+
+def _state(builder: datasets.DatasetBuilder) -> str:
+    """A digest of the files' paths, sizes and times: of a folder with a card the cache of `datasets` goes by names."""
+    digest = hashlib.sha256()
+    for file in (Path(file) for files in (builder.config.data_files or {}).values() for file in files):
+        if file.exists():  # a card may name an address
+            about = file.stat()
+            digest.update(os.fsencode(file) + f" {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}\n".encode())
+    return f"files of {digest.hexdigest()}"
+
+
+def _verification_mode(mode: str) -> str:
+    allowed = [each.value for each in datasets.VerificationMode]
+    if mode not in allowed:
+        raise unknown_name("verification_mode", mode, allowed)
+    return mode
 
 
 def source_name(source: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from oochub.build_record import OWN, BuildFacts, BuildRecord
 from oochub.data.challenge import KINDS
-from oochub.data.class_column import ClassColumn, class_column, is_class_like, number_column
+from oochub.data.class_column import ClassColumn, class_column, first_rows, is_class_like, number_column
 from oochub.data.columns import Columns
 from oochub.data.example_ids import example_ids
 from oochub.data.judged_contexts import judged_contexts
@@ -153,10 +153,15 @@ def _challenges(data: datasets.DatasetDict, columns: Columns, *, is_own: bool) -
         what = either("usual=", "--usual") if columns.usual else either("context=", "--context-column")
         raise OochubError(f"The data have a column challenge already, by their own criterion: leave out {what}.")
     column = class_column(data, "challenge", role="challenge")
-    for name in column.names:
-        if name not in KINDS:
-            raise unknown_name("challenge", name, KINDS, "The column challenge says it of each row: rename yours.")
-    places = np.array([KINDS.index(name) for name in column.names])
+    places = np.array([KINDS.index(name) if name in KINDS else -1 for name in column.names])
+    for split, codes in column.codes.items():
+        strange = (codes >= 0) & (places[codes] < 0)
+        if strange.any():
+            name = column.names[codes[np.argmax(strange)]]
+            same = first_rows(codes == column.names.index(name))
+            raise unknown_name(
+                "challenge", name, KINDS, f"{same} of split {split}. Write one of these, or rename yours."
+            )
     return _Made(
         datasets.ClassLabel(names=list(KINDS)),
         {split: np.where(codes < 0, codes, places[codes]) for split, codes in column.codes.items()},

@@ -13,6 +13,7 @@ from oochub.errors import OochubError, either
 from oochub.tar_member import TarMember
 
 _STORED = {"bytes", "path"}
+_SHOWN = 300  # characters of a path
 
 
 def with_pictures(data: datasets.DatasetDict, column: str | None, *, folder: Path | None) -> datasets.DatasetDict:
@@ -120,13 +121,21 @@ def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
     for chunk in part.select_columns([column]).with_format("arrow")[:].column(column).chunks:
         inside = chunk.field("bytes").is_valid().to_pylist()
         for row, (has_bytes, path) in enumerate(zip(inside, chunk.field("path").to_pylist(), strict=True), start):
-            if not has_bytes and not (path and ("://" in path or TarMember.of(path) or Path(path).is_file())):
-                where = f"no file at {path}" if path else "neither bytes nor a path"
+            if not has_bytes and not (path and ("://" in path or TarMember.of(path) or _is_file(path))):
+                where = f"no file at {path[:_SHOWN]}" if path else "neither bytes nor a path"
                 raise OochubError(
                     f"The picture {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
                     f"row out; another column is named with {either('image=', '--image-column')}."
                 )
         start += len(chunk)
+
+
+def _is_file(path: str) -> bool:
+    """Whether there is a file; there is none of a name that no disk holds."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
 
 
 def _bare(info: Any) -> Any:

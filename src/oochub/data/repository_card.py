@@ -9,11 +9,12 @@ from typing import Any
 from datasets.info import DatasetInfosDict
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
-from yaml import YAMLError
+from yaml import YAMLError, safe_load
 
 from oochub.data.size_category import size_category
 from oochub.errors import OochubError
 
+_LONGEST = 4 * 10**6  # characters of a card: YAML is read slowly
 _BUILD = "\n## This build\n"
 
 
@@ -36,17 +37,20 @@ class RepositoryCard:
             place: Where it is, for the error.
 
         Raises:
-            OochubError: Its metadata are no YAML, or not those of a Parquet repository.
+            OochubError: It is too long, its metadata are no YAML, or not those of a Parquet repository.
 
         >>> RepositoryCard.read("# Words", place="README.md").files
         {}
         """
+        if len(content) > _LONGEST:
+            raise OochubError(f"{place} has {len(content):,} characters of {_LONGEST:,} allowed. Correct or remove it.")
         try:
+            _check_aliases(content.partition("\n---")[0])
             read = cls(DatasetCard(content, ignore_metadata_errors=False))
             if not all(isinstance(name, str) for name in [*read.folders, *read.infos]):
                 raise TypeError("a configuration has no name")
             read.of(())  # what it says of files, features and size is looked at too
-        except (ValueError, TypeError, KeyError, AttributeError, YAMLError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, YAMLError, RecursionError) as error:
             why = str(error).partition("\n")[0]
             raise OochubError(
                 f"{place} has other metadata than a repository of oochub: {why}. Correct or remove it."
@@ -138,6 +142,20 @@ class RepositoryCard:
             configs, infos, text, [*_notes(notes), *(f"- `{name}`: {note}" for name in configs)], sizes=self._sizes
         )
 
+    def without(self, left_out: Mapping[str, str]) -> "RepositoryCard":
+        """The card that says which configurations it lacks, of a benchmark that was pushed whole.
+
+        Args:
+            left_out: Each with the reason; those that are there all the same are not named.
+        """
+        names = [name for name in left_out if name not in self.files]
+        if not names:
+            return self
+        others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        text, _, notes = self.card.text.partition(_BUILD)
+        line = f"- `{names[0]}`{others}: left out. {left_out[names[0]]}"
+        return self._with(self._configs, self.infos, text, [*_notes(notes), line], sizes=self._sizes)
+
     def __str__(self) -> str:
         """The whole README.md."""
         return f"---\n{self.card.data.to_yaml()}\n---\n{self.card.text}"
@@ -182,3 +200,20 @@ def _notes(section: str) -> list[str]:
 
 def _config(line: str) -> str:
     return line.partition("`")[2].partition("`")[0]
+
+
+def _check_aliases(header: str) -> None:
+    """Checks that YAML whose aliases stand for aliases is no billion of texts when it is written out."""
+    sizes: dict[int, int] = {}
+
+    def size(value: Any) -> int:
+        if not isinstance(value, dict | list):
+            return 1
+        if id(value) not in sizes:
+            sizes[id(value)] = _LONGEST  # of one that holds itself
+            inner = [*value, *value.values()] if isinstance(value, dict) else value
+            sizes[id(value)] = 1 + sum(map(size, inner))
+        return sizes[id(value)]
+
+    if "&" in header and size(content := safe_load(header)) > _LONGEST:
+        raise ValueError(f"its aliases stand for {size(content):,} values")

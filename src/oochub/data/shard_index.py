@@ -10,6 +10,7 @@ from typing import Any
 
 from datasets import ClassLabel, Features, Image, LargeList, List, Value
 
+from oochub.data.features_of_json import features_of_json
 from oochub.errors import OochubError, either, unknown_name
 from oochub.reading import read_json
 from oochub.schema import Count, from_json, optional, to_json
@@ -107,12 +108,7 @@ class ShardIndex:
         Raises:
             OochubError: `columns` says something else.
         """
-        try:
-            found = Features.from_dict(dict(self.columns))
-            found.arrow_schema  # noqa: B018  it finds types that Arrow has not
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise OochubError(f"{INDEX} of {self.name}: columns hold no features ({error}). {_AGAIN}") from error
-        return found
+        return features_of_json(self.columns, name=f"{INDEX} of {self.name}", again=_AGAIN)
 
     def save(self, folder: Path) -> None:
         """Writes `index.json` into a folder that nobody reads yet."""

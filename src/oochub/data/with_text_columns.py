@@ -1,6 +1,6 @@
 """Columns of class numbers as text, so that `row["challenge"] == "easy"` says what it seems to say."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import datasets
@@ -40,10 +40,14 @@ def with_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> 
             f"Text columns are those of a Dataset or DatasetDict, got {type(data).__name__}. "
             "Load without streaming=True, or compare with features[column].str2int(name)."
         )
+    if not isinstance(columns, bool | str | Sequence):
+        raise OochubError(f"text_columns is True, the name of a column or a list of them, got {columns!r:.80}.")
     truth = {catalog.get("output", name).label_column for name in catalog.names("output")}
     names = {column: _names(data.features[column]) for column in data.column_names if column not in truth}
     names = {column: classes for column, classes in names.items() if classes}
-    chosen = [columns] if isinstance(columns, str) else list(names if columns is True else columns)
+    if isinstance(columns, Mapping) or not isinstance(columns, bool | Iterable):
+        raise OochubError(f"text_columns takes True, or names of columns, got a {type(columns).__name__}.")
+    chosen = [columns] if isinstance(columns, str) else list(names if columns is True else columns or ())
     for column in chosen:
         if column not in names:
             hint = "The truth stays numbers, which models need: compare with features[column].str2int(name)."

@@ -14,6 +14,7 @@ from datasets.arrow_writer import ParquetWriter
 from oochub.build_record import COLUMN, BuildRecord
 from oochub.data.repository_card import RepositoryCard
 from oochub.data.stored_record import store_record, stored_record
+from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
 from oochub.parquet_file import seal
 from oochub.reading import read_text
@@ -58,10 +59,12 @@ def without_pictures(source: Path, out: Path, *, configs: Collection[str] = ()) 
         record = stored_record(source, config)
         if record is not None:
             record = dataclasses.replace(record, notes=(*record.notes, NOTE))
-            store_record(out, config, record)
         infos[config].features = bare = _without(features, record)
         for path in (path for paths in splits.values() for path in paths):
             renamed[path] = _written(source / path, out / path, features, bare, record)
+        if record is not None:
+            written = {split: [renamed[path] for path in paths] for split, paths in splits.items()}
+            store_record(out, config, record, WrittenFiles.of(out, written, bare))
     (out / "README.md").write_text(str(card.renamed(renamed, infos, note=NOTE)), "utf-8")
     return out
 

@@ -18,6 +18,7 @@ from oochub.build_record import COLUMN, BuildRecord
 from oochub.data.size_category import size_category
 from oochub.data.stored_record import RECORDS, store_record
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, write_webdataset
+from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
 from oochub.files import check_writable, folder_written_whole
 from oochub.parquet_file import seal
@@ -70,11 +71,12 @@ def write_repository(
             size_categories=[size_category(sum(map(len, dataset.values())))],
             task_categories=["image-classification"] if is_classified else None,
         )
-        paths = [{"split": split, "path": [f"data/{name}" for name in names]} for split, names in files.items()]
+        written = {split: [f"data/{name}" for name in names] for split, names in files.items()}
+        paths = [{"split": split, "path": names} for split, names in written.items()]
         MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
         info = datasets.DatasetInfo(features=features)
         datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
-        store_record(draft, "default", record)
+        store_record(draft, "default", record, WrittenFiles.of(draft, written, features))
         (draft / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", "utf-8")
 
 

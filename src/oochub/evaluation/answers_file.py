@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib.npyio import NpzFile
 from pyarrow import csv
 
 from oochub.errors import OochubError
+from oochub.given_array import given_array
 from oochub.output_columns import column_of
 from oochub.parquet_file import read_parquet
 from oochub.reading import NUMPY_FAULTS, read_bytes, read_text
 
 _TEXT = ("example_id", "split")  # 000000012345 is an id, no number
 _OURS = b"oochub"
+_LIGHT = 400 * 10**6  # bytes that any arrays may take
+_TIMES = 40  # as many as their file has, that they may take where that is more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +55,10 @@ def read_answers(path: str | Path) -> AnswersFile:
 
 
 def _csv(path: Path, content: bytes) -> pa.Table:
-    text = read_text(path)  # UTF-8, without its byte order mark
+    read_text(path)  # says in which line it is not UTF-8
     options = csv.ConvertOptions(column_types={name: pa.string() for name in _TEXT})
     try:
-        return csv.read_csv(io.BytesIO(text.encode()), convert_options=options)
+        return csv.read_csv(pa.BufferReader(content), convert_options=options)
     except pa.ArrowException as error:
         why = str(error).partition("\n")[0]
         raise OochubError(f"{path} is not a CSV file of one table: {why}. Write it again.") from error
@@ -72,7 +76,15 @@ def _parquet(path: Path, content: bytes) -> pa.Table:
 def _npz(path: Path, content: bytes) -> pa.Table:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            columns = {name: arrays[name] for name in arrays.files}
+            packed = arrays.zip if isinstance(arrays, NpzFile) else None
+            size = sum([member.file_size for member in packed.infolist()]) if packed else 0
+            if size > max(_LIGHT, _TIMES * len(content)):
+                raise OochubError(
+                    f"{path} is not read: its {len(content) / 1e6:.0f} MB hold {size / 1e6:.0f} MB. Write it again."
+                )
+            columns = {name: _native(arrays[name]) for name in arrays.files}
+    except OochubError:
+        raise
     except NUMPY_FAULTS as error:
         raise OochubError(
             f"{path} is not a whole NPZ file of plain arrays: {error}. Write it with numpy.savez."
@@ -84,6 +96,12 @@ def _npz(path: Path, content: bytes) -> pa.Table:
     return pa.table({name: _column(path, name, array) for name, array in columns.items()})
 
 
+def _native(array: Any) -> Any:
+    """An array in the order of bytes of this machine, which Arrow needs."""
+    is_swapped = isinstance(array, np.ndarray) and not array.dtype.isnative
+    return array.astype(array.dtype.newbyteorder("=")) if is_swapped else array
+
+
 def _length(path: Path, name: str, array: Any) -> int:
     if not isinstance(array, np.ndarray) or array.ndim not in (1, 2) or array.shape[1:] == (0,):
         shape = getattr(array, "shape", "no array")
@@ -92,9 +110,10 @@ def _length(path: Path, name: str, array: Any) -> int:
 
 
 def _column(path: Path, name: str, array: Any) -> pa.Array:
-    if array.ndim == 2 and array.dtype.kind in "fiub":
-        return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
     try:
-        return column_of(name, array.astype(str) if array.dtype.kind in "SU" else array)
+        plain = given_array(name, array.astype(str) if array.dtype.kind == "S" else array)
+        if isinstance(plain, np.ndarray) and plain.ndim == 2 and plain.dtype.kind in "fiub":
+            return pa.FixedSizeListArray.from_arrays(pa.array(plain.ravel()), plain.shape[1])
+        return column_of(name, plain)
     except (OochubError, UnicodeError) as error:
         raise OochubError(f"{path}: {error}") from None

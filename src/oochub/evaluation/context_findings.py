@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,17 @@ from oochub.found_contexts import ContextCheck
 from oochub.prediction.rows_with_contexts import RowsWithContexts
 from oochub.report.context_records import PICTURED, ClassInContext, ContextFinding, ContextFindings, Role, Status
 from oochub.stats.adjusted_p_values import Correction, adjusted_p_values
-from oochub.stats.estimate import Estimate
+from oochub.stats.effect_by_role import EffectByRole, effect_by_role
+from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.gap_under_wrong_contexts import gap_under_wrong_contexts
-from oochub.stats.lift import lift_of_counts
-from oochub.stats.proportion import wilson
+from oochub.stats.lift import lift
+from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
 
 _LEVEL = 0.05
 _ROLES: Mapping[int, Role] = {1: "usual", -1: "unusual", 0: "neither"}
-_ORDER: Mapping[Status, int] = {"shown": 0, "not shown": 1, "too few": 2}
+_STATUS: tuple[Status, ...] = ("shown", "harder for all", "easier for all", "not shown", "no direction", "too few")
+_ALIKE = 0.8  # adjusted Rand index from which clusters are nearly what the model answers
 
 
 def context_findings(evaluated: Evaluated, correction: Correction = "holm") -> ContextFindings | None:
@@ -30,8 +32,10 @@ def context_findings(evaluated: Evaluated, correction: Correction = "holm") -> C
 
     What is usual for a class was chosen on other rows, by the interval of the lift there. Of the tested rows those
     that have a context which is usual for their class, or lack one that is unusual, are as usual; the others are
-    against it. The gap is the accuracy against minus as usual, class by class; its p-values are corrected over all
-    contexts that could be tested.
+    against it. The gap is the accuracy against minus as usual, class by class. A gap is shown where two tests agree:
+    there is one, and the context does not change the odds of a right answer alike in every class, as pictures do that
+    are simply harder. The larger p-value of the two is corrected over all contexts that could be tested. A context that
+    has an effect of one direction on the classes for which it is usual and on the others is named as harder, or easier.
 
     Args:
         evaluated: The rows.
@@ -47,19 +51,25 @@ def context_findings(evaluated: Evaluated, correction: Correction = "holm") -> C
     if tested is None:
         return None
     facts, answered = tested.facts, evaluated.columns["prediction"][tested.rows]
-    right, cluster = tested.label == answered, evaluated.cluster(tested.rows)
-    gaps = [_gap(tested.sides(number), tested.label, right, cluster) for number in range(len(facts.names))]
-    p_values = [gap.p_value for gap in gaps]
+    right, sampling = tested.label == answered, Sampling(cluster=evaluated.cluster(tested.rows), **evaluated.sampling)
+    tests = [_tests(tested, number, right, sampling) for number in range(len(facts.names))]
+    untold = _why_untold(tested, answered)
+    if untold is not None:
+        tests = [_untold(each, untold) for each in tests]
+    p_values = [each.p_value for each in tests]
     adjusted = adjusted_p_values(p_values, correction=correction)
+    alike = adjusted_p_values([each.effect.alike for each in tests], correction=correction)
     found = {
-        number: _finding(tested, number, right, gap, p_value)
-        for number, (gap, p_value) in enumerate(zip(gaps, adjusted, strict=True))
+        number: _finding(tested, number, right, own, (p_value, same), sampling)
+        for number, (own, p_value, same) in enumerate(zip(tests, adjusted, alike, strict=True))
     }
-    order = sorted(found, key=lambda number: (_ORDER[found[number].status], _by_gap(found[number].gap)))
-    pictured = [number for number in order if tested.signs[number].any()][:PICTURED]
+    order = sorted(found, key=lambda number: (_STATUS.index(found[number].status), _by_gap(found[number].gap)))
+    pictured = [number for number in order if untold is None and tested.signs[number].any()][:PICTURED]
     for number in pictured:
         usual, against = (rows_to_show(evaluated, rows) for rows in tested.shown(number))
         found[number] = replace(found[number], rows_usual=usual, rows_against=against)
+    if untold is not None:
+        found = {number: replace(each, status="no direction") for number, each in found.items()}
     return ContextFindings(
         way=facts.way,
         model=facts.model,
@@ -72,17 +82,82 @@ def context_findings(evaluated: Evaluated, correction: Correction = "holm") -> C
     )
 
 
-def _gap(sides: NDArray[np.int8], label: NDArray[Any], right: NDArray[np.bool_], cluster: Any) -> StratifiedGap:
-    """Of the rows against over those as usual, of the classes for which the context is one of the two."""
+class _Tests(NamedTuple):
+    """What is tested of one context.
+
+    Attributes:
+        gap: The rows against over those as usual, of the classes for which the context is one of the two.
+        effect: The rows with the context over those without it, of the classes for which it is usual and of the others.
+        having: The same of all classes.
+        p_value: The larger of two: of no gap, and of an effect that is alike in every class.
+    """
+
+    gap: StratifiedGap
+    effect: EffectByRole
+    having: StratifiedGap
+    p_value: float
+
+
+def _tests(tested: RowsWithContexts, number: int, right: NDArray[np.bool_], sampling: Sampling) -> _Tests:
+    sides, label, has = tested.sides(number), tested.label, tested.has[:, number]
     rows = np.flatnonzero(sides)
-    return stratified_gap(right[rows], sides[rows] < 0, label[rows], cluster=None if cluster is None else cluster[rows])
+    gap = stratified_gap(right[rows], sides[rows] < 0, label[rows], cluster=sampling.of_rows(rows).cluster)
+    effect = effect_by_role(right, has, label, tested.signs[number][label], cluster=sampling.cluster)
+    having = stratified_gap(right, has, label, cluster=sampling.cluster)
+    is_one = effect.trend * gap.estimate < 0  # having it helps where it is usual, and rows against are worse
+    p_value = max(gap.p_value, effect.p_value if is_one else 1.0)
+    return _Tests(gap, effect, having, math.nan if math.isnan(effect.p_value) else p_value)
+
+
+def _why_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | None:
+    """Why contexts say nothing of a direction: clusters of whole pictures by the model itself, or one that answers so.
+
+    On the rim alone, a model sees little of what it is to tell apart: there its clusters are contexts.
+    """
+    facts, by = tested.facts, tested.predictions.metadata.model
+    if facts.way != "clusters" or facts.settings.get("region") != "picture" or not len(tested.rows):
+        return None
+    if by.revision is not None and facts.settings.get("model") == by.revision:
+        whose = "the clusters are those of the model under audit"
+    elif facts.settings.get("knows_classes"):
+        whose = f"the clusters are those of {facts.model}, which tells these classes apart itself"
+    else:
+        from sklearn.metrics import adjusted_rand_score
+
+        alike = adjusted_rand_score(answered, tested.has.argmax(axis=1))
+        if alike < _ALIKE:
+            return None
+        whose = f"the clusters are nearly what the model answers (adjusted Rand index {alike:.2f})"
+    return f"{whose}, so that rows against the usual one may be its mistakes: look at the rim, or take another encoder"
+
+
+def _untold(tests: _Tests, reason: str) -> _Tests:
+    nothing = replace(
+        tests.gap,
+        estimate=Estimate(math.nan, n=0, method="none", reason=reason),
+        p_value=math.nan,
+        mean_with=math.nan,
+        mean_against=math.nan,
+        reason=reason,
+    )
+    return _Tests(nothing, replace(tests.effect, alike=math.nan, p_value=math.nan), tests.having, math.nan)
 
 
 def _finding(
-    tested: RowsWithContexts, number: int, right: NDArray[np.bool_], gap: StratifiedGap, adjusted: float
+    tested: RowsWithContexts,
+    number: int,
+    right: NDArray[np.bool_],
+    tests: _Tests,
+    adjusted: tuple[float, float],
+    sampling: Sampling,
 ) -> ContextFinding:
-    facts, reason = tested.facts, gap.reason
-    status: Status = "too few" if math.isnan(gap.p_value) else "shown" if adjusted <= _LEVEL else "not shown"
+    facts, gap, (p_value, alike) = tested.facts, tests.gap, adjusted
+    status: Status = "too few" if math.isnan(p_value) else "shown" if p_value <= _LEVEL else "not shown"
+    if alike <= _LEVEL:
+        status = "harder for all" if tests.having.estimate < 0 else "easier for all"
+    reason = gap.reason or tests.effect.reason
+    if status == "not shown" and gap.p_value <= _LEVEL < tests.effect.p_value:
+        reason = "the errors of other classes do not tell the gap from one of pictures that are harder for all"
     check = (facts.checks or {}).get(facts.names[number])
     if not tested.signs[number].any():
         reason = "the context is neither usual nor unusual for any class on the rows where that was chosen"
@@ -96,10 +171,12 @@ def _finding(
         accuracy_against=gap.mean_with,
         n_usual=gap.n_against,
         n_against=gap.n_with,
-        p_value=gap.p_value,
-        adjusted_p_value=adjusted,
+        p_value=tests.p_value,
+        adjusted_p_value=p_value,
+        having=tests.having.estimate,
+        alike_p_value=None if math.isnan(alike) else alike,
         reason=reason,
-        classes=tuple(_class(tested, number, k, right) for k in range(len(tested.predictions.class_names))),
+        classes=tuple(_class(tested, number, k, right, sampling) for k in range(len(tested.predictions.class_names))),
     )
     return finding if check is None else _checked(finding, check, gap, tested.has[:, number], tested.sides(number))
 
@@ -126,22 +203,23 @@ def _share(has: NDArray[np.bool_]) -> float:
     return float(has.mean()) if len(has) else 0.0
 
 
-def _class(tested: RowsWithContexts, number: int, label: int, right: NDArray[np.bool_]) -> ClassInContext:
+def _class(
+    tested: RowsWithContexts, number: int, label: int, right: NDArray[np.bool_], sampling: Sampling
+) -> ClassInContext:
     own, has = tested.label == label, tested.has[:, number]
-    n, having = int(own.sum()), int((own & has).sum())
     return ClassInContext(
         label=tested.predictions.class_names[label],
         role=_ROLES[int(tested.signs[number, label])],
-        lift=lift_of_counts(having, n, int(has.sum()) - having, len(has) - n),
-        accuracy_with=_accuracy(right[own & has]),
-        accuracy_without=_accuracy(right[own & ~has]),
+        lift=lift(has, own, sampling),
+        accuracy_with=_accuracy(right, own & has, sampling),
+        accuracy_without=_accuracy(right, own & ~has, sampling),
     )
 
 
-def _accuracy(right: NDArray[np.bool_]) -> Estimate:
-    if not len(right):
-        return Estimate(math.nan, n=0, method="wilson", reason="no rows")
-    return wilson(int(right.sum()), len(right))
+def _accuracy(right: NDArray[np.bool_], rows: NDArray[np.bool_], sampling: Sampling) -> Estimate:
+    if not rows.any():
+        return Estimate(math.nan, n=0, method="none", reason="no rows")
+    return mean_estimate(right[rows].astype(np.float64), sampling.of_rows(rows))
 
 
 def _by_gap(gap: Estimate) -> float:

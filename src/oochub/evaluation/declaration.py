@@ -9,7 +9,7 @@ from oochub.benchmark import Benchmark
 from oochub.build_record import OWN
 from oochub.metric import MetricFacts, facts_of
 from oochub.output import output_of
-from oochub.prediction.metadata import Training
+from oochub.prediction.metadata import Metadata, Training
 from oochub.prediction.predictions import Predictions
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, License, SideRows
 from oochub.report.records import MetricDescription
@@ -120,15 +120,15 @@ def _in_words(usual: Mapping[str, Sequence[str]]) -> str:
     return f"Usual contexts: {'; '.join([*shown, *more])}."
 
 
-def evaluated_benchmark(predictions: Predictions, benchmark: Benchmark) -> EvaluatedBenchmark:
-    """What a report says of the benchmark."""
-    facts = predictions.metadata.facts
+def evaluated_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchmark:
+    """What a report says of the benchmark, of predictions that say this of themselves."""
+    facts = said.facts
     facts_of_metric = facts_of(catalog.get("metric", benchmark.primary_metric))
     return EvaluatedBenchmark(
         name=benchmark.name,
-        config=str(predictions.metadata.config),
+        config=str(said.config),
         title=benchmark.title,
-        version=predictions.metadata.version,
+        version=said.version,
         summary=benchmark.summary,
         homepage=benchmark.homepage,
         citation=benchmark.citation,
@@ -147,7 +147,7 @@ def evaluated_benchmark(predictions: Predictions, benchmark: Benchmark) -> Evalu
         in_context=_side(benchmark.in_context),
         out_of_context=_side(benchmark.out_of_context),
         words=benchmark.words,
-        data_set=predictions.metadata.data_set,
+        data_set=said.data_set,
     )
 
 

@@ -95,7 +95,7 @@ def detection_rows(
     with tqdm(total=len(keys) * len(pairs), desc="Scoring detectors", unit="pair", disable=None) as bar:
         for inside, outside in pairs:
             columns = pair_columns(named[inside], named[outside])
-            against = detector_differences(columns.scores, columns.is_ood, columns.correct)
+            against = detector_differences(columns.scores, columns.is_ood, columns.correct, cluster=columns.cluster)
             for key in keys:
                 rows[key, inside, outside] = DetectionRow(
                     detector=key,
@@ -106,7 +106,9 @@ def detection_rows(
                     n_ood=int(columns.is_ood.sum()),
                     n_incorrect=int((~columns.correct & ~columns.is_ood).sum()),
                     classes=AllowedClasses(rule=classes, n=len(named[inside].allowed)),
-                    metrics=pair_metrics(columns.scores[key], columns.is_ood, columns.correct, **sampling),
+                    metrics=pair_metrics(
+                        columns.scores[key], columns.is_ood, columns.correct, cluster=columns.cluster, **sampling
+                    ),
                     against_best=against[key].against_best,
                     against_msp=against[key].against_msp,
                     recall=_recall(key, {inside: named[inside], outside: named[outside]}.values()),
@@ -128,17 +130,28 @@ class PairColumns(NamedTuple):
     scores: Mapping[str, NDArray[np.float64]]
     is_ood: NDArray[np.bool_]
     correct: NDArray[np.bool_]
+    cluster: NDArray[np.int64] | None
 
 
 def pair_columns(inside: ScoredSet, outside: ScoredSet) -> PairColumns:
-    """What metrics of detection need of two sets: every detector's scores (n,), `is_ood` and `correct` (n,)."""
+    """What metrics of detection need of two sets: each detector's scores (n,), `is_ood`, `correct` and `cluster` (n,).
+
+    A set without clusters beside one with them has a cluster a row.
+    """
     known, unknown = ~inside.is_ood, outside.is_ood
     is_ood = np.repeat([False, True], [known.sum(), unknown.sum()])
     correct = np.concatenate([inside.correct[known], np.zeros(unknown.sum(), bool)])
     scores = {
         key: np.concatenate([inside.scores[key][known], outside.scores[key][unknown]]) for key in inside.detectors
     }
-    return PairColumns(scores, is_ood, correct)
+    parts = [(inside, known), (outside, unknown)]
+    if all(part.cluster is None for part, _ in parts):
+        return PairColumns(scores, is_ood, correct, None)
+    names = [
+        part.cluster[rows] if part.cluster is not None else np.char.add(f"{side} ", np.flatnonzero(rows).astype(str))
+        for side, (part, rows) in enumerate(parts)
+    ]
+    return PairColumns(scores, is_ood, correct, np.unique(np.concatenate(names), return_inverse=True)[1])
 
 
 def pair_metrics(
@@ -146,6 +159,7 @@ def pair_metrics(
     is_ood: Any,
     correct: Any,
     *,
+    cluster: Any = None,
     resamples: int = 1000,
     seed: int = 0,
     without: Collection[str] = (),
@@ -156,6 +170,7 @@ def pair_metrics(
         score: Of one detector (n,), higher is more in-distribution.
         is_ood: Whether a row is out of distribution (n,).
         correct: Whether the classifier is right on a row (n,), not looked at where `is_ood`.
+        cluster: What the rows (n,) share; None if they are independent.
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Of the bootstrap.
         without: Metrics to leave out: average_precision takes as long as all others together, for its bootstrap.
@@ -174,7 +189,7 @@ def pair_metrics(
             continue
         metric = catalog.get("metric", name)
         arrays = {each: columns[each] for each in signature(metric).parameters if each in columns}
-        value = estimate(metric, arrays, options=options, resamples=resamples, seed=seed)
+        value = estimate(metric, arrays, cluster=cluster, options=options, resamples=resamples, seed=seed)
         parts = value.items() if isinstance(value, Mapping) else [("", value)]
         metrics |= {f"{title}.{part}" if part else title: each for part, each in parts}
     return metrics

@@ -28,14 +28,17 @@ class Differences(NamedTuple):
 
 
 def detector_differences(
-    scores: Mapping[str, Any], is_ood: NDArray[np.bool_], correct: NDArray[np.bool_]
+    scores: Mapping[str, Any], is_ood: NDArray[np.bool_], correct: NDArray[np.bool_], *, cluster: Any = None
 ) -> dict[str, Differences]:
-    """The AUROC of each detector minus that of the best and that of MSP, on the same rows (DeLong, paired).
+    """The AUROC of each detector minus that of the best and that of MSP, on the same rows.
+
+    Paired, by DeLong; by Obuchowski where rows share clusters.
 
     Args:
         scores: Each detector's scores (n,), higher is more in-distribution, by its key.
         is_ood: Whether a row is out of distribution (n,).
         correct: Whether the classifier is right (n,), not looked at where `is_ood`.
+        cluster: What the rows (n,) share; None if they are independent.
 
     Returns:
         By detector: `against_best` and `against_msp`, each by goal (`auroc_new_class`, `auroc_failure`) the difference
@@ -60,9 +63,11 @@ def detector_differences(
         for key in keys:
             for field, other in (("against_best", best), ("against_msp", BASELINE)):
                 if key != other and other in scores:
-                    compared = _compared(covariance, keys.index(key), keys.index(other), len(ahead))
+                    compared = None
+                    if cluster is None:
+                        compared = _compared(covariance, keys.index(key), keys.index(other), len(ahead))
                     # Scores that order all rows alike, and sides of one row, are not decided by the variance.
-                    compared = compared or paired_delong(ahead, scores[key], scores[other])
+                    compared = compared or paired_delong(ahead, scores[key], scores[other], cluster=cluster)
                     getattr(differences[key], field)[goal] = DetectorDifference(
                         estimate=compared.difference, p_value=compared.p_value, other=other
                     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError, either
+from oochub.evaluation.declaration import declaration
 from oochub.evaluation.fit_detectors import fit_detectors
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers
 from oochub.parameters import check_parameters, parse_value
@@ -35,6 +36,7 @@ class ScoredSet:
         scores: Each detector's scores (n,), float64, higher is more in-distribution, by `detector_key`.
         detectors: The fitted detectors, by the same keys.
         recalls: What the approximate search of a detector found, by its key; none for exact ones.
+        cluster: What its rows share (n,), in names that are of its benchmark alone; None where rows are independent.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ScoredSet:
     scores: Mapping[str, NDArray[np.float64]]
     detectors: Mapping[str, Any]
     recalls: Mapping[str, SearchRecall]
+    cluster: NDArray[np.str_] | None = None
 
 
 def detector_scores(
@@ -142,7 +145,15 @@ def detector_name(detector: Any) -> str:
 def ood_rows(part: Predictions) -> NDArray[np.bool_]:
     """Whether each row is out of distribution (n,): by the column `is_ood`, else by a label of -1."""
     if "is_ood" in part.column_names:
-        return part.column("is_ood").astype(bool)
+        given = part.column("is_ood")
+        wrong = [row for row, value in enumerate(given.tolist()) if value not in (True, False)]  # 1 and 0 are such
+        if wrong:
+            raise OochubError(
+                f"is_ood must be true or false in each row, or 1 or 0, got {given[wrong[0]]!r} in row {wrong[0]} of "
+                f"{part.metadata.config} ({len(wrong):,} such rows). Write it so, or drop the column: a label of -1 is "
+                "out of distribution."
+            )
+        return given.astype(bool)
     outside: NDArray[np.bool_] = part.label < 0
     return outside
 
@@ -215,4 +226,13 @@ def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -
         scores=scores,
         detectors=detectors,
         recalls={key: recall for key, each in detectors.items() if (recall := each.search_recall(features=features))},
+        cluster=_cluster(part),
     )
+
+
+def _cluster(part: Predictions) -> NDArray[np.str_] | None:
+    """The benchmark's name is part of each cluster's: slide 3 of another benchmark is another slide."""
+    column = declaration(part).cluster
+    if column is None or column not in part.column_names:
+        return None
+    return np.char.add(f"{part.metadata.benchmark}/{column}/", part.column(column).astype(str))

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from oochub.build_record import BuildFacts
 from oochub.evaluation.evaluated import Evaluated
-from oochub.report.error_records import ConfusionCell, ContextErrors, ErrorsByContext
+from oochub.report.error_records import ONE_PLACE, ConfusionCell, ContextErrors, ErrorsByContext
 from oochub.report.records import SHOWN
-from oochub.stats.bootstrap import mean_estimate
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.proportion import wilson
 
 _CONTEXTS = 200  # of a report
@@ -44,8 +44,8 @@ def errors_by_context(
         allowed: The numbers of the classes that an answer may be; None allows all.
 
     Returns:
-        None for a kind of output without one class a row, rows without a column of contexts, and data of which no
-        training context is known.
+        None for a kind of output without one class a row, rows without a context, and data of which no training context
+        is known. Rows whose context is missing are left out.
 
     Source: Lynch et al., Spawrious, Section 5.2 and Figure 5.
     """
@@ -56,6 +56,10 @@ def errors_by_context(
     source, trained = known
     names, places = evaluated.predictions.class_names, evaluated.columns[column]
     if not hasattr(places, "codes"):  # numbers or lists name no context
+        return None
+    named = evaluated.named(column)
+    mask = mask if named is None else mask & named
+    if not mask.any():
         return None
     rows: Any = slice(None) if mask.all() else np.flatnonzero(mask)  # of all nothing is copied
     contexts, codes = places.categories.tolist(), places.codes[rows]
@@ -172,7 +176,7 @@ def _why_none(classes: int, errors: int) -> str:
     if not errors:
         return "no errors"
     if classes <= 2:
-        return "of two classes an error has one place to go"
+        return ONE_PLACE
     return "no error in a context of some of the other classes"
 
 

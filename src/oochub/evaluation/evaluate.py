@@ -11,6 +11,7 @@ from oochub import catalog
 from oochub.build_record import OWN
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
+from oochub.evaluation.closed_words import closed_words
 from oochub.evaluation.context_findings import context_findings
 from oochub.evaluation.declaration import (
     declaration,
@@ -26,11 +27,12 @@ from oochub.evaluation.evaluated import Evaluated, check_metric, holds_many_task
 from oochub.evaluation.evaluated_columns import EvaluatedColumns
 from oochub.evaluation.gaps import gap_at_equal, gap_of
 from oochub.evaluation.limits import check_limits
+from oochub.evaluation.listed_arguments import listed_arguments
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import mistakes
 from oochub.evaluation.opened_predictions import opened_predictions
 from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
-from oochub.evaluation.row_sets import row_sets, rows_behind, slice_of
+from oochub.evaluation.row_sets import RowSet, measured_groups, row_sets, rows_behind, slice_of
 from oochub.evaluation.seen_sources import seen_sources
 from oochub.prediction.concatenate import common_integrity, concatenate
 from oochub.prediction.predictions import Predictions
@@ -40,6 +42,7 @@ from oochub.report.records import Calibration, Side, Slice
 from oochub.report.report import Report
 from oochub.report.wording import listed
 from oochub.stats.adjusted_p_values import Correction
+from oochub.stats.estimate import Sampling
 
 _SIDES: tuple[Side, ...] = ("in", "out")
 _PROBES = ("zoom",)
@@ -105,7 +108,9 @@ def evaluate(
     Traceback (most recent call last):
     oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
     """
-    detectors, probes = list(detectors or ()), list(probes)
+    Sampling(resamples=resamples, seed=seed)  # checked before anything is read
+    asked = listed_arguments(predictions, metrics, detectors, reference, pairs, probes)
+    parts, metrics, detectors, pairs, probes = asked
     if not detectors and (reference is not None or pairs is not None or probes):
         read = either("reference=, pairs= and probes=", "--reference, --pair and --probe")
         raise OochubError(
@@ -120,8 +125,9 @@ def evaluate(
     for name in detectors:
         if isinstance(name, str):
             made_detector(name)
-    parts = [predictions] if isinstance(predictions, Predictions | str | Path) else list(predictions)
     files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
+    if not isinstance(loading or {}, Mapping):
+        raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
     source = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name, **(loading or {})}
     opened = opened_predictions(parts, **source)
     compared = chosen_pairs(opened, pairs) if detectors else []
@@ -134,6 +140,7 @@ def evaluate(
             f"{declared.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
             + either("oochub.evaluate(oochub.task(predictions, 'ce_car')).", "--task ce_car; or --task every.")
         )
+    words = closed_words(predictions, declared)
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
     allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
@@ -159,11 +166,11 @@ def evaluate(
     by_role = {rows.role: rows for rows in sets}
     sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}
     behind = {side: mask for side in sides if (mask := rows_behind(by_role[side], evaluated)).any()}
-    everything = sets[0]
+    everything, nowhere = sets[0], np.zeros(len(evaluated.known), bool)
     return Report(
-        benchmark=evaluated_benchmark(predictions, declared),
+        benchmark=evaluated_benchmark(predictions.metadata, declared),
         model=evaluated_model(predictions),
-        notes=_notes(evaluated, allowed, columns.shadowed, chose),
+        notes=(*_notes(evaluated, allowed, columns.shadowed, chose), *words),
         slices=tuple(slices),
         metrics=metric_descriptions(chosen),
         gap=gap_of(by_role, {part.role: part for part in slices}, evaluated),
@@ -174,8 +181,8 @@ def evaluate(
         contexts=context_findings(evaluated, correction),
         detection=detection,
         probes=probed,
-        calibration=_calibrations(evaluated, behind, slices) if kind.one_answer else None,
-        mistakes=mistakes(evaluated, behind.get("out"), everything.mask),
+        calibration=_calibrations(evaluated, behind, by_role, slices) if kind.one_answer else None,
+        mistakes=mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
         provenance=Provenance(
             **provenance(),
             seed=seed,
@@ -204,9 +211,20 @@ def evaluate(
     )
 
 
-def _calibrations(evaluated: Evaluated, sides: Mapping[Side, Any], slices: Sequence[Slice]) -> dict[Side, Calibration]:
+def _calibrations(
+    evaluated: Evaluated, behind: Mapping[Side, Any], sets: Mapping[Any, RowSet], slices: Sequence[Slice]
+) -> dict[Side, Calibration]:
     known = {part.role: part.metrics.get("ece") for part in slices}
-    return {side: calibration(evaluated, mask, known.get(side)) for side, mask in sides.items()}
+    found: dict[Side, Calibration] = {}
+    for side, mask in behind.items():
+        chosen = measured_groups(sets[side], evaluated)
+        if chosen is None:
+            found[side] = calibration(evaluated, mask, known.get(side))
+        elif chosen:
+            rows = np.zeros(len(mask), dtype=bool)
+            rows[np.concatenate(list(chosen.values()))] = True
+            found[side] = calibration(evaluated, rows, groups={name: len(part) for name, part in chosen.items()})
+    return found
 
 
 def _allowed(predictions: Predictions, classes: Classes, match: str | None) -> NDArray[np.int64] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub import catalog
@@ -82,9 +83,23 @@ class Evaluated:
 
     @cached_property
     def _counting(self) -> NDArray[np.bool_] | None:
-        """Which rows (n,) are of groups that the headline is of; None where all are."""
+        """Which rows (n,) are of groups that the headline is of, and have a group; None where all are."""
         side = self.benchmark.out_of_context
-        return side.counting(self.columns) if isinstance(side, GroupsOfRows) else None
+        counting, named = side.counting(self.columns) if isinstance(side, GroupsOfRows) else None, self.named("group")
+        return counting if named is None else named if counting is None else counting & named
+
+    def named(self, column: str) -> NDArray[np.bool_] | None:
+        """Which rows (n,) have a name in a column; None where all have. A row without one is of no group."""
+        light = self.predictions.rows.light
+        if column not in light.column_names or not light.column(column).null_count:
+            return None
+        is_valid: NDArray[np.bool_] = pc.is_valid(light.column(column)).to_numpy()
+        return is_valid
+
+    def has_groups(self, metric: Callable[..., Any], rows: Any) -> bool:
+        """Whether some of the rows have a group, where a metric asks for groups."""
+        named = self.named("group") if "group" in arguments(metric) else None
+        return named is None or bool(named[rows].any())
 
     @cached_property
     def examples(self) -> ExampleDigest:
@@ -94,6 +109,8 @@ class Evaluated:
     def members(self, mask: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
         """The row numbers of each group among the rows where the mask (n,) is true, sorted by name."""
         column = self.benchmark.group_column
+        named = self.named(column)
+        mask = mask if named is None else mask & named
         chosen = pd.Categorical(["no", "yes"])[mask.astype(np.int8)]  # whatever their own split
         return WorstOfGroups(split="yes", column=column).rows_of_groups({column: self.columns[column], "split": chosen})
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from oochub.output import Arrays
 from oochub.prediction.predictions import Predictions
@@ -63,6 +64,8 @@ def _column(predictions: Predictions, name: str) -> Any:
         return predictions.column(name)
     encoded = (column if kind != column.type else pc.dictionary_encode(column)).combine_chunks()
     names = encoded.dictionary.to_pylist() + ["None"] * bool(column.null_count)
-    names, places = np.unique(np.array(names, str), return_inverse=True)
-    codes = encoded.indices.fill_null(len(places) - 1).to_numpy()
-    return pd.Categorical.from_codes(places.astype(np.min_scalar_type(-len(places)))[codes], categories=names.tolist())
+    place = {name: number for number, name in enumerate(sorted(set(names)))}  # an array would give each the longest
+    places = np.fromiter(map(place.__getitem__, names), np.min_scalar_type(-len(names)), len(names))
+    codes: NDArray[np.signedinteger] = places[encoded.indices.fill_null(len(places) - 1).to_numpy()]
+    categories: Any = list(place)
+    return pd.Categorical.from_codes(codes, categories=categories)

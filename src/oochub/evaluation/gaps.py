@@ -9,6 +9,7 @@ from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.matching import matched_gap
 from oochub.evaluation.row_sets import RowSet, missing_side, primary_metric, side_estimate
 from oochub.report.records import Gap, MatchedGap, Role, Side, Slice
+from oochub.sides import GroupsOfRows
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
 
@@ -53,6 +54,10 @@ def gap_at_equal(column: str, sets: Mapping[Role, RowSet], evaluated: Evaluated)
         column: A numeric auxiliary column.
         sets: See `gap_of`.
         evaluated: See `gap_of`.
+
+    Returns:
+        The MatchedGap; undefined where a side is the worst of groups, or a percentile of them: it is chosen among the
+        rows of the other side, and has no rows of its own to match.
     """
     nothing = np.zeros(len(evaluated.known), bool)
     masks = {side: sets[side].mask if side in sets else nothing for side in _SIDES}
@@ -63,4 +68,9 @@ def gap_at_equal(column: str, sets: Mapping[Role, RowSet], evaluated: Evaluated)
     if cluster is not None:
         clusters = {f"{side}_cluster": evaluated.columns[cluster][mask] for side, mask in masks.items()}
     primary = evaluated.benchmark.primary_metric
+    if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):
+        n = int(masks["in"].sum())
+        reason = "one side is a statistic over groups of the same rows"
+        absent = Estimate(np.nan, n=n, method="none", reason=reason)
+        return MatchedGap(column=column, metric=primary, n_in=n, n_out=n, share_out=np.nan, estimate=absent, strata=())
     return matched_gap(primary, inside, outside, column=column, **clusters, **evaluated.sampling)

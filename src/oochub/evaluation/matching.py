@@ -59,6 +59,8 @@ def check_match(column: str, columns: Mapping[str, Any]) -> None:
     """
     if column == LABEL:
         return
+    if not isinstance(column, str):
+        raise OochubError(f"What to match on is the name of a column, got a {type(column).__name__}.")
 
     def is_able(name: str) -> bool:
         return name not in _OF_THE_MODEL and columns[name].ndim == 1 and columns[name].dtype.kind in "biuf"
@@ -118,7 +120,7 @@ def matched_gap(
     for columns, cluster, own in ((in_columns, in_cluster, seed), (out_columns, out_cluster, seed + 1)):
         known = np.isfinite(columns[column].astype(np.float64))
         sides.append({name: array[known] for name, array in columns.items()})
-        shared = None if cluster is None else cluster[known]
+        shared = None if cluster is None or not known.any() else cluster[known]
         samplings.append(Sampling(cluster=shared, resamples=resamples, seed=own, confidence=confidence))
     codes, strata = _strata(*(side["label"] for side in sides), *(side[column] for side in sides))
     within = np.array([0 if column == LABEL else each.label for each in strata])

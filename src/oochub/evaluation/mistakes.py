@@ -15,7 +15,12 @@ from oochub.stats.worst_rows import PER_KIND, worst_of_each
 _SHOWN = 12
 
 
-def mistakes(evaluated: Evaluated, out: NDArray[np.bool_] | None, shown: NDArray[np.bool_]) -> tuple[Mistake, ...]:
+def mistakes(
+    evaluated: Evaluated,
+    out: NDArray[np.bool_] | None,
+    shown: NDArray[np.bool_],
+    inside: NDArray[np.bool_] | None = None,
+) -> tuple[Mistake, ...]:
     """The rows with the highest loss out of context, at most six of a kind of mistake.
 
     Where there are fewer than twelve, those of the other rows follow, told by `role`.
@@ -24,6 +29,7 @@ def mistakes(evaluated: Evaluated, out: NDArray[np.bool_] | None, shown: NDArray
         evaluated: The rows; the kind of output says which are wrong, and how.
         out: The rows (n,) out of context; None where there are none, and no row is told to be of a side.
         shown: All rows (n,) that a mistake may be of.
+        inside: The rows (n,) in context; None takes all that are not out of it.
 
     Returns:
         Worst first within each side.
@@ -34,7 +40,10 @@ def mistakes(evaluated: Evaluated, out: NDArray[np.bool_] | None, shown: NDArray
     for mask in (shown,) if out is None else (out, shown & ~out):
         worst = worst_of_each(loss, keys, most=PER_KIND, rows=np.flatnonzero(mask & is_wrong))
         rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
-    return tuple(mistake_of(row, evaluated, is_out=None if out is None else bool(out[row])) for row in rows[:_SHOWN])
+    is_out = [
+        None if out is None or not (out[row] or inside is None or inside[row]) else bool(out[row]) for row in rows
+    ]
+    return tuple(mistake_of(row, evaluated, is_out=side) for row, side in zip(rows[:_SHOWN], is_out, strict=False))
 
 
 def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool | None) -> Mistake:
@@ -43,7 +52,7 @@ def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool | None) -> Mistak
     Args:
         row: Its number.
         evaluated: See `mistakes`.
-        is_out: Whether it is out of context; None where no row is.
+        is_out: Whether it is out of context; None where no row is, and for one that is of neither side.
     """
     predictions, columns = evaluated.predictions, evaluated.columns
     record = predictions.rows.row(row)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from oochub import catalog
+from oochub.errors import OochubError
+from oochub.evaluation.closed_words import closed_words
 from oochub.evaluation.declaration import declaration, evaluated_benchmark, evaluated_model, metric_descriptions
 from oochub.evaluation.epoch_rows import epoch_rows
 from oochub.evaluation.evaluated import Evaluated, check_metric
@@ -24,6 +26,7 @@ from oochub.evaluation.paired_difference import (
 from oochub.evaluation.paired_rows import paired_rows
 from oochub.evaluation.row_sets import RowSet, is_computed, missing_side, row_sets, side_estimate
 from oochub.evaluation.weighted_metric import row_values
+from oochub.listed_names import listed_names
 from oochub.prediction.predictions import Predictions
 from oochub.provenance import provenance
 from oochub.report import wording
@@ -32,9 +35,9 @@ from oochub.report.comparing.paired_report import PairedReport
 from oochub.report.origin_records import PredictionsSource, Provenance
 from oochub.report.records import GroupRow, Side
 from oochub.sides import GroupsOfRows, PercentileOfGroups
-from oochub.stats.estimate import Estimate
+from oochub.stats.adjusted_p_values import holm
+from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference
-from oochub.stats.holm import holm
 from oochub.stats.interval_p_value import interval_p_value
 
 _SIDES: tuple[Side, ...] = ("in", "out")
@@ -78,6 +81,11 @@ def paired_comparison(
     >>> round(number.difference, 3), number.p_value, number.test
     (0.333, 0.625, 'exact McNemar')
     """
+    Sampling(resamples=resamples, seed=seed)  # checked before anything is read
+    metrics = None if metrics is None else listed_names("metrics", metrics)
+    for part in (a, b):
+        if not isinstance(part, Predictions | str | Path):
+            raise OochubError(f"A pair is of Predictions or paths of files, got a {type(part).__name__}.")
     opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in (a, b)]
     files = [[] if isinstance(part, Predictions) else [Path(part).name] for part in (a, b)]
     pair = paired_rows(*opened, resamples=resamples, seed=seed)
@@ -85,9 +93,9 @@ def paired_comparison(
     for name, metric in chosen.items():
         check_metric(name, metric, pair[0])
     sets = row_sets(pair[0])
-    shown = evaluated_benchmark(pair[0].predictions, pair[0].benchmark)
+    shown = evaluated_benchmark(pair[0].predictions.metadata, pair[0].benchmark)
     slices = _with_holm([_slice(rows, chosen, pair) for rows in sets])
-    command = " ".join(["oochub compare", *files[0], *files[1]]) if files[0] and files[1] else "paired_comparison(a, b)"
+    command = " ".join(["oochub compare", *files[0], *files[1]]) if files[0] and files[1] else "oochub.compare(a, b)"
     origin, other = (
         _provenance(part, " ".join(names), command, resamples, seed) for part, names in zip(opened, files, strict=True)
     )
@@ -95,7 +103,7 @@ def paired_comparison(
         benchmark=shown,
         first=evaluated_model(opened[0]),
         second=evaluated_model(opened[1]),
-        notes=_notes(opened),
+        notes=_notes([each.predictions for each in pair]),
         metrics=metric_descriptions(chosen | _primary(pair[0]) | _group_metric(pair[0])),
         slices=slices,
         groups=_groups(pair, sets),
@@ -210,7 +218,7 @@ def _groups(pair: Pair, sets: Sequence[RowSet]) -> tuple[ComparedRows, ...]:
     sides = {rows.role: rows for rows in sets if rows.role in _SIDES}
     if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
         sides.pop("in", None)
-    shown = evaluated_benchmark(evaluated.predictions, evaluated.benchmark)
+    shown = evaluated_benchmark(evaluated.predictions.metadata, evaluated.benchmark)
     facts, parts = evaluated.predictions.metadata.facts, []
     for rows in sides.values() or sets[:1]:
         for group, members in evaluated.members(rows.mask).items():
@@ -249,6 +257,7 @@ def _notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
     notes = dict.fromkeys(note for part in parts for note in part.metadata.notes)
     said = (epoch_rows(part, declaration(part)).note for part in parts)
     notes |= dict.fromkeys(note for note in said if note)
+    notes |= dict.fromkeys(note for part in parts for note in closed_words(part, declaration(part)))
     outside = int((~parts[0].output.known(parts[0].label)).sum())
     left_out = [f"{outside:,} rows outside the label set are left out"] if outside else []
     return (*notes, *left_out)

@@ -1,6 +1,6 @@
 """How much two models differ in a metric on the same rows, by the test that fits the metric."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,13 +11,14 @@ from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.weighted_metric import row_values
 from oochub.metric import facts_of
 from oochub.sides import PercentileOfGroups
-from oochub.stats.bootstrap import bootstrap, mean_estimate, with_width
+from oochub.stats.bootstrap import bootstrap, with_width
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference as difference_of
 from oochub.stats.group_codes import check_group
 from oochub.stats.interval_p_value import interval_p_value
 from oochub.stats.paired_shares import paired_shares
+from oochub.stats.sign_flips import sign_flips
 
 FROM_INTERVAL = "by its interval"
 _SHARES = ("accuracy", "error_rate")
@@ -42,10 +43,10 @@ def paired_difference(
     """The metric of the second model minus that of the first on the same rows.
 
     Shares of independent rows get McNemar's exact test, the AUC that of DeLong (with clusters: Obuchowski), means of
-    rows a bootstrap of the rows' differences, of whole clusters where the benchmark declares them, and every other
-    metric a bootstrap in which each resample scores both models on the same rows; of whole groups, where groups are a
-    sample (`MetricFacts.whole_groups`). A bootstrap has no test of its own:
-    its p-value is that of its interval (`oochub.stats.interval_p_value`).
+    rows random signs of the rows' differences, of whole clusters where the benchmark declares them
+    (`oochub.stats.sign_flips`), and every other metric Student's t, with the standard deviation of a bootstrap in which
+    each resample scores both models on the same rows; of whole groups, where groups are a sample
+    (`MetricFacts.whole_groups`). The p-value of a bootstrap is that of its interval (`oochub.stats.interval_p_value`).
 
     Args:
         metric: A metric function.
@@ -69,7 +70,7 @@ def paired_difference(
     if values[0] is not None and values[1] is not None:
         if name in _SHARES and sampling.cluster is None:
             return TestedDifference(*paired_shares(values[1], values[0]), "exact McNemar")
-        return _by_interval(mean_estimate(values[1] - values[0], sampling, are_shares=False))
+        return TestedDifference(*sign_flips(values[1] - values[0], sampling))
 
     facts = facts_of(metric)
     if facts is not None and facts.whole_groups:
@@ -79,7 +80,7 @@ def paired_difference(
         number = each.value(metric, drawn)
         return float(number[key] if key is not None else number)
 
-    return _by_interval(bootstrap(lambda drawn: value(second, drawn) - value(first, drawn), {"drawn": rows}, sampling))
+    return _by_t(lambda drawn: value(second, drawn) - value(first, drawn), {"drawn": rows}, sampling)
 
 
 def worst_difference(first: Estimate, second: Estimate) -> TestedDifference:
@@ -121,11 +122,12 @@ def percentile_difference(
         ends = [side.statistic(values.tolist(), higher_is_better=higher) for values in (second, first)]
         return ends[0] - ends[1]
 
-    return _by_interval(bootstrap(change, {"first": first, "second": second}, Sampling(**pair[0].sampling)))
+    sampling = Sampling(**pair[0].sampling)
+    return _by_interval(bootstrap(change, {"first": first, "second": second}, sampling, unit="groups"))
 
 
 def _of_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> TestedDifference:
-    """By a bootstrap of groups, or of clusters where each group lies in one; each copy is a group of its own."""
+    """By whole groups, or clusters where each group lies in one: of a bootstrap each copy is a group of its own."""
     first, facts = pair[0], facts_of(metric)
     rows = first.rows_for(metric, rows)
     group = np.unique(check_group(first.columns["group"][rows]).codes, return_inverse=True)[1]
@@ -133,10 +135,10 @@ def _of_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> Te
     if facts is not None and facts.group_means is not None:
         before, after = (facts.group_means(each.arrays(metric, rows), **each.options(metric)) for each in pair)
         if group.max() == 0:  # a single one: its rows, as its interval draws them
-            return _by_interval(mean_estimate(after - before, sampling, are_shares=False))
+            return TestedDifference(*sign_flips(after - before, sampling))
         means = np.bincount(group, after - before) / np.bincount(group)
-        drawn = mean_estimate(means, sampling.of_groups(group), are_shares=False)
-        return _by_interval(Estimate.from_dict({**drawn.to_dict(), "n": len(rows)}))
+        mean, p_value, test = sign_flips(means, sampling.of_groups(group))
+        return TestedDifference(Estimate.from_dict({**mean.to_dict(), "n": len(rows)}), p_value, test)
     whole = sampling if sampling.of_groups(group).cluster is not None else replace(sampling, cluster=group)
 
     def change(place: Rows) -> float:
@@ -148,11 +150,17 @@ def _of_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> Te
         values = [metric(**{**each.arrays(metric, rows[place]), **own}, **each.options(metric)) for each in pair[::-1]]
         return values[0] - values[1]
 
-    return _by_interval(bootstrap(change, {"place": np.arange(len(rows))}, whole))
+    return _by_interval(bootstrap(change, {"place": np.arange(len(rows))}, whole))  # percentiles: t covers less
 
 
 def _sampling(evaluated: Evaluated, rows: Rows) -> Sampling:
     return Sampling(cluster=evaluated.cluster(rows), **evaluated.sampling)
+
+
+def _by_t(change: Callable[..., float], columns: Mapping[str, Any], sampling: Sampling) -> TestedDifference:
+    difference = bootstrap(change, columns, sampling, by_t=True)
+    units = difference.n if sampling.clusters is None else sampling.clusters
+    return TestedDifference(difference, interval_p_value(difference, degrees=units - 1), FROM_INTERVAL)
 
 
 def _by_interval(difference: Estimate) -> TestedDifference:

@@ -7,6 +7,7 @@ import numpy as np
 
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, either
+from oochub.evaluation.closed_words import closed_words
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.epoch_rows import epoch_rows
 from oochub.evaluation.evaluated import Evaluated, holds_many_tasks
@@ -44,7 +45,7 @@ def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tup
     if holds_many_tasks(first, benchmark):
         raise OochubError(
             f"{benchmark.name}/{first.metadata.config} holds many tasks. Compare one of them: "
-            + either("paired_comparison(*(oochub.task(part, 'ce_car') for part in (a, b))).", "--task ce_car.")
+            + either("oochub.compare(a, b, task='ce_car').", "--task ce_car.")
         )
     _check_same_sides(first, second, benchmark)
     first, second = _with_columns_of(first, second), _with_columns_of(second, first)
@@ -61,6 +62,8 @@ def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tup
         for part in (first, second)
     ]
     check_limits(evaluated[0])
+    for part in evaluated:
+        closed_words(part.predictions, benchmark)
     return evaluated[0], evaluated[1]
 
 

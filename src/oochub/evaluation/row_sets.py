@@ -10,7 +10,7 @@ from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
-from oochub.evaluation.group_sides import group_side, worst_group_rows
+from oochub.evaluation.group_sides import group_side, worst_group_measured, worst_group_rows
 from oochub.prediction.metadata import row_counts
 from oochub.report.records import ChosenGroup, Role, Slice
 from oochub.sides import GroupsOfRows, Rows, WorstOfGroups
@@ -97,7 +97,7 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
         estimates[evaluated.benchmark.primary_metric], n = statistic, statistic.n
     else:
         for name, metric in metrics.items():
-            if not is_computed(name, rows.role):
+            if not is_computed(name, rows.role) or not evaluated.has_groups(metric, rows.mask):
                 continue
             value = evaluated.of(metric, rows.mask)
             if name == "worst_group":
@@ -142,6 +142,14 @@ def rows_behind(rows: RowSet, evaluated: Evaluated) -> NDArray[np.bool_]:
     if isinstance(side, WorstOfGroups):
         return worst_group_rows(side, primary_metric(evaluated), rows.mask, evaluated)
     return rows.mask
+
+
+def measured_groups(rows: RowSet, evaluated: Evaluated) -> dict[str, NDArray[np.int64]] | None:
+    """Of a side that is its worst group, the rows that did not choose it, by group; None for another side."""
+    side = _side(rows, evaluated)
+    if isinstance(side, WorstOfGroups):
+        return worst_group_measured(side, primary_metric(evaluated), rows.mask, evaluated)
+    return None
 
 
 def _side(rows: RowSet, evaluated: Evaluated) -> Rows | None:

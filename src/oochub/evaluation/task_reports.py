@@ -13,7 +13,7 @@ from oochub.data.tasks import task
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.opened_predictions import opened_predictions
-from oochub.files import check_writable
+from oochub.files import check_writable, sole_writer
 from oochub.prediction.concatenate import concatenate
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
@@ -42,8 +42,8 @@ def task_reports(
         Each task's report file.
 
     Raises:
-        OochubError: As `oochub.evaluate` and `oochub.task`; an output that cannot be written. Every task is made
-            before the first report is written.
+        OochubError: As `oochub.evaluate` and `oochub.task`; an output that cannot be written. Every report is
+            made before the first is written.
     """
     single = len(tasks) == 1 and tasks[0] != EVERY
     check_writable(out, kind=REPORT if single else REPORTS)
@@ -51,11 +51,12 @@ def task_reports(
     names = _every(loaded) if EVERY in tasks else list(dict.fromkeys(tasks))
     for name in names:
         task(loaded, name)
-    written = {}
-    for name in tqdm(names, desc="Evaluating", unit="task", disable=True if single else None):
-        report: Report = evaluate(task(loaded, name), **options)
-        written[name] = report.save(out if single else Path(out) / f"{name}.json")
-    return written
+    bar = tqdm(names, desc="Evaluating", unit="task", disable=True if single else None)
+    reports: dict[str, Report] = {name: evaluate(task(loaded, name), **options) for name in bar}
+    if single:
+        return {name: report.save(out) for name, report in reports.items()}
+    with sole_writer(out):
+        return {name: report.save(Path(out) / f"{name}.json") for name, report in reports.items()}
 
 
 def _every(predictions: Predictions) -> list[str]:

@@ -13,7 +13,7 @@ Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Figure 3 right with Sec
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from oochub.evaluation.detector_differences import BASELINE
 from oochub.evaluation.detector_scores import ScoredSet, detector_key
 from oochub.evaluation.present_classes import answers
 from oochub.report.detection_records import ProbeRow
-from oochub.stats.estimate import Estimate
+from oochub.stats.estimate import Estimate, Sampling
 
 _TAIL = 0.025  # outside the interval on either side
 
@@ -42,7 +42,7 @@ def zoom_probe(
         sets: Of `detector_scores`.
         pairs: Of `chosen_pairs`, (in distribution, out of it); those whose first set stores no zoomed pictures are
             left out.
-        resamples: Bootstrap replicates, of the pictures of both sets; all detectors share them.
+        resamples: Bootstrap replicates, of the pictures of both sets or of their clusters; all detectors share them.
         seed: Of the bootstrap.
 
     Returns:
@@ -100,6 +100,7 @@ def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar:
         for key, detector in inside.detectors.items()
     }
     m, n = int(kept.sum()), int(outside.is_ood.sum())
+    units = [_units(part, rows) for part, rows in ((inside, kept), (outside, outside.is_ood))]
 
     def means(of: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.float64]:
         both = np.array([[item.mean(of, among) for item in pair] for pair in ranked.values()])
@@ -109,13 +110,12 @@ def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar:
     values = means(*once) if m else np.full((len(ranked), 3), np.nan)
     generator, drawn = np.random.default_rng(seed), np.full((resamples, len(ranked), 3), np.nan)
     for k in range(resamples):
-        if min(m, n) > 1:
-            counts = [np.bincount(generator.integers(size, size=size), minlength=size) for size in (m, n)]
-            drawn[k] = means(*counts)
+        if min(each.size for each in units) > 1:
+            drawn[k] = means(*(each.drawn(generator) for each in units))
         bar.update()
 
     def estimate(of: Any) -> Estimate:
-        return _estimate(of(values), of(drawn), m, n)
+        return _estimate(of(values), of(drawn), units)
 
     rows, keys = [], list(ranked)
     for i, key in enumerate(keys):
@@ -143,12 +143,37 @@ def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar:
     return rows
 
 
-def _estimate(value: Any, drawn: NDArray[np.float64], m: int, n: int) -> Estimate:
-    method = f"percentile bootstrap of both sets, {len(drawn)} resamples"
-    if min(m, n) > 1:
+class _Units(NamedTuple):
+    """What is drawn of one set: its pictures, or the clusters that they are of (m,)."""
+
+    of: NDArray[np.int64]
+    size: int
+    warning: str | None
+
+    def drawn(self, generator: np.random.Generator) -> NDArray[np.int64]:
+        """How often each picture (m,) counts in one resample."""
+        return np.bincount(generator.integers(self.size, size=self.size), minlength=self.size)[self.of]
+
+
+def _units(part: ScoredSet, rows: NDArray[np.bool_]) -> _Units:
+    if part.cluster is None or not rows.any():
+        return _Units(np.arange(rows.sum()), int(rows.sum()), None)
+    sampling = Sampling(cluster=part.cluster[rows])
+    assert sampling.cluster is not None  # noqa: S101
+    return _Units(sampling.cluster, int(sampling.clusters or 0), sampling.warning)
+
+
+def _estimate(value: Any, drawn: NDArray[np.float64], units: Sequence[_Units]) -> Estimate:
+    (m, n), counts = (len(each.of) for each in units), [each.size for each in units]
+    what = "both sets" if counts == [m, n] else f"{counts[0]} and {counts[1]} clusters"
+    method = f"percentile bootstrap of {what}, {len(drawn)} resamples"
+    if min(counts) > 1:
         low, high = np.quantile(drawn, (_TAIL, 1 - _TAIL))
-        return Estimate(float(value), low=low, high=high, n=m, method=method)
-    reason = "no correctly classified picture keeps its answer" if m == 0 else f"{m} and {n} pictures: too few"
+        warning = next((each.warning for each in units if each.warning), None)
+        return Estimate(float(value), low=low, high=high, n=m, method=method, reason=warning)
+    things = "pictures" if counts == [m, n] else "clusters"
+    few = f"{counts[0]} and {counts[1]} {things}: too few"
+    reason = "no correctly classified picture keeps its answer" if m == 0 else few
     return Estimate(float(value) if m else math.nan, n=m, method=method, reason=reason)
 
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 from oochub.errors import OochubError
 from oochub.hub.patiently import patiently
+from oochub.hub.refusal import ODD_ANSWERS
+from oochub.hub.without_token import without_token
 
 Kind = Literal["model", "dataset"]
 _PLACES = {"model": "folder", "dataset": "file or folder"}
@@ -95,16 +97,18 @@ def _ask(name: str, kind: Kind) -> bool:
         patiently(lambda: HfApi().repo_info(name, repo_type=kind, timeout=_PATIENCE))
     except (RepositoryNotFoundError, HFValidationError):
         return False
-    except (unreached, OSError) as error:
+    except OochubError:
+        raise
+    except (unreached, OSError, *ODD_ANSWERS) as error:
         here = f"No {kind} at {name}: there is no such {_PLACES[kind]}, and the Hub"
         if isinstance(error, HfHubHTTPError) and error.response.status_code == _REFUSED:
-            said = (error.server_message or "no reason given").rstrip(".")
+            said = without_token(error.server_message or "no reason given").rstrip(".")
             raise OochubError(
                 f"{here} refused the token ({said}). Run `hf auth login` again or correct HF_TOKEN; what is "
                 "public needs none."
             ) from None
-        why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        why = without_token(str(error)).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise OochubError(
             f"{here} could not be asked ({why.rstrip('.')}). Check the name and the connection, and try again."
-        ) from error
+        ) from None  # the chain shows what the server sent
     return True

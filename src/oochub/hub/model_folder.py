@@ -2,11 +2,8 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from oochub.errors import OochubError
-from oochub.hub.connection_fault import connection_fault
-from oochub.hub.patiently import patiently
+from oochub.hub.snapshot import snapshot
 
 _FILES = (
     *("*.json", "*.jsonl", "*.jinja", "*.txt", "*.model", "*.bpe", "*.vocab", "*.spm", "*.tiktoken"),
@@ -42,33 +39,11 @@ def model_folder(source: str) -> str:
 @cache
 def _fetched(name: str, endpoint: str, token: str | None) -> str:
     """Asked once a process: a job reads one commit, whatever is pushed meanwhile."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+    from huggingface_hub.errors import HFValidationError
 
-    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
-    wanted = {"allow_patterns": _FILES, "ignore_patterns": _ELSEWHERE, "tqdm_class": _late_bar()}
     try:
-        folder = patiently(lambda: snapshot_download(name, **wanted))
+        folder = snapshot(name, repo_type="model", patterns=_FILES, without=_ELSEWHERE)
     except HFValidationError:
         return name  # whoever reads it says so
-    except (unreached, OSError) as error:
-        lines = [connection_fault(error), *str(error).strip().splitlines(), type(error).__name__]
-        said = next(line for line in lines if line)
-        raise OochubError(
-            f"The files of {name} could not be fetched from the Hub: {said.rstrip('.: ')}. Check the connection and "
-            "try again: what has come is not fetched again."
-        ) from error
-    whole = any((Path(folder) / file).is_file() for file in _WEIGHTS)
+    whole = any((folder / file).is_file() for file in _WEIGHTS)
     return str(folder) if whole else name  # transformers knows where else safe weights may be
-
-
-def _late_bar() -> Any:
-    from huggingface_hub.utils import tqdm
-
-    class LateBar(tqdm):  # type: ignore[misc]
-        """A bar for what takes more than two seconds."""
-
-        def __init__(self, *arguments: Any, **settings: Any) -> None:
-            super().__init__(*arguments, **{"delay": 2.0, **settings})
-
-    return LateBar

@@ -1,10 +1,11 @@
-"""Asks the Hub again where it failed in a way that passes."""
+"""Asks the Hub, guarded, and again where it failed in a way that passes."""
 
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from oochub.hub.connection_fault import connection_fault
+from oochub.hub.guarded import guarded
 
 Answer = TypeVar("Answer")
 _TRIES = 4
@@ -31,13 +32,15 @@ def patiently(ask: Callable[[], Answer], *, wrapped: tuple[type[Exception], ...]
     errors: tuple[type[Exception], ...] = (unreached, OSError, *wrapped)
     for number in range(_TRIES - 1):
         try:
-            return ask()
+            with guarded():
+                return ask()
         except errors as error:
             causes = (error, error.__cause__, error.__context__)
             if connection_fault(error) is None or is_offline_mode() or any(map(_is_nobody, causes)):
                 raise
             time.sleep(_WAIT * 2**number)
-    return ask()
+    with guarded():
+        return ask()
 
 
 def _is_nobody(error: BaseException | None) -> bool:

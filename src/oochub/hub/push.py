@@ -51,7 +51,8 @@ def push(
             request, or into this folder of results; see `oochub.hub.push_entry`.
         predictions: Of an entry: the files that its report was made of; none takes those that it names, beside it.
         entry: Of an entry: what is said of it: track, selection, supervision; model, external_data, who, date.
-        configs: Of a benchmark: some of its configurations; all where none is named.
+        configs: Of a benchmark: some of its configurations; all where none is named, but those that cannot be built of
+            the raw folder alone, which are said.
         data_dir: Of a benchmark: the raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Of a benchmark: options of its builder.
         num_proc: Of a benchmark: processes to build with.

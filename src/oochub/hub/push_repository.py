@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -12,13 +13,15 @@ from typing import Any
 import datasets
 
 from oochub import catalog
+from oochub.benchmark import data_folder
 from oochub.caches import cache_folder
+from oochub.data.checked_repository import CheckedRepository
 from oochub.data.load import builder_class, check_options, is_benchmark, split_name
 from oochub.data.repository_card import RepositoryCard
 from oochub.data.shard_index import INDEX
-from oochub.data.stored_record import RECORDS
+from oochub.data.stored_record import RECORDS, stored_builds
 from oochub.data.without_pictures import without_pictures
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, OochubWarning, either
 from oochub.files import scratch_folder
 from oochub.hub.eval_yaml import eval_yaml
 from oochub.hub.pushed import Pushed
@@ -26,7 +29,7 @@ from oochub.hub.remote_repository import RemoteRepository
 from oochub.hub.upload import upload
 from oochub.hub.writing_client import writing_client
 from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.reading import read_json, read_text
+from oochub.reading import read_text
 
 _CARD = "README.md"
 _TASKS = "eval.yaml"
@@ -56,7 +59,8 @@ def push_repository(
     Args:
         source: "nooch", "nooch/ce_car", or the folder of `oochub build` or `oochub challenge`.
         to: user/name.
-        configs: Some of a benchmark's; all where none is named.
+        configs: Some of a benchmark's; all where none is named, but those that its raw folder cannot give without an
+            option, which are said.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder.
         num_proc: Processes to build with.
@@ -78,6 +82,9 @@ def push_repository(
     else:
         _check_repository(Path(source).expanduser())
     RemoteRepository.read(client, to, repo_type="dataset", revision=revision)  # a wrong token is said before a build
+    is_whole = benchmark and not configs and not split_name(source)[1]
+    left_out = _left_out(source, names, data_dir, options or {}) if is_whole else {}
+    names = [name for name in names if name not in left_out]
     folders = [Path(source).expanduser()]
     if benchmark:
         build = partial(
@@ -95,7 +102,7 @@ def push_repository(
             revision=revision,
             delete=sorted({pattern for card in cards for each in card.folders.values() for pattern in each}),
             dry_run=dry_run,
-            fitted=partial(_fitted, cards, records),
+            fitted=partial(_fitted, cards, records, left_out),
             known_by=RECORDS,
             overwrite=overwrite,
         )
@@ -110,6 +117,20 @@ def _configs(source: str, configs: Sequence[str]) -> list[str]:
     kind = builder_class(benchmark)
     allowed = list(kind.builder_configs) or [kind.checked_config(None)]
     return [kind.checked_config(each) for each in dict.fromkeys(configs or ([named] if named else allowed))]
+
+
+def _left_out(benchmark: str, names: Sequence[str], data_dir: str | None, options: Mapping[str, Any]) -> dict[str, str]:
+    """The configs that a benchmark's raw folder cannot give, each with the reason, which is said."""
+    declared = catalog.get("benchmark", benchmark)
+    if declared.not_buildable is None:
+        return {}
+    reasons = declared.not_buildable(data_folder(declared, data_dir), options)
+    left_out = {name: reasons[name] for name in names if name in reasons}
+    if left_out:
+        name, reason = next(iter(left_out.items()))
+        more = f" and {len(left_out) - 1:,} more" if len(left_out) > 1 else ""
+        warnings.warn(f"Left out of the push: {name}{more}. {reason}", OochubWarning, stacklevel=4)
+    return left_out
 
 
 def _check_repository(folder: Path) -> None:
@@ -162,12 +183,15 @@ def _staged(
         for number, given in enumerate(folders):
             folder, card = given, _card(given).of(names)
             paths = _paths(folder, card)
+            for config in card.files:
+                if (known := CheckedRepository.find(folder, config)) is not None:
+                    known.check(whole=True)
             if without_images:
                 folder = without_pictures(given, scratch / f"bare-{number}", configs=names)
                 card = _card(folder)
                 paths = _paths(folder, card)
             cards.append(card)
-            records |= {name: each for name, each in read_json(folder / RECORDS).items() if name in card.files}
+            records |= {name: each for name, each in stored_builds(folder).items() if name in card.files}
             for path in paths:
                 link = staged / path
                 link.parent.mkdir(parents=True, exist_ok=True)
@@ -196,7 +220,9 @@ def _paths(folder: Path, card: RepositoryCard) -> list[str]:
     return paths
 
 
-def _fitted(cards: Sequence[RepositoryCard], records: Mapping[str, Any], remote: RemoteRepository) -> dict[str, bytes]:
+def _fitted(
+    cards: Sequence[RepositoryCard], records: Mapping[str, Any], left_out: Mapping[str, str], remote: RemoteRepository
+) -> dict[str, bytes]:
     """The card, the records and the tasks, with those of other configs that are there already."""
     there = remote.text(RECORDS)
     text = remote.text(_CARD) if there is not None else None
@@ -205,6 +231,7 @@ def _fitted(cards: Sequence[RepositoryCard], records: Mapping[str, Any], remote:
         card = card.over(RepositoryCard.read(text, place=f"{_CARD} of {remote.name}"))
     for other in cards[1:]:
         card = other.over(card)
+    card = card.without(left_out)
     try:
         kept = json.loads(there or "{}")
         merged = dict(sorted({**kept, **records}.items()))

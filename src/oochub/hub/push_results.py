@@ -15,6 +15,7 @@ from oochub.hub.pushed import Pushed
 from oochub.hub.remote_repository import RemoteRepository
 from oochub.hub.result_entries import ResultEntries, result_entries
 from oochub.hub.upload import upload
+from oochub.hub.without_token import without_token
 from oochub.hub.writing_client import writing_client
 from oochub.report.report import Report
 
@@ -63,7 +64,7 @@ def push_results(
     found: dict[str, list[ResultEntries]] = {}
     for report in reports:
         place, commit = _data_set(report, dataset)
-        page = evidence or f"{client.endpoint}/datasets/{place}"
+        page = evidence or f"{without_token(client.endpoint)}/datasets/{place}"
         name = place.partition("/")[2] if report.benchmark.name == OWN else report.benchmark.name
         found.setdefault(f"{_FOLDER}/{name}.yaml", []).append(
             result_entries(report, dataset=place, revision=commit, source=page)
@@ -164,7 +165,9 @@ def _merged(remote: RemoteRepository, path: str, own: Iterable[Any]) -> str:
     text = remote.text(path)
     there = _read(text, f"{path} of {remote.name}")
     ours = {_key(entry): entry for entry in eval_result_entries_to_yaml(list(own))}
-    kept = [ours.pop(_key(entry), entry) for entry in there]
+    keys = [_key(entry) for entry in there]
+    old = {key for key in keys if key in ours}  # what stands twice is one number of ours, and stale
+    kept = [ours.pop(key, entry) for key, entry in zip(keys, there, strict=True) if key in ours or key not in old]
     if text is not None and kept == there and not ours:
         return text
     return str(yaml.safe_dump([*kept, *ours.values()], sort_keys=False, allow_unicode=True, width=120))

@@ -5,7 +5,11 @@ from contextlib import contextmanager
 
 from oochub.errors import OochubError, causes
 from oochub.hub.connection_fault import PASSING
+from oochub.hub.guarded import guarded
+from oochub.hub.without_token import without_token
 
+ODD_ANSWERS = (ValueError, LookupError, TypeError, AttributeError, AssertionError, NameError, RecursionError)
+"""What the client raises where the answer is no JSON, or lacks what it looks for."""
 _SHOWN = 300  # characters of what the server says
 _AGAIN = (*PASSING, 412)  # the branch moved
 
@@ -39,10 +43,11 @@ def refusals_in_words(to: str, *, token: str | None) -> Iterator[None]:
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
     try:
-        yield
+        with guarded():
+            yield
     except OochubError:
         raise
-    except (unreached, OSError, RuntimeError, ValueError) as error:  # RuntimeError, ValueError: of a file's upload
+    except (unreached, OSError, RuntimeError, *ODD_ANSWERS) as error:  # RuntimeError: of a file's upload
         raise _refusal(error, to, token) from None  # the chain may show what the server sent back
 
 
@@ -56,7 +61,7 @@ def _refusal(error: BaseException, to: str, token: str | None) -> Refusal:
         return Refusal(
             f"The Hub could not be reached, or did not answer as it should ({': '.join(named)}). Check the connection "
             "and push again: what is there already is not sent again.",
-            is_passing=not isinstance(error, ValueError),
+            is_passing=not isinstance(error, ODD_ANSWERS),
         )
     status = answer.response.status_code
     said = f"{status}: {_clean(answer.server_message or answer.response.reason_phrase or 'no reason given', token)}"
@@ -85,6 +90,6 @@ def _refusal(error: BaseException, to: str, token: str | None) -> Refusal:
 
 
 def _clean(text: str, token: str | None) -> str:
-    """One line, not long, without the token."""
-    line = " ".join(text.replace(token, "[token]").split() if token else text.split())
+    """One line, not long, without what must not be shown."""
+    line = " ".join(without_token(text, token).split())
     return (line if len(line) <= _SHOWN else f"{line[:_SHOWN]}...").rstrip(".")

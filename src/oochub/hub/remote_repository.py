@@ -73,11 +73,13 @@ class RemoteRepository:
                 if info.sha
                 else []
             )
-        files = {
-            entry.path: _File(entry.size, entry.lfs.sha256 if entry.lfs else entry.blob_id, entry.lfs is not None)
-            for entry in entries
-            if hasattr(entry, "blob_id")
-        }
+            files = {
+                entry.path: _File(entry.size, entry.lfs.sha256 if entry.lfs else entry.blob_id, entry.lfs is not None)
+                for entry in entries
+                if hasattr(entry, "blob_id")
+            }
+            if not all(isinstance(path, str) and isinstance(file.size, int) for path, file in files.items()):
+                raise ValueError("its list of files names one by a number, or gives one no size")
         return cls(
             name=name,
             repo_type=repo_type,

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from oochub.errors import OochubError
 from oochub.hub.check_source import check_source
+from oochub.hub.snapshot import snapshot
+from oochub.hub.without_token import without_token
 
 _FILES = ("*/entry.json", "*/report.json", "*/*.parquet", "*/*.parquet/*")
 
@@ -34,14 +35,9 @@ def results_snapshot(name: str) -> ResultsSnapshot:
         OochubError: There is no such folder or data set, or the Hub could not be asked.
     """
     check_source(name, kind="dataset", hint="`oochub push report.json --leaderboard` sends an entry to one.")
-    from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub import constants
 
-    try:
-        folder = Path(snapshot_download(name, repo_type="dataset", allow_patterns=list(_FILES)))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise OochubError(f"The entries of {name} could not be fetched ({why}). Run the same again.") from error
+    folder = snapshot(name, repo_type="dataset", patterns=_FILES)
     commit = folder.name
-    address = f"{constants.ENDPOINT}/datasets/{name}/tree/{commit}"
+    address = f"{without_token(constants.ENDPOINT)}/datasets/{name}/tree/{commit}"
     return ResultsSnapshot(folder=folder, title=f"{name} at {commit[:8]}", address=address)

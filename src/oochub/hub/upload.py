@@ -12,6 +12,7 @@ from oochub.errors import OochubError, either
 from oochub.hub.pushed import Pushed
 from oochub.hub.refusal import Refusal, refusals_in_words
 from oochub.hub.remote_repository import RemoteRepository, RepoType
+from oochub.hub.without_token import without_token
 from oochub.hub.writing_client import writing_client
 
 _TRIES = 5
@@ -196,12 +197,13 @@ def _commit(
         if is_quiet:
             enable_progress_bars()
     url = info.pr_url if pull_request else planned.url
-    return replace(planned, url=str(url), commit=info.oid, pull_request=info.pr_url)
+    opened = None if info.pr_url is None else without_token(str(info.pr_url))
+    return replace(planned, url=without_token(str(url)), commit=without_token(str(info.oid)), pull_request=opened)
 
 
 def _address(client: Any, remote: RemoteRepository, revision: str | None) -> str:
     place = "" if remote.repo_type == "model" else f"{remote.repo_type}s/"
-    return f"{client.endpoint}/{place}{remote.name}" + (f"/tree/{revision}" if revision else "")
+    return f"{without_token(client.endpoint)}/{place}{remote.name}" + (f"/tree/{revision}" if revision else "")
 
 
 @contextmanager

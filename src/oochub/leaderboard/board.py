@@ -1,21 +1,33 @@
 """The board of one config of a benchmark: its entries by track, each with its rank; numbers of other rows are told."""
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from oochub import catalog
+from oochub.benchmark import Benchmark
+from oochub.data.open_source import source_name
 from oochub.errors import OochubError
+from oochub.evaluation.declaration import evaluated_benchmark, metric_descriptions
+from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
 from oochub.leaderboard.rank_ranges import rank_ranges
+from oochub.leaderboard.recomputation import RESAMPLES, SEED
+from oochub.metric import facts_of
+from oochub.prediction.metadata import Metadata, PredictedBy
 from oochub.report import numbers
 from oochub.report.comparing.model_line import ModelLine, model_lines
 from oochub.report.origin_records import EvaluatedBenchmark
 from oochub.report.records import MetricDescription
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
+from oochub.vocabulary import Vocabulary
+
+_SHOWN = 6  # sizes of sets of entries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +43,9 @@ class BoardRow:
         rank: Best and worst place in its track; None of an entry that is not verified, an oracle, or has no interval.
         off_the_line: Points of the metric above the line of its track, in the direction of better; nan without a line.
         entries: How many entries of this board are of its model.
+        rows: A digest of the examples, labels, sides and groups that its numbers are of.
+        is_comparable: Whether its rows are those of the board, as far as is known.
+        is_sent: Whether its numbers are those that were sent, since its predictions give none.
     """
 
     name: str
@@ -41,6 +56,26 @@ class BoardRow:
     rank: tuple[int, int] | None = None
     off_the_line: float = float("nan")
     entries: int = 1
+    rows: str = ""
+    is_comparable: bool = True
+    is_sent: bool = False
+
+    @property
+    def model_key(self) -> str:
+        """Equal for models whose names look alike: in case, in width, by signs that nobody sees."""
+        plain = unicodedata.normalize("NFKC", self.entry.model).casefold()
+        seen = (sign for sign in plain if unicodedata.category(sign) not in ("Cc", "Cf"))
+        return re.sub(r"[\s_-]+", " ", "".join(seen)).strip()
+
+    @property
+    def is_recomputed(self) -> bool:
+        """Whether its numbers are those that its predictions give, whatever else is known of its rows."""
+        return not self.reason or not self.is_comparable
+
+    @property
+    def verdict(self) -> str:
+        """What came of its check, in words."""
+        return "Not comparable" if not self.is_comparable else "Not verified" if self.reason else "Recomputed"
 
     @property
     def is_ranked(self) -> bool:
@@ -63,11 +98,13 @@ class Board:
         benchmark: What they are of.
         tracks: The rows of each track that has any, the best out of context first.
         lines: The line through the ranked entries of a track; tracks with fewer than two numbers have none.
+        truth: What the benchmark's own rows were loaded from; "" where they are not known.
     """
 
     benchmark: EvaluatedBenchmark
     tracks: Mapping[Track, tuple[BoardRow, ...]]
     lines: Mapping[Track, ModelLine]
+    truth: str = ""
 
     @property
     def rows(self) -> list[BoardRow]:
@@ -80,86 +117,115 @@ class Board:
         report = next((row for row in self.rows if not row.reason), self.rows[0]).report
         return report.description(self.benchmark.primary_metric)
 
+    @property
+    def undecided(self) -> str:
+        """Why verified numbers are not comparable, and what decides it, in words; "" where all are."""
+        several = Counter(_data(row) for row in self.rows if not row.is_comparable)
+        if not several:
+            return ""
+        counts = sorted(several.values(), reverse=True)
+        shown = counts if len(counts) <= _SHOWN else [*counts[: _SHOWN - 1], sum(counts[_SHOWN - 1 :])]
+        sizes = f"{', '.join(map(str, shown[:-1]))} and {shown[-1]}"
+        return (
+            f"Sets of {sizes} entries are of different rows, labels, sides or groups. Which are the benchmark's own is "
+            "not known here, so none of them is ranked: neither a majority of senders nor a date decides. "
+            f"oochub leaderboard --truth SOURCE does, with the rows of {self.benchmark.name}/{self.benchmark.config}, "
+            "as oochub build writes them"
+        )
+
     @classmethod
-    def all_of(cls, entries: Sequence[CheckedEntry]) -> "list[Board]":
+    def all_of(
+        cls, entries: Sequence[CheckedEntry], own: Mapping[tuple[str, str], BenchmarkRows] | None = None
+    ) -> "list[Board]":
         """The boards of some entries, by name; those whose report cannot be read stand on none.
 
-        An entry whose predictions are of another version of the benchmark, or of other rows than most verified entries
-        have (of equally many, those of the one that was sent first), is not verified.
+        An entry whose predictions are of another version of the benchmark than is installed here is not verified. Where
+        entries that are verified are of different rows, labels, sides or groups, none is comparable.
+
+        Args:
+            entries: Checked under the same `own` rows.
+            own: The benchmarks' own rows by name and config, where they are known.
         """
         places: dict[tuple[str, str], list[BoardRow]] = {}
         for each in entries:
             if each.entry is not None and each.report is not None:
                 about = each.report.benchmark
-                check = f"{each.numbers:,} numbers, largest difference {each.difference:.1g}" if each.numbers else ""
                 row = BoardRow(
                     name=each.name, entry=each.entry, report=each.report, reason=each.reason,
-                    check="" if each.reason else check,
+                    check="" if each.reason else _check(each), rows=each.rows, is_sent=each.is_sent,
                 )  # fmt: skip
                 places.setdefault((about.name, about.config), []).append(row)
-        return [_board(_of_one_data(rows)) for _, rows in sorted(places.items())]
+        known = own or {}
+        boards = [(_board(_of_one_data(rows)), known.get(place)) for place, rows in sorted(places.items())]
+        return [replace(board, truth=source_name(rows.source) if rows else "") for board, rows in boards]
+
+
+def _check(each: CheckedEntry) -> str:
+    if not each.numbers:
+        return ""
+    own = each.own_intervals and (
+        f"; its intervals are the board's, {RESAMPLES:,} resamples, seed {SEED}: {each.own_intervals}"
+    )
+    return f"{each.numbers:,} numbers, largest difference {each.difference:.1g}{own}"
 
 
 def _of_one_data(rows: Sequence[BoardRow]) -> list[BoardRow]:
-    """The rows by the day they were sent, those of another version or of other examples with a reason."""
+    """The rows by the day they were sent, those that are not of the same data with a reason."""
     ordered = sorted(rows, key=lambda row: (row.entry.date, row.name))
-    version = _declared_version(ordered[0].report.benchmark) or _usual([_version(row) for row in _verified(ordered)])
-    ordered = [
-        row if row.reason or _version(row) == version else
-        _refused(row, f"its predictions are of version {_version(row)}, the board is of {version}")
-        for row in ordered
-    ]  # fmt: skip
-    examples = _usual([_examples(row.report) for row in _verified(ordered)])
-    return [
-        row if row.reason or _examples(row.report) == examples else
-        _refused(row, "its predictions are of other rows than those of most entries")
-        for row in ordered
-    ]  # fmt: skip
+    declared = _declared(ordered[0].report.benchmark)
+    if declared is not None:
+        words = f"the board is of {declared.version}"
+        ordered = [
+            row if row.reason or _version(row) == declared.version else
+            replace(row, reason=f"its predictions are of version {_version(row)}, {words}", check="")
+            for row in ordered
+        ]  # fmt: skip
+    sets = Counter(_data(row) for row in ordered if not row.reason)
+    if len(sets) < 2:
+        return ordered
+    return [row if row.reason else _not_comparable(row, sets) for row in ordered]
 
 
-def _verified(rows: Sequence[BoardRow]) -> list[BoardRow]:
-    return [row for row in rows if not row.reason]
+def _not_comparable(row: BoardRow, sets: Counter[Any]) -> BoardRow:
+    others = sum(sets.values()) - sets[_data(row)]
+    reason = (
+        f"{others} other {'entry is' if others == 1 else 'entries are'} of other rows or labels, and "
+        "which are the benchmark's own is not known here"
+    )
+    return replace(row, reason=reason, check="", is_comparable=False)
 
 
-def _refused(row: BoardRow, reason: str) -> BoardRow:
-    return replace(row, reason=reason, check="")
-
-
-def _usual(values: Sequence[Any]) -> Any:
-    """The most frequent value, of equally many the first; None of none."""
-    return Counter(values).most_common(1)[0][0] if values else None
-
-
-def _declared_version(benchmark: EvaluatedBenchmark) -> str | None:
-    """The version that the benchmark has here; None where it is not installed."""
-    if benchmark.name not in catalog.names("benchmark"):
+def _declared(about: EvaluatedBenchmark) -> Benchmark | None:
+    """The declaration of a config that is installed here."""
+    if about.name not in catalog.names("benchmark"):
         return None
     try:
-        declared: Any = catalog.get("benchmark", benchmark.name).of(benchmark.config)
+        declared: Benchmark = catalog.get("benchmark", about.name).of(about.config)
     except OochubError:  # a config that this oochub does not have
         return None
-    return str(declared.version)
+    return declared
 
 
 def _version(row: BoardRow) -> str:
     return row.report.benchmark.version
 
 
-def _examples(report: Report) -> tuple[Any, ...]:
+def _data(row: BoardRow) -> tuple[Any, ...]:
     """What tells one set of rows, sides and groups from another; splits beside the comparison do not count."""
-    parts = [(part.role, part.n, part.examples) for part in report.slices if part.role != "split"]
-    groups = [(row.group, row.role or "", row.n) for row in report.group_rows]
-    return (*sorted(parts), *sorted(groups))
+    parts = [(part.role, part.n, part.examples or "") for part in row.report.slices if part.role != "split"]
+    groups = [(each.group, each.role or "", each.n) for each in row.report.group_rows]
+    return (_version(row), row.rows, *sorted(parts), *sorted(groups))
 
 
 def _board(rows: Sequence[BoardRow]) -> Board:
-    benchmark = next((row for row in rows if not row.reason), rows[0]).report.benchmark
-    rows = [row if not row.reason else _in_words_of(benchmark, row) for row in rows]
-    counts = Counter(row.entry.model.casefold() for row in rows)
+    first = next((row for row in rows if row.is_recomputed), None) or _in_own_words(rows[0])
+    benchmark = first.report.benchmark
+    rows = [row if row.is_recomputed else _in_words_of(benchmark, _in_own_words(row)) for row in rows]
+    counts = Counter(row.model_key for row in rows)
     tracks: dict[Track, tuple[BoardRow, ...]] = {}
     lines: dict[Track, ModelLine] = {}
     for track in TRACKS:
-        some = [replace(row, entries=counts[row.entry.model.casefold()]) for row in rows if row.entry.track == track]
+        some = [replace(row, entries=counts[row.model_key]) for row in rows if row.entry.track == track]
         ranked = [row for row in some if row.is_ranked and _has_point(row.report)]
         if ranked:
             lines[track] = model_lines([row.report for row in ranked])[0]
@@ -172,6 +238,27 @@ def _in_words_of(benchmark: EvaluatedBenchmark, row: BoardRow) -> BoardRow:
     """An entry that is not verified, under the board's own words and metric instead of those that were sent."""
     own = replace(benchmark, version=row.report.benchmark.version)
     return replace(row, report=replace(row.report, benchmark=own))
+
+
+def _in_own_words(row: BoardRow) -> BoardRow:
+    """An entry that is not verified, with what is known here of benchmark and metrics; of others their names alone."""
+    about, declared = row.report.benchmark, _declared(row.report.benchmark)
+    known = {name.partition(".")[0] for name in row.report.metrics} & {*catalog.names("metric")}
+    if declared is not None:
+        said = Metadata(
+            benchmark=about.name, config=about.config, version=about.version, model=PredictedBy(), class_names=(),
+            rows={},
+        )  # fmt: skip
+        about = evaluated_benchmark(said, declared)
+    else:
+        metric = about.primary_metric.partition(".")[0]
+        facts = facts_of(catalog.get("metric", metric)) if metric in catalog.names("metric") else None
+        about = replace(
+            about, title=about.name, summary="", homepage="", citation="", licenses=(), words=Vocabulary(),
+            metric_direction=facts.direction if facts else "higher",
+        )  # fmt: skip
+    metrics = metric_descriptions({name: catalog.get("metric", name) for name in sorted(known)})
+    return replace(row, report=replace(row.report, benchmark=about, metrics=metrics))
 
 
 def _has_point(report: Report) -> bool:

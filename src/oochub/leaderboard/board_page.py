@@ -43,10 +43,11 @@ def board_page(board: Board, *, source: str) -> str:
         advice=f"It has {len(rows):,} entries: keep the newest in the folder.",
         place=wording.name(f"{benchmark.name}/{benchmark.config}"),
         lead=(
-            f"{_count(len(rows), 'entry', 'entries')}, {numbers.count(len(verified))} recomputed from predictions when "
-            "this page was made. Sorted by the result out of context."
+            f"{_count(len(rows), 'entry', 'entries')}, {numbers.count(len(verified))} verified from their predictions "
+            f"when this page was made{_truth(board)}. Sorted by the result out of context."
         ),
-        notes=[wording.name(note, 300) for note in notes(verified[0].report)] if verified else [],
+        undecided=board.undecided,
+        notes=[wording.name(note, 300) for note in _shared_notes(verified)],
         metric=f"{wording.name(described.title, 60)} {numbers.unit_of(benchmark.primary_metric, described.unit)}",
         unit=described.unit,
         arrow=numbers.arrow(benchmark.metric_direction),
@@ -76,6 +77,18 @@ def board_page(board: Board, *, source: str) -> str:
     )
 
 
+def _truth(board: Board) -> str:
+    return f", under the labels, sides and groups of {wording.name(board.truth, 60)}" if board.truth else ""
+
+
+def _shared_notes(verified: Sequence[BoardRow]) -> list[str]:
+    """The notes that all verified entries have: what one of them says alone stands on its page."""
+    if not verified:
+        return []
+    every = [notes(row.report) for row in verified]
+    return [note for note in every[0] if all(note in others for others in every[1:])]
+
+
 def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
     report, entry = row.report, row.entry
     inside, outside = report.headline("in"), report.headline("out")
@@ -96,6 +109,7 @@ def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
         "off": off,
         "worst": numbers.ABSENT if worst is None else numbers.quantity(worst, unit or "fraction"),
         "reason": wording.name(row.reason, 160),
+        "verdict": row.verdict.lower(),
         "data": _data(i=inside, o=outside, g=report.gap.estimate, f=off, w=worst) + _ends(row, outside, direction),
     }
 

@@ -2,22 +2,28 @@
 
 import hashlib
 import json
+import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from oochub.caches import cache_folder
 from oochub.errors import OochubError, OochubWarning
 from oochub.files import written_whole
+from oochub.leaderboard.benchmark_rows import BenchmarkRows
+from oochub.leaderboard.entry_files import check_entry_files
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.recomputation import Recomputation, recomputation
+from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation, recomputation
 from oochub.reading import read_json
+from oochub.report import wording
 from oochub.report.report import Report
 from oochub.schema import from_json, to_json
 
 _BLOCK = 1 << 22
+_LONGEST = 600  # characters of a reason
+_CHECK = 2  # its form: what was kept of another is not read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +37,10 @@ class CheckedEntry:
         reason: Why it is not verified, in words; "" where it is.
         difference: The largest difference between a number that was sent and the same computed again.
         numbers: How many were compared.
+        rows: A digest of the examples, labels, sides and groups that the numbers are of.
+        own_intervals: Why the intervals that were sent are not compared, in words; "" where they are.
+        is_sent: Whether the report is as it was sent, since its predictions give none.
+        is_unforeseen: Whether the reason is an error that no check foresaw: a fault of oochub's own.
     """
 
     name: str
@@ -39,46 +49,75 @@ class CheckedEntry:
     reason: str
     difference: float = 0.0
     numbers: int = 0
+    rows: str = ""
+    own_intervals: str = ""
+    is_sent: bool = True
+    is_unforeseen: bool = False
 
     @classmethod
-    def of(cls, folder: Path) -> "CheckedEntry":
+    def of(cls, folder: Path, own: Mapping[tuple[str, str], BenchmarkRows] | None = None) -> "CheckedEntry":
         """Checks the entry in a folder; what is wrong with it is its `reason`, never an error.
 
         The outcome is kept in `$OOCHUB_CACHE/checks` under the content of report and predictions and the version of
         oochub.
+
+        Args:
+            folder: With its `entry.json`, `report.json` and predictions.
+            own: The benchmarks' own rows by name and config, where they are known.
         """
+        name = os.fsencode(folder.name).decode("utf-8", "backslashreplace")
+        found = cls(name=name, entry=None, report=None, reason="")
+        if name != folder.name:
+            return replace(found, reason="the name of its folder is not UTF-8")
         try:
-            entry = LeaderboardEntry.load(folder)
-            sent = Report.load(folder / "report.json")
-        except OochubError as error:
-            return cls(name=folder.name, entry=None, report=None, reason=str(error).replace(f"{folder}/", ""))
-        predictions = [folder / name for name in entry.predictions]
-        missing = next((path.name for path in predictions if not path.exists()), None)
-        if missing is not None:
-            return cls(name=folder.name, entry=entry, report=sent, reason=f"its file {missing} is missing")
-        outcome = _kept(sent, [folder / "report.json", *predictions])
-        return cls(
-            name=folder.name,
-            entry=entry,
+            check_entry_files(folder)
+            entry, sent = LeaderboardEntry.load(folder), Report.load(folder / "report.json")
+            found, about = replace(found, entry=entry, report=sent), sent.benchmark
+            check_entry_files(folder, entry.predictions)
+            outcome = _kept(sent, [folder / part for part in ("report.json", *entry.predictions)],
+                            (own or {}).get((about.name, about.config)))  # fmt: skip
+        except Exception as error:  # one sender's files never take the others off the board
+            return found.refused(error, folder)
+        return replace(
+            found,
             report=outcome.report or sent,
-            reason=outcome.reason,
+            reason=wording.name(outcome.reason, _LONGEST),
             difference=outcome.difference,
             numbers=outcome.numbers,
+            rows=outcome.rows,
+            own_intervals=outcome.own_intervals,
+            is_sent=outcome.report is None,
         )
 
+    def refused(self, error: Exception, folder: Path | None = None) -> "CheckedEntry":
+        """This entry with an error as the reason why it is not verified; one that nothing foresaw is said to be so.
 
-def _kept(sent: Report, files: Sequence[Path]) -> Recomputation:
+        Args:
+            error: What its files set off.
+            folder: Whose path is left out of the words.
+        """
+        words = " ".join(str(error).split())
+        if folder is not None:
+            words = words.replace(f"{folder}/", "")
+        is_foreseen = isinstance(error, OochubError | MemoryError | OSError)
+        if isinstance(error, OSError):
+            words = f"its files cannot be read: {error.strerror or words}"
+        elif isinstance(error, MemoryError):
+            words = "it needs more memory than there is"
+        elif not is_foreseen:
+            words = f"its files set off an error that nothing foresaw, {type(error).__name__}: {words or 'no words'}"
+        return replace(self, reason=wording.name(words, _LONGEST), is_unforeseen=not is_foreseen)
+
+
+def _kept(sent: Report, files: Sequence[Path], own: BenchmarkRows | None) -> Recomputation:
     """The outcome of before for the same bytes, else a new one."""
-    try:
-        kept = cache_folder("checks") / f"{_digest(files)}.json"
-    except OSError as error:
-        return Recomputation(reason=f"its files cannot be read: {error.strerror}")
+    kept = cache_folder("checks") / f"{_digest(files, own)}.json"
     try:
         found = from_json(Recomputation, read_json(kept), what=str(kept))
         kept.touch()
         return found
     except (OochubError, OSError):  # none, or one that is not whole
-        found = recomputation(sent, files[1:])
+        found = recomputation(sent, files[1:], own)
     try:
         with written_whole(kept) as draft:
             draft.write_text(json.dumps(to_json(found)), "utf-8")
@@ -87,12 +126,13 @@ def _kept(sent: Report, files: Sequence[Path]) -> Recomputation:
     return found
 
 
-def _digest(files: Sequence[Path]) -> str:
-    digest = hashlib.sha256(f"oochub {version('oochub')}".encode())
+def _digest(files: Sequence[Path], own: BenchmarkRows | None) -> str:
+    said = ["oochub", version("oochub"), _CHECK, RESAMPLES, SEED, own.digest if own else ""]
+    digest = hashlib.sha256(json.dumps(said).encode())
     for file in files:
         for part in sorted(file.rglob("*")) if file.is_dir() else [file]:
             if part.is_file():
-                digest.update(f"\0{part.name}\0{part.stat().st_size}\0".encode())
+                digest.update(f"\0{part.name}\0{part.stat().st_size}\0".encode("utf-8", "surrogateescape"))
                 with part.open("rb") as content:
                     while block := content.read(_BLOCK):
                         digest.update(block)

@@ -43,6 +43,8 @@ def entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
         report=report,
         entry={
             "reason": row.reason.rstrip("."),
+            "verdict": row.verdict,
+            "shown": _shown(row),
             "check": row.check,
             "facts": [(title, text) for title, text in facts if text],
             "board": page_stem(board.benchmark.name, board.benchmark.config),
@@ -52,9 +54,21 @@ def entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
     )
 
 
+def _shown(row: BoardRow) -> str:
+    """What the page of an entry that is not verified shows, and what not."""
+    if not row.is_comparable:
+        which = "The numbers below follow from its predictions"
+    elif row.is_sent:
+        which = "The numbers below are those that were sent: none of them was computed again"
+    else:
+        which = "The numbers below are those that its predictions give, not those that were sent"
+    return f"{which}. It has no rank, counts for no line, and its pictures are not shown."
+
+
 def _rank(row: BoardRow) -> str:
     if row.rank is None:
-        return "none: not verified" if row.reason else "none: chosen on test groups, or without an interval"
+        why = row.verdict.lower() if row.reason else "chosen on test groups, or without an interval"
+        return f"none: {why}"
     first, last = row.rank
     return (
         f"{first} of the {row.entry.track} track"

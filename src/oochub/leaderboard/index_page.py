@@ -34,8 +34,8 @@ def index_page(boards: Sequence[Board], unread: Sequence[CheckedEntry], *, sourc
         advice=f"It has {len(boards):,} boards and {len(unread):,} entries that cannot be shown: keep fewer.",
         lead=(
             f"{numbers.count(len(every))} {noun} on {numbers.count(len(boards))} "
-            f"board{'' if len(boards) == 1 else 's'}, {numbers.count(verified)} recomputed from predictions when this "
-            "page was made. A board is a config of a benchmark; there is no average over boards."
+            f"board{'' if len(boards) == 1 else 's'}, {numbers.count(verified)} verified from their predictions when "
+            "this page was made. A board is a config of a benchmark; there is no average over boards."
         ),
         benchmarks=sorted({board.benchmark.name for board in boards}),
         boards=[_board(board) for board in boards],

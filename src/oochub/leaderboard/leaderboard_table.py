@@ -1,11 +1,10 @@
 """Every entry of a leaderboard as a row of data: leaderboard.csv and leaderboard.json, at full precision."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from oochub.csv_table import csv_table
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.page_stem import page_stem
@@ -85,18 +84,18 @@ class LeaderboardTable:
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_csv(self) -> str:
-        """A line an entry; of an estimate its value, low, high and n, each a column."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        """A line an entry, of an estimate its value, low, high and n, each a column; no text is a formula."""
+        import pandas as pd
+
         plain = [name for name in LeaderboardRow.__dataclass_fields__ if name not in _ESTIMATES]
         parts = ("value", "low", "high", "n")
-        writer.writerow([*plain, *(f"{name}_{part}" for name in _ESTIMATES for part in parts)])
+        heads, lines = [*plain, *(f"{name}_{part}" for name in _ESTIMATES for part in parts)], []
         for row in self.rows:
             estimates = [getattr(row, name) for name in _ESTIMATES]
             cells = [getattr(each, part) if each is not None else None for each in estimates for part in parts]
-            writer.writerow(["" if cell is None or cell != cell else cell for cell in
-                             [*(getattr(row, name) for name in plain), *cells]])  # fmt: skip
-        return text.getvalue()
+            known = [*(getattr(row, name) for name in plain), *cells]
+            lines.append([None if cell is None or cell != cell else cell for cell in known])
+        return csv_table(pd.DataFrame(lines, columns=heads, dtype=object))
 
 
 def _row(row: BoardRow) -> LeaderboardRow:

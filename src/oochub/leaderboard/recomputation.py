@@ -1,20 +1,28 @@
 """The numbers of a report computed again from its predictions, and compared with those that were sent."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
+from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
+from oochub.leaderboard.benchmark_rows import BenchmarkRows
+from oochub.leaderboard.rows_digest import rows_digest
+from oochub.prediction.check_rows import check_answers
+from oochub.prediction.concatenate import concatenate
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
 from oochub.schema import to_json
 
 ROUNDING = 1e-9
 """How far a number may lie from the one that was sent, of 1 or of its own size: other versions of numpy round so."""
-_MOST_RESAMPLES = 10_000
+RESAMPLES, SEED = 1_000, 0
+"""Of every interval on a board, whatever was sent: nobody looks for a seed that flatters."""
+_PRESENT = re.compile(r"--classes[ =]present")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,28 +34,38 @@ class Recomputation:
         reason: Why the sent numbers are not verified, in words; "" where they are.
         difference: The largest difference between a number that was sent and the same computed again.
         numbers: How many were compared.
+        rows: A digest of the examples, labels, sides and groups that the numbers are of.
+        own_intervals: Why the intervals that were sent are not compared, in words; "" where they are.
     """
 
     report: Report | None = None
     reason: str = ""
     difference: float = 0.0
     numbers: int = 0
+    rows: str = ""
+    own_intervals: str = ""
 
 
-def recomputation(sent: Report, predictions: Sequence[Path]) -> Recomputation:
-    """Scores the predictions with the metrics, seed and resamples of the report, and compares every number.
+def recomputation(sent: Report, predictions: Sequence[Path], own: BenchmarkRows | None = None) -> Recomputation:
+    """Scores the predictions with the metrics of the report and the board's seed, and compares every number.
+
+    What a file says of its own answers, a stored summary or digest, is not read: all follows from the answers.
 
     Args:
         sent: The report as it was sent.
         predictions: The files that it was made of, in its order.
+        own: The benchmark's own rows, which then take the place of those in the files; None believes the files.
 
     Returns:
-        The outcome. Whatever is wrong with report or predictions is its `reason`, never an error.
+        The outcome. Whatever is wrong with report or predictions is its `reason`.
     """
     try:
         _check_report(sent)
-        opened = [Predictions.load(path) for path in predictions]
+        opened = concatenate([_believed(path) for path in predictions])
+        if own is not None:
+            opened = own.under(opened)
         found = _again(sent, opened)
+        rows = rows_digest(opened)
     except OochubError as error:
         return Recomputation(reason=_without_folders(str(error), predictions))
     other = next(
@@ -56,8 +74,15 @@ def recomputation(sent: Report, predictions: Sequence[Path]) -> Recomputation:
         "",
     )  # fmt: skip
     if other:
-        return Recomputation(report=found, reason=other)
-    return _compared(sent, found)
+        return Recomputation(report=found, reason=other, rows=rows)
+    return replace(_compared(sent, found), rows=rows)
+
+
+def _believed(path: Path) -> Predictions:
+    """The predictions of a file without what it says of them: their answers are checked and scored anew."""
+    loaded = replace(Predictions.load(path))  # what was remembered of the file stays behind
+    check_answers(loaded.rows, loaded.metadata)
+    return loaded
 
 
 def _check_report(sent: Report) -> None:
@@ -66,28 +91,33 @@ def _check_report(sent: Report) -> None:
     unsaid = sorted({name for part in sent.slices for name in part.metrics} - set(sent.metrics))
     if unsaid:
         raise OochubError(f"it does not say what its numbers of {', '.join(unsaid)} mean")
-    if not 100 <= sent.provenance.resamples <= _MOST_RESAMPLES:
+    if _PRESENT.search(sent.provenance.command):
         raise OochubError(
-            f"its intervals are of {sent.provenance.resamples:,} resamples; 100 to {_MOST_RESAMPLES:,} are recomputed"
+            "its answers are among the classes present in the set, those of the board among all: evaluate without "
+            "--classes present"
         )
-    if not 0 <= sent.provenance.seed < 2**32:
-        raise OochubError(f"its seed is {sent.provenance.seed}, not one of 0 to 4,294,967,295")
 
 
-def _again(sent: Report, opened: Sequence[Predictions]) -> Report:
+def _again(sent: Report, opened: Predictions) -> Report:
     """The report of the predictions; what made it, and when, is that of the sent one."""
-    metrics = dict.fromkeys(name.partition(".")[0] for name in sent.metrics)
+    metrics = dict.fromkeys([name.partition(".")[0] for name in sent.metrics] + [declaration(opened).primary_metric])
     found = evaluate(
         opened,
-        metrics=list(metrics) or None,
+        metrics=list(metrics),
         match=sent.matched_gap.column if sent.matched_gap else None,
-        classes="present" if "--classes present" in sent.provenance.command else "all",
-        resamples=sent.provenance.resamples,
-        seed=sent.provenance.seed,
+        resamples=RESAMPLES,
+        seed=SEED,
     )
     made = found.provenance
     source = replace(made.predictions, file=sent.provenance.predictions.file)
-    origin = replace(sent.provenance, predictions=source, training=made.training, prediction=made.prediction)
+    origin = replace(
+        sent.provenance,
+        predictions=source,
+        training=made.training,
+        prediction=made.prediction,
+        seed=made.seed,
+        resamples=made.resamples,
+    )
     return replace(found, provenance=origin)
 
 
@@ -103,7 +133,10 @@ def _origins(sent: Report, found: Report) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _compared(sent: Report, found: Report) -> Recomputation:
-    here, there = dict(_numbers(sent)), dict(_numbers(found))
+    drawn = (sent.provenance.resamples, sent.provenance.seed)
+    own = "" if drawn == (RESAMPLES, SEED) else f"those that were sent are of {drawn[0]:,} resamples, seed {drawn[1]}"
+    ends = ("/low", "/high") if own else ()
+    here, there = {place: was for place, was in _numbers(sent) if not place.endswith(ends)}, dict(_numbers(found))
     wrong: list[str] = []
     largest = 0.0
     for place, was in here.items():
@@ -115,9 +148,9 @@ def _compared(sent: Report, found: Report) -> Recomputation:
             said = "it cannot be computed" if math.isnan(now) else f"its predictions give {now:.6g}"
             wrong.append(f"{place} was sent as {was:.6g}, {said}")
     if not wrong:
-        return Recomputation(report=found, difference=largest, numbers=len(here))
+        return Recomputation(report=found, difference=largest, numbers=len(here), own_intervals=own)
     more = f" (and {len(wrong) - 1:,} more of {len(here):,} numbers)" if len(wrong) > 1 else ""
-    return Recomputation(report=found, reason=wrong[0] + more, numbers=len(here))
+    return Recomputation(report=found, reason=wrong[0] + more, numbers=len(here), own_intervals=own)
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, float]]:

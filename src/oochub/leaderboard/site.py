@@ -1,14 +1,18 @@
 """A leaderboard as a static site: every entry of a folder checked, an index, a page a board, a page an entry."""
 
-from collections.abc import Sequence
+import os
+import shutil
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tqdm import tqdm
 
 from oochub.artifacts import SITE
-from oochub.errors import OochubError
-from oochub.files import check_writable, folder_written_whole, sole_writer
+from oochub.errors import OochubError, OochubWarning
+from oochub.files import check_writable, folder_written_whole, scratch_folder, sole_writer
+from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.board_page import board_page
 from oochub.leaderboard.checked_entry import CheckedEntry
@@ -45,18 +49,30 @@ class Site:
 
     @classmethod
     def write(
-        cls, results: str | Path, out: str | Path, *, source: str | None = None, link: str | None = None
+        cls,
+        results: str | Path,
+        out: str | Path,
+        *,
+        source: str | None = None,
+        link: str | None = None,
+        truth: Sequence[str | Path] = (),
     ) -> "Site":
         """Checks the entries of a folder and writes their site, whole or not at all.
+
+        An entry whose files set off an error that nothing foresaw is on the site with the reason, and is warned of.
 
         Args:
             results: A folder with one folder an entry: its entry.json, report.json and predictions.
             out: The folder of the site.
             source: What the pages call the results; None takes the folder's name.
             link: The address of the results on the Hub, below which the files of an entry lie.
+            truth: The benchmarks' own rows, each as `oochub.load` takes it: "spawrious/o2o_hard", a folder that
+                `oochub build` wrote. Entries of them are scored under these labels, sides and groups; of other
+                benchmarks under those that they agree on.
 
         Raises:
-            OochubError: No such folder, or `out` cannot be written. An entry that is wrong is said on the site.
+            OochubError: No such folder, `out` cannot be written, or a truth that cannot be loaded. An entry that is
+                wrong is said on the site.
         """
         folder, target = Path(results).expanduser(), check_writable(out, kind=SITE)
         if not folder.is_dir():
@@ -66,52 +82,104 @@ class Site:
             )
         if folder.resolve() == target.resolve() or folder.resolve() in target.resolve().parents:
             raise OochubError(f"The site cannot lie in the results: {target} is in {folder}. Choose another --out.")
-        checked = _checked(folder)
+        own = _own(truth)
+        checked = _checked(folder, own)
         with sole_writer(target), folder_written_whole(target, kind=SITE) as draft:
-            boards, checked = _entries_written(checked, draft, link)
-            unread = [each for each in checked if each.entry is None or each.report is None]
             words = source or folder.resolve().name
-            for board in boards:
-                stem = page_stem(board.benchmark.name, board.benchmark.config)
-                _write(draft / "boards" / f"{stem}.html", board_page(board, source=words))
-            _write(draft / "index.html", index_page(boards, unread, source=words))
-            table = LeaderboardTable(boards, unread)
-            _write(draft / "leaderboard.json", table.to_json())
-            _write(draft / "leaderboard.csv", table.to_csv())
-            _write(draft / "README.md", _CARD)
-        return cls(folder=target, boards=tuple(boards), unread=tuple(unread))
+            try:
+                boards = _written(checked, draft, own, words, link)
+            except OSError:
+                raise
+            except Exception:  # some entry cannot be shown: it is found by showing each alone
+                checked = [_tried(each, own, words, link) for each in checked]
+                shutil.rmtree(draft)
+                draft.mkdir()
+                boards = _written(checked, draft, own, words, link)
+        _warn(checked, boards, own)
+        return cls(folder=target, boards=tuple(boards), unread=tuple(_unread(checked)))
 
 
-def _checked(folder: Path) -> list[CheckedEntry]:
+def _own(truth: Sequence[str | Path]) -> dict[tuple[str, str], BenchmarkRows]:
+    """The benchmarks' own rows, by name and config."""
+    own: dict[tuple[str, str], BenchmarkRows] = {}
+    for place in truth:
+        rows = BenchmarkRows.load(str(place))
+        if rows.key in own:
+            raise OochubError(f"The rows of {'/'.join(rows.key)} are named twice: {own[rows.key].source} and {place}.")
+        own[rows.key] = rows
+    return own
+
+
+def _checked(folder: Path, own: Mapping[tuple[str, str], BenchmarkRows]) -> list[CheckedEntry]:
     """The entry of each folder, by name; hidden folders, and those with neither file of an entry, are none."""
-    places = [
-        path
-        for path in sorted(folder.iterdir())
-        if path.is_dir()
-        and not path.name.startswith(".")
-        and any((path / name).exists() for name in ("entry.json", "report.json"))
-    ]
-    return [CheckedEntry.of(path) for path in tqdm(places, desc="Checking", unit="entry", disable=None)]
+    places = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".") and _is_entry(path)]
+    return [CheckedEntry.of(path, own) for path in tqdm(places, desc="Checking", unit="entry", disable=None)]
 
 
-def _entries_written(
-    checked: Sequence[CheckedEntry], draft: Path, link: str | None
-) -> tuple[list[Board], list[CheckedEntry]]:
-    """Writes the page of each entry; one whose report makes no page stands on no board, and no place counts it."""
-    boards = Board.all_of(checked)
-    refused: dict[str, str] = {}
+def _is_entry(path: Path) -> bool:
+    try:
+        return path.is_dir() and any(os.path.lexists(path / name) for name in ("entry.json", "report.json"))
+    except OSError:  # it cannot be looked into, which the check says
+        return True
+
+
+def _unread(checked: Sequence[CheckedEntry]) -> list[CheckedEntry]:
+    return [each for each in checked if each.entry is None or each.report is None]
+
+
+def _written(
+    checked: Sequence[CheckedEntry],
+    draft: Path,
+    own: Mapping[tuple[str, str], BenchmarkRows],
+    words: str,
+    link: str | None,
+) -> list[Board]:
+    """Writes every page and table into an empty folder."""
+    boards, unread = Board.all_of(checked, own), _unread(checked)
     placed = [(row, board) for board in boards for row in board.rows]
-    for row, own in tqdm(placed, desc="Writing", unit="page", disable=None):
-        try:
-            page = entry_page(row, own, link=f"{link}/{row.name}" if link else None)
-            _write(draft / "entries" / f"{page_stem(row.name)}.html", page)
-        except OochubError as error:
-            refused[row.name] = f"its report makes no page: {error}"
-    if not refused:
-        return boards, list(checked)
-    without = [replace(each, entry=None, reason=refused.get(each.name, each.reason)) if each.name in refused else each
-               for each in checked]  # fmt: skip
-    return _entries_written(without, draft, link)
+    for row, board in tqdm(placed, desc="Writing", unit="page", disable=None):
+        page = entry_page(row, board, link=f"{link}/{row.name}" if link else None)
+        _write(draft / "entries" / f"{page_stem(row.name)}.html", page)
+    for board in boards:
+        stem = page_stem(board.benchmark.name, board.benchmark.config)
+        _write(draft / "boards" / f"{stem}.html", board_page(board, source=words))
+    _write(draft / "index.html", index_page(boards, unread, source=words))
+    table = LeaderboardTable(boards, unread)
+    _write(draft / "leaderboard.json", table.to_json())
+    _write(draft / "leaderboard.csv", table.to_csv())
+    _write(draft / "README.md", _CARD)
+    return boards
+
+
+def _tried(
+    each: CheckedEntry, own: Mapping[tuple[str, str], BenchmarkRows], words: str, link: str | None
+) -> CheckedEntry:
+    """The entry; one of which no site can be made stands on no board, with the reason."""
+    try:
+        with scratch_folder() as folder:
+            _written([each], folder, own, words, link)
+        return each
+    except OSError:
+        raise
+    except Exception as error:  # whatever it is, the others are shown
+        refused = replace(each, entry=None).refused(error)
+        return replace(refused, reason=f"its report makes no page: {refused.reason}")
+
+
+def _warn(
+    checked: Sequence[CheckedEntry], boards: Sequence[Board], own: Mapping[tuple[str, str], BenchmarkRows]
+) -> None:
+    """Says what its maker should know of a site that is whole all the same."""
+    for each in checked:
+        if each.is_unforeseen:
+            words = f"{each.name} is not verified, and that is a fault of oochub: {each.reason.rstrip('.')}. Report it."
+            warnings.warn(words, OochubWarning, stacklevel=3)
+    known = {(board.benchmark.name, board.benchmark.config) for board in boards}
+    for key, rows in own.items():
+        if key not in known:
+            several = ", ".join(sorted("/".join(each) for each in known)) or "none"
+            words = f"No entry is of {'/'.join(key)}, whose rows {rows.source} holds; there are entries of {several}."
+            warnings.warn(words, OochubWarning, stacklevel=3)
 
 
 def _write(file: Path, text: str) -> None:

@@ -10,9 +10,12 @@ from torch import nn
 from torch._dynamo.exc import TorchDynamoException
 from transformers.modeling_outputs import ImageClassifierOutput
 
+from oochub.caches import cache_folder
 from oochub.errors import OochubError, either
+from oochub.torch_files import keep_compiled
 
 _COMPILERS = ("g++", "clang++", "cl")
+_OPTIONS = {"freezing": True, "cpp_cache_precompile_headers": False}  # the headers would lie in TMPDIR for good
 
 
 class Compiled(nn.Module):  # type: ignore[misc]
@@ -28,7 +31,8 @@ class Compiled(nn.Module):  # type: ignore[misc]
 
     def __init__(self, network: nn.Module, rows: int) -> None:
         super().__init__()
-        self._compiled: Any = torch.compile(network, dynamic=False, options={"freezing": True})
+        keep_compiled(cache_folder("compiled"))
+        self._compiled: Any = torch.compile(network, dynamic=False, options=_OPTIONS)
         self._rows = rows
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:

@@ -57,6 +57,7 @@ def model_config(
         raise OochubError(f"config.json of {source} must be an object, got {str(content)[:60]}. Get the file again.")
     _check_labels(content, source)
     _check_numbers(content, source)
+    _check_kernels(content, source)
     with opening(source, words=words, hint=hint):
         config = (kind or transformers.AutoConfig).from_pretrained(place, trust_remote_code=False, **(changes or {}))
     config.name_or_path = source
@@ -69,6 +70,18 @@ def _check_numbers(content: Mapping[str, Any], source: str) -> None:
         for number in value if isinstance(value, list) else [value]:
             if isinstance(number, int) and abs(number) > _LARGEST:
                 raise OochubError(f"config.json of {source}: {name} says {number}, more than any model has. Mend it.")
+
+
+def _check_kernels(content: Any, source: str) -> None:
+    """Refuses attention by code of the Hub, which transformers fetches and runs where the package kernels is there."""
+    for name, value in content.items() if isinstance(content, Mapping) else ():
+        named = value.values() if isinstance(value, Mapping) else [value]
+        if "attn_implementation" in str(name) and any(isinstance(each, str) and "/" in each for each in named):
+            raise OochubError(
+                f"config.json of {source}: {name} names code of the Hub, {str(value)[:100]}, and no model runs code "
+                "here. Remove it; the model's own attention gives the same."
+            )
+        _check_kernels(value, source)
 
 
 def _check_labels(content: Mapping[str, Any], source: str) -> None:

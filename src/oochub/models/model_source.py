@@ -45,6 +45,12 @@ class ModelSource:
         Raises:
             OochubError: There is none, or it is broken.
         """
+        if self.path is None and not hasattr(self.given, "config"):
+            raise OochubError(
+                f"The model must be a folder, an id on the Hub, or a model of transformers, got a "
+                f"{type(self.given).__name__}, which has no config. What another program says of the rows goes to "
+                "Predictions.from_arrays."
+            )
         return self.given.config if self.path is None else model_config(self.path)
 
     @cached_property

@@ -12,6 +12,7 @@ from oochub.errors import OochubError, OochubWarning
 from oochub.hub.model_folder import model_folder
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
+from oochub.reading import read_json
 
 _SHOWN = 5
 _UNREAD = ".num_batches_tracked"  # of BatchNorm; read in training alone
@@ -67,6 +68,7 @@ def pretrained(
     kind = auto.config_class if issubclass(auto, transformers.PreTrainedModel) else None
     config = model_config(source, kind=kind, words=words, hint=hint, changes=changes)
     _refuse_pickles(source)
+    _check_index(source)
     with opening(source, words=words, hint=hint):
         model, loading = auto.from_pretrained(
             model_folder(source),
@@ -104,6 +106,24 @@ def pretrained(
             stacklevel=2,
         )
     return Pretrained(model, unexpected)
+
+
+def _check_index(source: str) -> None:
+    """Refuses an index of weights that names files elsewhere, or pickles."""
+    folder = Path(model_folder(source))
+    file = folder / "model.safetensors.index.json"
+    if not file.is_file() or (folder / "model.safetensors").is_file():
+        return
+    content = read_json(file)
+    names = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise OochubError(f"{file.name} of {source} must name the file of each weight. Get the file again.")
+    for name in sorted(set(names.values())):
+        if Path(name).name != name or "\\" in name or not name.endswith(".safetensors"):
+            raise OochubError(
+                f"{file.name} of {source} names the file {name[:100]!r}; weights are .safetensors beside it, and "
+                "nothing else is read. Get the files again."
+            )
 
 
 def _refuse_pickles(source: str) -> None:

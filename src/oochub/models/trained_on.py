@@ -9,6 +9,7 @@ from oochub.reading import read_bytes
 
 _HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _FIELDS = ("datasets", "trained_on")
+_CARD = 10**6  # characters that are looked at: YAML is read slowly
 _LONGEST, _MOST = 200, 100  # characters of a name, names
 
 
@@ -31,7 +32,7 @@ def trained_on(card: Path) -> tuple[str, ...] | None:
     if not card.is_file():
         return None
     try:
-        header = _HEADER.match(read_bytes(card).decode("utf-8", "replace"))
+        header = _HEADER.match(read_bytes(card).decode("utf-8", "replace")[:_CARD])
         content = yaml.safe_load(header[1]) if header else None
     except (OochubError, yaml.YAMLError, ValueError, RecursionError):  # ValueError: a day that no calendar has
         return None

@@ -1,15 +1,19 @@
-"""Rows of predictions of what a user has: arrays, or a data frame."""
+"""Rows of predictions of what a user has: arrays, or a data frame; both by one coercion, `given_array`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from oochub.errors import OochubError
+from oochub.given_array import given_array
 from oochub.output import output_of, output_of_columns
-from oochub.output_columns import class_numbers, column_of, text_column
-from oochub.prediction.metadata import Metadata, PredictedBy, row_counts
+from oochub.output_columns import class_numbers, column_of, text_column, vectors
+from oochub.prediction.metadata import VECTORS, Metadata, PredictedBy, row_counts
 
 _ROW = ("example_id", "split")
 
@@ -18,8 +22,8 @@ def rows_of_arrays(
     given: Mapping[str, Any],
     *,
     class_names: Sequence[str] | None,
-    example_id: Sequence[Any] | None,
-    split: str | Sequence[str],
+    example_id: Any,
+    split: Any,
     benchmark: str | None,
     config: str | None,
     model: str | None,
@@ -28,9 +32,13 @@ def rows_of_arrays(
     """The table and the metadata of predictions; `Predictions.from_arrays` says what is taken.
 
     Raises:
-        OochubError: Arrays of different lengths, or none.
+        OochubError: Arrays of different lengths, or none; what `given_array` refuses; a label of text that is no class;
+            names that are no list of text.
     """
+    _check_texts(benchmark=benchmark, config=config, model=model, **{f"column {name!r}": name for name in given})
     given = {name: values for name, values in given.items() if values is not None}
+    given = {name: list(values) if isinstance(values, Iterator) else values for name, values in given.items()}
+    names = None if class_names is None else _names(class_names)
     arrays = {name: column_of(name, values) for name, values in given.items()}
     n = len(next(iter(arrays.values()))) if arrays else 0
     ids = text_column("example_id", range(n) if example_id is None else example_id)
@@ -39,50 +47,171 @@ def rows_of_arrays(
     lengths = {name: len(values) for name, values in rows.items()}
     if not arrays or len(set(lengths.values())) != 1:
         shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) if arrays else "no array"
-        raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.")
-    kind, table = kind or output_of_columns(list(given)), pa.table(rows)
-    if class_names is None:
-        class_names = output_of(kind).numbered_names(table)
+        turned = _turned(arrays)
+        raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.{turned}")
+    kind = kind or output_of_columns(list(given))
+    label = rows.get("label")
+    if label is not None and pa.types.is_dictionary(label.type):
+        label = rows["label"] = label.dictionary_decode() if isinstance(label, pa.Array) else label.cast(pa.string())
+    if names is not None and label is not None and _is_text(label.type):
+        rows["label"] = _class_numbers(label, names)
+    if "labels" in arrays and "logits" in arrays:
+        _check_doubtful(arrays["labels"])
+    table = pa.table(rows)
     metadata = Metadata(
         kind=kind,
         benchmark=benchmark,
         config=config or "default",
+        notes=_notes(given.get("logits"), arrays.get("logits")),
         model=PredictedBy(id=model),
-        class_names=class_names if isinstance(class_names, str) else tuple(class_names),  # type: ignore[arg-type]
+        class_names=tuple(output_of(kind).numbered_names(table) if names is None else names),
         rows=row_counts(table.column("split")),
     )
     return table, metadata
 
 
 def rows_of_frame(
-    frame: pd.DataFrame, *, logits: str | Sequence[str], class_names: Sequence[str] | None, **named: Any
+    frame: Any, *, logits: str | Sequence[str], class_names: Sequence[str] | None, **named: Any
 ) -> tuple[pa.Table, Metadata]:
     """The table and the metadata of predictions; `Predictions.from_pandas` says what is taken.
 
     Raises:
-        OochubError: A column twice or missing, a label of text that is no class, as `rows_of_arrays`.
+        OochubError: No frame, a column twice or missing, class names in another order than the columns of logits, and
+            as `rows_of_arrays`.
     """
-    several = [] if isinstance(logits, str) else list(logits)
-    twice = [str(name) for name in frame.columns[frame.columns.duplicated()]]
-    if twice or (several and "logits" in frame and "logits" not in several):
-        found = f"the column {twice[0]} twice" if twice else "a column logits beside those named by logits=[...]"
-        raise OochubError(f"The frame has {found}. Rename or drop one.")
-    missing = [name for name in several if name not in frame]
-    if missing:
-        raise OochubError(f"The frame has no column {', '.join(missing)}, only {', '.join(map(str, frame))}.")
-    columns: dict[str, Any] = {str(name): frame[name].to_numpy() for name in frame if name not in (*several, *_ROW)}
-    if several:
-        columns["logits"] = frame[several].to_numpy()
-    elif logits in columns:
-        columns["logits"] = list(columns.pop(logits))
-    names = list(class_names or map(str, several)) or None
-    label = columns.get("label")
-    if label is not None and label.dtype.kind in "OUT" and names is not None:
-        columns["label"] = class_numbers(list(map(str, label)), names)
-    return rows_of_arrays(
-        columns,
-        example_id=frame["example_id"].tolist() if "example_id" in frame else None,
-        split=frame["split"].tolist() if "split" in frame else "test",
-        class_names=names,
-        **named,
-    )
+    columns = _columns(frame)
+    names: Any
+    several = [logits] if isinstance(logits, str) else _names(logits, name="logits")
+    is_several = not isinstance(logits, str)
+    if is_several and len(set(several)) < len(several):
+        twice = next(name for name in several if several.count(name) > 1)
+        raise OochubError(f"logits= names the column {twice!r} twice. Name one column for each class.")
+    if "logits" in columns and "logits" not in several:
+        found = "named by logits=[...]" if is_several else f"{logits}, which logits= names"
+        raise OochubError(f"The frame has a column logits beside those {found}. Rename or drop one.")
+    missing = [name for name in several if name not in columns]
+    if missing and (is_several or logits != "logits"):
+        raise OochubError(f"The frame has no column {', '.join(missing)}, only {', '.join(columns)}.")
+    taken = [columns.pop(name) for name in several if name in columns]
+    if is_several:
+        names = several if class_names is None else _names(class_names)
+        _check_order(several, names)
+        columns["logits"] = np.stack([_numbers(name, each) for name, each in zip(several, taken, strict=True)], axis=1)
+    else:
+        names = class_names
+        columns |= {"logits": taken[0]} if taken else {}
+    ids, split = columns.pop("example_id", None), columns.pop("split", "test")
+    return rows_of_arrays(columns, example_id=ids, split=split, class_names=names, **named)
+
+
+def _columns(frame: Any) -> dict[str, Any]:
+    """The columns of a frame by name."""
+    if not isinstance(frame, pd.DataFrame):
+        if not hasattr(frame, "__arrow_c_stream__") or not hasattr(frame, "columns"):
+            raise OochubError(
+                f"frame must be a DataFrame of pandas or polars, or a Table of Arrow, got a {type(frame).__name__}. "
+                "Arrays and lists go to Predictions.from_arrays."
+            )
+        frame = frame if isinstance(frame, pa.Table) else pa.table(frame)
+    elif frame.columns.nlevels > 1:
+        raise OochubError(f"The frame's columns have {frame.columns.nlevels} levels. Give them one name each.")
+    names = list(map(str, frame.column_names if isinstance(frame, pa.Table) else frame.columns))
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise OochubError(f"The frame has the column {twice[0]} twice. Rename or drop one.")
+    is_arrow = isinstance(frame, pa.Table)
+    return {name: frame.column(k) if is_arrow else frame.iloc[:, k] for k, name in enumerate(names)}
+
+
+def _numbers(name: str, values: Any) -> Any:
+    """A column of logits (n,); one that holds text, truths or nothing in a row is an error."""
+    column = column_of(name, values)
+    is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    if not is_number or column.null_count:
+        found = f"nothing in {column.null_count:,} rows" if is_number else str(column.type)
+        raise OochubError(f"The column {name!r}, which logits= names, must hold numbers, got {found}.")
+    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+
+
+def _check_order(columns: Sequence[str], names: Sequence[str]) -> None:
+    """That class names that are those of the columns, whole or after what all have in common, stand in their order."""
+    ends = zip(min(columns), max(columns), strict=False)
+    start = next((place for place, (one, other) in enumerate(ends) if one != other), 0)  # what all begin with
+    for meant in (list(columns), [column[start:] for column in columns]):
+        moved = [each for place, each in enumerate(meant) if each in names and names.index(each) != place]
+        if moved:
+            raise OochubError(
+                f"class_names are {', '.join(names[:6])}, and the columns of logits {', '.join(columns[:6])}: "
+                f"{moved[0]} stands at another place. Give both in one order."
+            )
+
+
+def _names(names: Any, *, name: str = "class_names") -> list[str]:
+    """Names in their order, as text."""
+    if isinstance(names, str | bytes | AbstractSet | Mapping) or not isinstance(names, Iterable):
+        why = "a set has no order" if isinstance(names, AbstractSet) else "a name for each class, in order"
+        raise OochubError(f"{name} must be a list of text, got a {type(names).__name__}: {why}.")
+    listed = list(names)
+    for place, each in enumerate(listed):
+        if not isinstance(each, str):
+            raise OochubError(f"{name}[{place}] must be text, got {each!r}.")
+        _check_texts(**{f"{name}[{place}]": each})
+    return list(map(str, listed))
+
+
+def _check_texts(**texts: Any) -> None:
+    """That no text has half of a character, which no file can hold."""
+    for name, text in texts.items():
+        try:
+            str(text).encode()
+        except UnicodeEncodeError:
+            raise OochubError(
+                f"{name} has half of a character ({text!r}), which no file holds. Write it anew."
+            ) from None
+
+
+def _turned(arrays: Mapping[str, pa.Array]) -> str:
+    """What to do where logits are (c, n)."""
+    logits, others = arrays.get("logits"), [len(each) for name, each in arrays.items() if name not in VECTORS]
+    if logits is None or not len(logits) or not others:
+        return ""
+    row = logits[0].as_py()
+    is_turned = isinstance(row, list) and len(row) == others[0] != len(logits)
+    return " The logits look as if classes were rows: give logits.T." if is_turned else ""
+
+
+def _class_numbers(label: pa.Array, names: Sequence[str]) -> pa.Array:
+    """The numbers of the classes that text means; null where there is none."""
+    known = label.drop_null()
+    numbers = dict(zip(known.to_pylist(), class_numbers(known.to_pylist(), names).tolist(), strict=True))
+    return pa.array([numbers.get(each) for each in label.to_pylist()], pa.int64())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _check_doubtful(labels: pa.Array) -> None:
+    """That whole numbers are not 0 and 1 for each of two labels, which could be the numbers of those that hold too."""
+    inner = getattr(labels.type, "value_type", None)
+    if inner is None or not pa.types.is_integer(inner) or labels.null_count:
+        return
+    rows = {tuple(row) for row in labels.to_pylist()} if set(pc.list_value_length(labels).to_pylist()) == {2} else set()
+    if rows and rows <= {(0, 1), (1, 0)}:
+        raise OochubError(
+            "labels of whole numbers name those that hold, and here each row looks like 0 and 1 for each of two. Give "
+            "these as floats, or the numbers in ascending order with a row of fewer."
+        )
+
+
+def _notes(logits: Any, kept: pa.Array | None) -> tuple[str, ...]:
+    """That the largest logit of some rows is another one in float32, which predictions hold."""
+    inner = getattr(getattr(kept, "type", None), "value_type", None)
+    if kept is None or not len(kept) or inner is None or not pa.types.is_floating(inner) or kept.null_count:
+        return ()
+    if len(set(pc.list_value_length(kept).to_pylist())) > 1:
+        return ()
+    given, rounded = given_array("logits", logits), vectors(pa.chunked_array([kept]))
+    whole = given if isinstance(given, np.ndarray) else pc.list_flatten(given).to_numpy(zero_copy_only=False)
+    moved = int((whole.reshape(rounded.shape).argmax(axis=1) != rounded.argmax(axis=1)).sum()) if rounded.size else 0
+    return (f"the largest logit of {moved:,} rows is another one in float32, which is kept",) if moved else ()

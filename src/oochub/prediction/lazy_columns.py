@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.output_columns import check_vectors
 from oochub.parquet_file import seal_of
 
 _BYTES = 1 << 23  # of a block of rows, so that reading holds little
@@ -100,9 +101,10 @@ class LazyColumns:
         """The rows of some columns, a few megabytes at a time.
 
         Raises:
-            OochubError: A file that is not there any more, or that was replaced or damaged since it was opened.
+            OochubError: A file that is not there any more, or that was replaced or damaged since it was opened; a
+                column that holds no lists of floats, or lists of several lengths.
         """
-        schema = pa.schema([self.schema.field(name) for name in names])
+        schema, lengths = pa.schema([self.schema.field(name) for name in names]), dict[str, int]()
         for segment in self._segments:
             for start, table in _blocks(segment, names):
                 present = table.column_names
@@ -113,7 +115,21 @@ class LazyColumns:
                     first, last = np.searchsorted(segment.rows, (start, start + len(table)))
                     block = block.take(pa.array(segment.rows[first:last] - start))
                 if len(block):
+                    _check_lengths(block, lengths, segment.source)
                     yield block
+
+
+def _check_lengths(block: pa.Table, lengths: dict[str, int], source: Path | pa.Table) -> None:
+    """That the lists of each column have one length, in this block and in those before it."""
+    place = f"{source}: " if isinstance(source, Path) else ""
+    for name in block.column_names:
+        try:
+            length = check_vectors(block, name)
+        except OochubError as error:
+            raise OochubError(f"{place}{error}") from None
+        if lengths.setdefault(name, length) != length:
+            shown = f"got lengths {[lengths[name], length]}"
+            raise OochubError(f"{place}{name} must be lists of one length, a number or more a row, {shown}.")
 
 
 def _blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
@@ -134,14 +150,15 @@ def _blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.T
                     f"{segment.source} was replaced since it was opened, so its logits and features are those of other "
                     "rows. Load the predictions again; save what was chosen of them under another name."
                 )
-            present = [name for name in names if name in file.schema_arrow.names]
-            start = 0
+            there, start = set(file.schema_arrow.names), 0  # the schema is read anew each time that it is asked for
+            present = [name for name in names if name in there]
             for number in range(file.num_row_groups):
                 group = file.metadata.row_group(number)
                 stop = start + group.num_rows
                 if segment.rows is None or np.diff(np.searchsorted(segment.rows, (start, stop)))[0]:
                     first, together = start, _together(group.total_byte_size, group.num_rows)
                     for batch in file.iter_batches(together, row_groups=[number], columns=present):
+                        batch.validate(full=True)
                         yield first, pa.Table.from_batches([batch])
                         first += len(batch)
                 start = stop

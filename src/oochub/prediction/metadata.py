@@ -12,6 +12,7 @@ from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
 from oochub.held_out import HeldOut
 from oochub.hub.hub_data_set import HubDataSet
+from oochub.output_columns import LONGEST_NAME
 from oochub.reading import parse_json
 from oochub.schema import Count, check_version, from_json, optional
 
@@ -147,10 +148,32 @@ def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
     if not names or not all(name.strip() for name in names):
         found = "a name without text" if names else "none"
         raise OochubError(f"class_names must be a text for each class; got {found}. Name them anew.")
+    check_name_length("class_names", names)
+    for place in ("kind", "benchmark", "config"):
+        check_name_length(place, filter(None, [getattr(metadata, place)]))
+    check_name_length("model.id", filter(None, [metadata.model.id]))
     strange = [number for number in metadata.facts.present_classes or () if not 0 <= number < len(names)]
     if strange:
         raise OochubError(f"facts.present_classes must be of 0..{len(names) - 1}, got {strange[0]}. Predict again.")
     return replace(metadata, class_names=_distinct(names))
+
+
+def check_name_length(place: str, names: Iterable[str]) -> None:
+    """Checks that no name is as long as a book, which takes minutes to show.
+
+    Args:
+        place: What they name, in an error.
+        names: The names.
+
+    Raises:
+        OochubError: One has more than `LONGEST_NAME` letters.
+    """
+    longest = max(map(len, names), default=0)
+    if longest > LONGEST_NAME:
+        raise OochubError(
+            f"{place}: a name has {LONGEST_NAME:,} letters at most, got one of {longest:,}. Give the name that it has, "
+            "not its content."
+        )
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

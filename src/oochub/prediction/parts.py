@@ -20,11 +20,13 @@ from oochub.errors import OochubError, OochubWarning
 from oochub.files import take_place, written_whole
 from oochub.input import BrokenRow
 from oochub.parquet_file import seal_of
+from oochub.prediction.manifest import ListedPart, Manifest
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import ListedPart, Manifest, save_thumbnails
+from oochub.prediction.predictions_file import PartRecord
 from oochub.prediction.stored_rows import StoredRows
+from oochub.prediction.stored_thumbnails import save_thumbnails
 from oochub.reading import read_json
-from oochub.schema import to_json
+from oochub.schema import from_json, to_json
 from oochub.stats.softmax_summary import SoftmaxSummary
 
 _LAYOUT = "_layout.json"
@@ -140,12 +142,13 @@ class Parts:
             self._made[number] = made
             return
         self.share()
-        about = {"split": made.split, "rows": _spans(made.rows), "broken": [list(row) for row in made.broken]}
+        broken = tuple((row.example, row.fault, row.row) for row in made.broken)
+        about = PartRecord(split=made.split, rows=_spans(made.rows), broken=broken)
         if made.predictions is not None:
             replace(made.predictions, part=about).save(self._file(number))
             return
         with written_whole(self._empty(number)) as draft:
-            draft.write_text(json.dumps(about), "utf-8")
+            draft.write_text(json.dumps(to_json(about)), "utf-8")
 
     def made(self) -> list[MadePart]:
         """The parts that are there, in order."""
@@ -173,10 +176,12 @@ class Parts:
             if count := len(self._made[number].rows):
                 file = self._file(number)
                 listed.append(ListedPart(file=file.name, rows=count, seal=str(seal_of(file))))
-        if pictures is not None:
-            save_thumbnails(self.folder, pictures)
-        manifest = Manifest(parts=tuple(listed), metadata=to_json(predictions.metadata), digest=predictions.digest)
-        manifest.save(self.folder)
+        Manifest(
+            parts=tuple(listed),
+            metadata=to_json(predictions.metadata),
+            digest=predictions.digest,
+            thumbnails=None if pictures is None else save_thumbnails(self.folder, pictures),
+        ).save(self.folder)
         take_place(self.folder, self._target)
 
     def end(self) -> None:
@@ -192,30 +197,29 @@ class Parts:
         return self._file(number).with_name(f"_empty-{number:05d}.json")
 
 
-def _spans(rows: Sequence[int]) -> list[list[int]]:
+def _spans(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Row numbers in order, as the first of each unbroken run and the one after its last."""
     runs = np.split(np.asarray(rows, np.int64), np.flatnonzero(np.diff(rows) != 1) + 1)
-    return [[int(run[0]), int(run[-1]) + 1] for run in runs if len(run)]
+    return tuple((int(run[0]), int(run[-1]) + 1) for run in runs if len(run))
 
 
-def _numbers(spans: list[list[int]]) -> Sequence[int]:
+def _numbers(spans: Sequence[tuple[int, int]]) -> Sequence[int]:
     """What `_spans` was given; a range where it can be, for a list takes 36 bytes a row."""
     runs = [range(first, stop) for first, stop in spans]
     return runs[0] if len(runs) == 1 else list(chain.from_iterable(runs))
 
 
 def _opened(file: Path) -> MadePart | None:
-    """A part that is whole; None where it is cut short or of an earlier form: it is made again."""
+    """A part that is whole; None where it is cut short, of other rows or of an earlier form: it is made again."""
     try:
-        if file.suffix == ".json":
-            about, predictions = read_json(file), None
-        else:
-            predictions = Predictions.load(file)
-            about = predictions.part
-        broken = [BrokenRow(*row) for row in about["broken"]]
-        return MadePart(about["split"], predictions, _numbers(about["rows"]), broken)
-    except (OochubError, KeyError, TypeError):
+        predictions = None if file.suffix == ".json" else Predictions.load(file)
+        about = from_json(PartRecord, read_json(file), what=str(file)) if predictions is None else predictions.part
+    except OochubError:
         return None
+    count = 0 if predictions is None else len(predictions)
+    if about is None or sum(max(0, stop - first) for first, stop in about.rows) != count:
+        return None
+    return MadePart(about.split, predictions, _numbers(about.rows), [BrokenRow(*row) for row in about.broken])
 
 
 def _read(file: Path) -> Any:

@@ -9,8 +9,10 @@ import torch
 
 from oochub.artifacts import PREDICTIONS
 from oochub.build_record import without_build_column
+from oochub.checked_data_set import checked_data_set
 from oochub.errors import OochubError, either, unknown_name
 from oochub.files import STREAMS, check_writable
+from oochub.listed_names import listed_names
 from oochub.models.cache_key import cache_key
 from oochub.models.chosen_device import chosen_device
 from oochub.models.folded import folded
@@ -27,6 +29,7 @@ from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.sampled import Sample, sampled
+from oochub.prediction.stored_summary import SUMMARY
 from oochub.ranks import Ranks
 from oochub.unpacked_samples import unpacked_samples
 
@@ -145,8 +148,8 @@ def predict(
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
-    dataset = without_build_column(unpacked_samples(dataset))
-    parts = chosen_splits(dataset, splits)
+    dataset = without_build_column(unpacked_samples(checked_data_set(dataset)))
+    parts = chosen_splits(dataset, None if splits is None else listed_names("splits", splits))
     sample = Sample(parts, ()) if limit is None else sampled(parts, limit)
     some = next(iter(sample.parts.values()))
     if cluster is not None and compile:
@@ -164,7 +167,7 @@ def predict(
     )
     inputs.num_workers = num_workers
     chosen = mode_of(source, mode, settings)
-    parts = checked_splits(sample.parts, read=inputs.column, reserved=RESERVED)
+    parts = checked_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "splits": list(parts), **settings}
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)

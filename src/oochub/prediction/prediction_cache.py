@@ -1,6 +1,5 @@
 """Predictions that were made before: the second time the same is asked for, no model runs."""
 
-import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +8,10 @@ import pyarrow.parquet as pq
 
 from oochub.caches import cache_folder
 from oochub.errors import OochubError, OochubWarning
+from oochub.prediction.manifest import Manifest
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import is_one_file, read_manifest
+from oochub.prediction.predictions_file import is_one_file
+from oochub.reading import parse_json
 
 
 class PredictionCache:
@@ -73,8 +74,9 @@ class PredictionCache:
 def _read(file: Path, key: str | None) -> Predictions | None:
     """What a file holds, where it is whole and of the key, with its head in memory."""
     try:
-        about = read_manifest(file).metadata if file.is_dir() else json.loads(pq.read_schema(file).metadata[b"oochub"])
-        if about["provenance"]["key"] != key:
+        stored = None if file.is_dir() else pq.read_schema(file).metadata[b"oochub"]
+        about = Manifest.load(file).metadata if stored is None else parse_json(stored, name=str(file))
+        if about["provenance"]["key"] != key or "created" not in about["provenance"]["when"]:
             return None
         predictions = Predictions.load(file)
         head = predictions.head

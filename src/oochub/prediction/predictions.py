@@ -18,17 +18,17 @@ from oochub.files import check_writable
 from oochub.notebook_table import notebook_table
 from oochub.output import Output, output_of
 from oochub.parquet_file import Integrity
+from oochub.prediction.answer_facts import answer_facts, digest_of
 from oochub.prediction.array_rows import rows_of_arrays, rows_of_frame
 from oochub.prediction.check_rows import check_answers, check_rows
 from oochub.prediction.metadata import Metadata, read_metadata, row_counts
-from oochub.prediction.predictions_file import open_predictions, save_predictions
+from oochub.prediction.predictions_file import PartRecord, open_predictions, save_predictions
 from oochub.prediction.stored_head import StoredHead, head_file
-from oochub.prediction.stored_rows import StoredRows, WithStoredRows, digest_of
+from oochub.prediction.stored_rows import StoredRows, WithStoredRows
+from oochub.prediction.stored_summary import stale_note, without_copies, without_summary_of_before
 from oochub.schema import to_json
 from oochub.stats.answer_summary import answer_summary
 from oochub.stats.softmax_summary import SoftmaxSummary
-
-_ROW = ("example_id", "split")
 
 
 @dataclass(frozen=True)
@@ -56,31 +56,36 @@ class Predictions(WithStoredRows):
     metadata: Metadata
     integrity: Integrity | None = None
     stored_head: StoredHead | Path | None = field(default=None, repr=False, compare=False)
-    part: Any = field(default=None, repr=False, compare=False)
+    part: PartRecord | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         is_new = not isinstance(self.rows, StoredRows)  # those of StoredRows were checked when they were new
-        if is_new:
-            object.__setattr__(self, "rows", StoredRows.of(self.rows))
+        rows, copies = without_copies(self.rows) if is_new else (self.rows, pa.table({}))
+        object.__setattr__(self, "rows", StoredRows.of(rows) if is_new else rows)
         object.__setattr__(self, "metadata", read_metadata(to_json(self.metadata), self.column_names))
         check_rows(self.rows, self.metadata)
         if is_new:
             check_answers(self.rows, self.metadata)
+        if copies.num_columns and (note := stale_note(copies, self.summary if self.output.one_answer else None)):
+            object.__setattr__(self, "metadata", replace(self.metadata, notes=(*self.metadata.notes, note)))
 
     @classmethod
     def load(cls, path: str | Path) -> "Predictions":
-        """Opens what `save` wrote, a file or a folder of parts, or any Parquet file with such columns and metadata."""
+        """Opens what `save` wrote, a file or a folder of parts, or any Parquet file with such columns and metadata.
+
+        Truth and answers are checked, sealed or not, and whatever follows from them is computed from them.
+        """
         path = Path(path).expanduser()
         opened = open_predictions(path)
         try:
             known = read_metadata(opened.metadata, opened.rows.column_names)
             loaded = cls(opened.rows, known, opened.integrity, head_file(path), opened.part)
-            if opened.digest is None:  # with one, the answers were checked before they were sealed
-                check_answers(loaded.rows, loaded.metadata)
+            facts = answer_facts(loaded.rows, loaded.metadata, sealed=opened.digest)
         except OochubError as error:
-            raise OochubError(f"{path}: {error}") from None
-        loaded.remember(summary=opened.summary, digest=opened.digest)
-        return loaded
+            raise error if str(path) in str(error) else OochubError(f"{path}: {error}") from None
+        if opened.of_before:
+            object.__setattr__(loaded, "rows", without_summary_of_before(loaded.rows, facts.summary))
+        return loaded.remember(**facts._asdict())
 
     @classmethod
     def from_arrays(
@@ -271,7 +276,7 @@ class Predictions(WithStoredRows):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over examples, truth and answers: equal for equal predictions, whenever and wherever made."""
-        return digest_of(self.rows, (*_ROW, self.output.label_column), self.output.columns)
+        return digest_of(self.rows, self.metadata)
 
     def select(self, mask: NDArray[np.bool_]) -> "Predictions":
         """The rows where `mask` is true."""
@@ -282,14 +287,12 @@ class Predictions(WithStoredRows):
         rows = self.rows.take(numbers)
         counts = row_counts(rows.light.column("split"))
         some = replace(self, rows=rows, metadata=replace(self.metadata, rows=counts))
-        if "summary" in vars(self):
-            some.remember(summary=SoftmaxSummary(*(np.asarray(each)[numbers] for each in self.summary)))
-        return some
+        known = vars(self).get("summary")
+        return some.remember(summary=known and SoftmaxSummary(*(np.asarray(each)[numbers] for each in known)))
 
     def with_table(self, table: pa.Table) -> "Predictions":
         """The same predictions with other rows or columns."""
-        rows = row_counts(table.column("split"))
-        return replace(self, rows=table, metadata=replace(self.metadata, rows=rows))
+        return replace(self, rows=table, metadata=replace(self.metadata, rows=row_counts(table.column("split"))))
 
     def remember(self, **known: Any) -> "Predictions":
         """Takes what is known of these rows already, `summary` or `digest`, so that it is not computed."""

@@ -3,40 +3,57 @@
 A folder is read by pandas and pyarrow as one table; they pass over names that begin with an underscore.
 """
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
 from oochub.files import STREAMS, check_writable, folder_written_whole
-from oochub.parquet_file import Integrity, read_parquet, seal_of, write_parquet, write_tables
+from oochub.parquet_file import Integrity, read_parquet, seal_of, write_tables
 from oochub.prediction.coded_text import joined_text
 from oochub.prediction.lazy_columns import LazyColumns
+from oochub.prediction.manifest import MANIFEST, ListedPart, Manifest
 from oochub.prediction.metadata import VECTORS, Metadata
 from oochub.prediction.stored_rows import StoredRows
-from oochub.reading import read_json
-from oochub.schema import Count, check_version, from_json, to_json
-from oochub.stats.answer_summary import SUMMARY
+from oochub.prediction.stored_summary import SUMMARY, summary_columns
+from oochub.prediction.stored_thumbnails import load_thumbnails
+from oochub.reading import parse_json
+from oochub.schema import Count, from_json, optional, to_json
 from oochub.stats.softmax_summary import SoftmaxSummary
 
-MANIFEST = "_manifest.json"
-"""The file of a folder of parts that lists them."""
-THUMBNAILS = "_thumbnails.parquet"
-"""The file of a folder of parts with the small pictures and lines, by row number."""
-_SHOWN = ("thumbnail", "thumbnail_text")
 _KEY, _SUMS, _PART = b"oochub", b"oochub_sums", b"oochub_part"
-_VERSION = 1
 _ONE_FILE = 1 << 28  # numbers, a gigabyte: more are a folder of parts
 _PART_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartRecord:
+    """What a part of a prediction that is being made says of itself.
+
+    Attributes:
+        split: Of its rows.
+        rows: Their numbers in the split: the first of each unbroken run and the one after its last.
+        broken: The rows that were left out, each the fields of a `BrokenRow`.
+    """
+
+    split: str
+    rows: tuple[tuple[Count, Count], ...]
+    broken: tuple[tuple[str, str, Count], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sums:
+    """What a file says of its answers, JSON: their `digest`; `version` 2 since the summary has names of its own."""
+
+    digest: str
+    version: Count = optional(1)
 
 
 class OpenedPredictions(NamedTuple):
@@ -46,52 +63,17 @@ class OpenedPredictions(NamedTuple):
         rows: Its columns, but the summary.
         metadata: JSON.
         integrity: Whether every file was compared with its seal.
-        summary: Of the answers, where sealed files have it.
-        digest: Of the answers, where sealed files have it.
-        part: What a part says of itself, JSON types; None for what is whole.
+        digest: What sealed files say that the digest of their answers is; None where they do not.
+        of_before: Whether the summary may stand under the names that earlier versions gave it.
+        part: What a part says of itself; None for what is whole.
     """
 
     rows: StoredRows
     metadata: bytes
     integrity: Integrity
-    summary: SoftmaxSummary | None
     digest: str | None
-    part: Any = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListedPart:
-    """A part of a folder: the name of its `file`, its `rows`, and the digest of its `seal`."""
-
-    file: str
-    rows: Count
-    seal: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Manifest:
-    """What lies in a folder of parts.
-
-    Attributes:
-        schema_version: Of the JSON.
-        parts: In the order of the rows.
-        metadata: Of all rows.
-        digest: Of all answers.
-    """
-
-    schema_version: int = _VERSION
-    parts: tuple[ListedPart, ...]
-    metadata: Mapping[str, Any]
-    digest: str
-
-    def save(self, folder: Path) -> None:
-        """Writes it, sealed, into a folder that nobody else reads."""
-        content: dict[str, Any] = to_json(self)
-        (folder / MANIFEST).write_text(json.dumps({**content, "seal": _seal_of(content)}, indent=1), "utf-8")
-
-
-def _seal_of(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    of_before: bool
+    part: PartRecord | None = None
 
 
 def open_predictions(path: Path) -> OpenedPredictions:
@@ -114,7 +96,7 @@ def save_predictions(
     *,
     summary: SoftmaxSummary | None,
     digest: str,
-    part: Mapping[str, Any] | None = None,
+    part: PartRecord | None = None,
 ) -> Path:
     """Writes predictions, whole or not at all: one file, or a folder of parts where they are very large.
 
@@ -124,7 +106,7 @@ def save_predictions(
         metadata: What they say of themselves.
         summary: Of the answers; None where their kind has none.
         digest: Of the answers.
-        part: What they say of themselves as a part, JSON types; None for what is whole.
+        part: What they say of themselves as a part; None for what is whole.
 
     Raises:
         OochubError: It cannot be written.
@@ -148,17 +130,6 @@ def is_one_file(rows: StoredRows) -> bool:
     return len(rows) * max(1, rows.width) <= _ONE_FILE
 
 
-def save_thumbnails(folder: Path, pictures: pa.Table) -> None:
-    """Writes the small pictures and lines of a folder of parts.
-
-    Args:
-        folder: Of the parts.
-        pictures: Columns with one a row, null where there is none.
-    """
-    kept = np.flatnonzero(np.logical_or.reduce([np.asarray(column.is_valid()) for column in pictures.columns]))
-    write_parquet(pictures.take(pa.array(kept)).append_column("row", pa.array(kept)), folder / THUMBNAILS)
-
-
 def _in_parts(tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
     """The blocks of each part."""
     for first in tables:
@@ -166,21 +137,14 @@ def _in_parts(tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
 
 
 def _sealed_tables(
-    rows: StoredRows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str, part: Mapping[str, Any] | None
+    rows: StoredRows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str, part: PartRecord | None
 ) -> Iterator[pa.Table]:
-    """What a file holds, a block of rows at a time: the columns in their order, then the summary of the answers.
-
-    Where a column has the name of one of the summary's, no summary is written.
-    """
+    """What a file holds, a block of rows at a time: the columns in their order, then the summary of the answers."""
     said = {_KEY: json.dumps(to_json(metadata), sort_keys=True).encode()}
-    said[_SUMS] = json.dumps({"digest": digest}).encode()
+    said[_SUMS] = json.dumps(to_json(_Sums(digest=digest, version=2))).encode()
     if part is not None:
-        said[_PART] = json.dumps(part).encode()
-    added: dict[str, Any] = {}
-    if summary is not None and not {*SUMMARY} & {*rows.column_names}:
-        added = {"prediction": pa.array(summary.prediction, pa.int32())}
-        added |= {name: pa.array(getattr(summary, name), from_pandas=True) for name in SUMMARY[1:]}
-    start = 0
+        said[_PART] = json.dumps(to_json(part)).encode()
+    added, start = {} if summary is None else summary_columns(summary), 0
     for block in rows.blocks(rows.column_names):
         for name, values in added.items():
             block = block.append_column(name, values.slice(start, len(block)))
@@ -189,71 +153,41 @@ def _sealed_tables(
 
 
 def _open_file(path: Path) -> OpenedPredictions:
-    stored = read_parquet(path, without=VECTORS, joined=joined_text)
+    stored = read_parquet(path, without=(*VECTORS, *SUMMARY), joined=joined_text)
     said, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
     if _KEY not in said:
         raise OochubError(
             f"{path} is Parquet without oochub's metadata, so benchmark and class names are unknown. "
             "Write it with Predictions.from_pandas(frame, class_names=[...]).save(path)."
         )
-    twice = sorted({name for name in stored.schema.names if stored.schema.names.count(name) > 1})
+    names = [name for name in stored.schema.names if name not in SUMMARY]
+    twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise OochubError(f"{path} has the column {twice[0]} twice. Drop or rename one.")
     wide = pa.schema([field for field in stored.schema if field.name in VECTORS])
-    names, summary, digest = list(stored.schema.names), None, None
-    if _SUMS in said:
-        if stored.integrity == "checked":  # without a seal the columns may be anybody's
-            digest, summary = json.loads(said[_SUMS])["digest"], _summary(light)
-        if {*SUMMARY} <= {*names}:
-            light, names = light.drop_columns(list(SUMMARY)), [name for name in names if name not in SUMMARY]
-    rows = StoredRows(light, LazyColumns.of(path, wide, len(light)), names)
-    part = json.loads(said[_PART]) if _PART in said else None
-    return OpenedPredictions(rows, said[_KEY], stored.integrity, summary, digest, part)
+    sums = _said(_Sums, said.get(_SUMS), f"{path}: what it says of its answers")
+    part = _said(PartRecord, said.get(_PART), f"{path}: what it says of itself as a part")
+    return OpenedPredictions(
+        rows=StoredRows(light, LazyColumns.of(path, wide, len(light)), names),
+        metadata=said[_KEY],
+        integrity=stored.integrity,
+        digest=sums.digest if sums is not None and stored.integrity == "checked" else None,
+        of_before=sums is not None and sums.version == 1,
+        part=part,
+    )
 
 
-def _summary(table: pa.Table) -> SoftmaxSummary | None:
-    if not {*SUMMARY} <= {*table.column_names}:
-        return None
-    arrays = [table.column(name).to_numpy() for name in SUMMARY]
-    return SoftmaxSummary(*arrays)
-
-
-def _spread(some: pa.Table, rows: int) -> dict[str, pa.ChunkedArray]:
-    """The small pictures and lines of some rows as columns of all, null elsewhere."""
-    place = np.full(rows, -1)
-    place[some.column("row").to_numpy()] = np.arange(len(some))
-    spread = pa.array(place, mask=place < 0)
-    return {name: some.column(name).take(spread) for name in _SHOWN if name in some.column_names}
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder of parts.
-
-    Raises:
-        OochubError: There is none, or it is broken.
-    """
-    file = folder / MANIFEST
-    if not file.is_file():
-        raise OochubError(f"The folder {folder} has no {MANIFEST}, so it holds no predictions. Give the right path.")
-    content = read_json(file)
-    check_version(content, _VERSION, what=str(file))
-    if content.pop("seal", None) != _seal_of(content):
-        raise OochubError(f"{file} was damaged after it was written: it does not fit its seal. Predict again.")
-    manifest: Manifest = from_json(Manifest, content, what=str(file))
-    return manifest
+def _said(kind: type[Any], text: bytes | None, what: str) -> Any:
+    """A record of JSON in the metadata of a file; None where there is none."""
+    return None if text is None else from_json(kind, parse_json(text, name=what), what=what)
 
 
 def _open_folder(folder: Path) -> OpenedPredictions:
-    manifest = read_manifest(folder)
-    if not manifest.parts:
-        raise OochubError(f"{folder / MANIFEST} lists no part. Predict again.")
+    manifest = Manifest.load(folder)
+    manifest.check_parts(folder)
     opened = []
     for part in manifest.parts:
         file = folder / part.file
-        if Path(part.file).name != part.file or not file.is_file():
-            raise OochubError(
-                f"{folder} is not whole: its part {part.file} is missing. Copy it again, or predict again."
-            )
         if seal_of(file) != part.seal:
             raise OochubError(
                 f"{file} is not the part that {MANIFEST} lists: it was cut short, changed, or is of another "
@@ -264,11 +198,12 @@ def _open_folder(folder: Path) -> OpenedPredictions:
             raise OochubError(f"{file} has {len(each.rows)} rows, and {MANIFEST} says {part.rows}. Predict again.")
         opened.append(each)
     rows = StoredRows.joined([each.rows for each in opened])
-    if (small := folder / THUMBNAILS).is_file():
-        for name, column in _spread(read_parquet(small).table, len(rows)).items():
-            rows = rows.with_column(name, column)
-    summaries = [each.summary for each in opened if each.summary is not None]
-    whole = len(summaries) == len(opened)
-    summary = SoftmaxSummary(*map(np.concatenate, zip(*summaries, strict=True))) if whole else None
-    integrity: Integrity = "checked" if all(each.integrity == "checked" for each in opened) else "not checked"
-    return OpenedPredictions(rows, json.dumps(manifest.metadata).encode(), integrity, summary, manifest.digest)
+    for name, column in load_thumbnails(folder, len(rows), seal=manifest.thumbnails).items():
+        rows = rows.with_column(name, column)
+    return OpenedPredictions(
+        rows=rows,
+        metadata=json.dumps(manifest.metadata).encode(),
+        integrity="checked",  # a part without a seal is not the one that is listed
+        digest=manifest.digest,
+        of_before=any(each.of_before for each in opened),
+    )

@@ -1,7 +1,5 @@
 """Rows of predictions: narrow columns in memory, wide ones where they lie, read when they are asked for."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
@@ -18,8 +15,6 @@ from oochub.output_columns import vectors
 from oochub.prediction.coded_text import joined_text, with_text
 from oochub.prediction.lazy_columns import LazyColumns
 from oochub.prediction.metadata import VECTORS
-
-_TOGETHER = 1 << 13  # rows whose text is looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +78,11 @@ class StoredRows:
         )
 
     def blocks(self, names: Sequence[str]) -> Iterator[pa.Table]:
-        """Some columns, a few megabytes at a time."""
+        """Some columns, a few megabytes at a time.
+
+        Raises:
+            OochubError: See `LazyColumns.blocks`; vectors of more or fewer rows than the other columns.
+        """
         wide = [name for name in names if name in self.lazy.names]
         light = self.light.select([name for name in names if name not in wide])
         if not wide:
@@ -91,11 +90,15 @@ class StoredRows:
             return
         start = 0
         for block in self.lazy.blocks(wide):
+            if start + len(block) > len(light):
+                raise OochubError(f"{wide[0]} has more rows than the {len(light)} of other columns. Make it again.")
             columns = {**_named(with_text(light.slice(start, len(block)))), **_named(block)}
             yield pa.table({name: columns[name] for name in names})
             start += len(block)
             del block, columns
             pa.default_memory_pool().release_unused()  # else what reading held for a moment stays with this process
+        if start < len(light):
+            raise OochubError(f"{wide[0]} has {start} rows, the other columns {len(light)}. Make the file again.")
 
     def row(self, number: int) -> dict[str, Any]:
         """One row by the names of its columns, without vectors."""
@@ -105,6 +108,13 @@ class StoredRows:
     def take(self, rows: NDArray[np.int64]) -> "StoredRows":
         """The rows of these numbers, in their order."""
         return StoredRows(self.light.take(pa.array(rows)), self.lazy.select(rows), self.column_names)
+
+    def without(self, names: Sequence[str]) -> "StoredRows":
+        """The same rows without some columns, none of `VECTORS`."""
+        kept = [name for name in self.column_names if name not in names]
+        return StoredRows(
+            self.light.select([name for name in kept if name in self.light.column_names]), self.lazy, kept
+        )
 
     def with_column(self, name: str, values: Any) -> "StoredRows":
         """The same rows with a column more, or another in its place; not one of `VECTORS`."""
@@ -162,34 +172,6 @@ class WithStoredRows:
             rows = slice(start, start + len(block))
             yield rows, {name: vectors(block.column(name)) for name in names}
             start = rows.stop
-
-
-def digest_of(rows: StoredRows, texts: Sequence[str], numbers: Sequence[str]) -> str:
-    """SHA-256 over some columns, whatever the blocks that they are read in.
-
-    Args:
-        rows: The rows.
-        texts: Columns that count as JSON.
-        numbers: Columns that count by their bytes.
-    """
-    digest = hashlib.sha256()
-    for number, name in enumerate(texts):
-        digest.update(b", [" if number else b"[[")
-        light = rows.light.select([name])
-        for start in range(0, len(light), _TOGETHER):
-            digest.update(
-                b", " * bool(start) + json.dumps(light.slice(start, _TOGETHER).column(0).to_pylist())[1:-1].encode()
-            )
-        digest.update(b"]")
-    digest.update(b"]")
-    for name in numbers:
-        for block in rows.blocks([name]):
-            column = block.column(name)
-            while name not in VECTORS and pa.types.is_nested(column.type):  # lists of any lengths
-                digest.update(pc.list_value_length(column).to_numpy().tobytes())
-                column = pc.list_flatten(column)
-            digest.update((vectors(column) if name in VECTORS else column.to_numpy()).tobytes())
-    return digest.hexdigest()
 
 
 def _named(table: pa.Table) -> dict[str, pa.ChunkedArray]:

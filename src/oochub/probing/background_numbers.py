@@ -10,11 +10,16 @@ from scipy import special
 
 from oochub.probing.altered_answers import VARIANTS
 from oochub.report.background_records import VariantRow
-from oochub.stats.bootstrap import mean_estimate, with_width
+from oochub.stats.bootstrap import with_width
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.paired_shares import paired_shares
+from oochub.stats.shared_units import mean_of_shared
 
 Values = NDArray[np.float64]
+_ROLES: Mapping[str, tuple[int, ...]] = {"mixed_same": (0, 1), "mixed_rand": (0, 2)}
+"""Which of a row's units a kind of picture depends on: itself, and who lends the background."""
+_SOME_LENDERS = 40  # as of clusters
 
 
 class BackgroundNumbers(NamedTuple):
@@ -44,6 +49,7 @@ def background_numbers(
     original: Values,
     altered: Mapping[str, Values],
     *,
+    units: NDArray[np.int64] | None = None,
     cluster: NDArray[Any] | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -54,13 +60,16 @@ def background_numbers(
         label: Class number of each row (n,).
         original: Logits (n, c) of the rows as they are.
         altered: Logits (n, c) of each of `VARIANTS`, nan in rows without such a picture.
+        units: The picture of each row, that which lends it a background of its class, and that of another class (n,
+            3), numbers; pictures of a cluster have one number. None where no picture lends to two rows.
         cluster: What rows (n,) share; None where they are independent.
         resamples: Of the bootstrap.
         seed: Of the bootstrap.
 
     Returns:
         Changes are paired, row by row: of shares of independent rows by an adjusted Wald interval, of all else by the
-        percentile bootstrap of the rows' differences.
+        intervals of a mean. On lent backgrounds rows that share a picture go together, see `oochub.stats.shared_units`:
+        the intervals are of other rows on other backgrounds too, and say so where few lend one.
     """
     place = np.arange(len(label))
 
@@ -71,38 +80,56 @@ def background_numbers(
         answers: NDArray[np.bool_] = logits.argmax(1) == label
         return answers
 
-    def shares(first: Values, second: Values, rows: NDArray[np.bool_]) -> Estimate:
+    def mean(values: Values, rows: NDArray[np.bool_], roles: tuple[int, ...], of: str = "numbers") -> Estimate:
+        if units is not None and len(roles) > 1 and rows.sum() > 1:
+            return _lent(values, units[rows][:, roles], sampling(rows), of)
+        if of == "shares":
+            return _share(values, sampling(rows))
+        return _mean(values, sampling(rows))
+
+    def changes(first: Values, second: Values, rows: NDArray[np.bool_], roles: tuple[int, ...]) -> Estimate:
         pair = right(first)[rows], right(second)[rows]
-        if cluster is None:
+        if cluster is None and (units is None or len(roles) == 1):
             return paired_shares(*pair).difference
-        return _mean(pair[0].astype(float) - pair[1], sampling(rows))
+        return mean(pair[0].astype(float) - pair[1], rows, roles, "changes")
 
     every = {"original": original, **{name: altered[name] for name in VARIANTS}}
     there = {name: ~np.isnan(logits).any(1) for name, logits in every.items()}
     odds = {name: log_odds(logits, label) for name, logits in every.items()}
     variants = [VariantRow(name="original", accuracy=_share(right(original), sampling(there["original"])))]
     for name in VARIANTS:
-        rows, logits = there[name], every[name]
+        rows, logits, roles = there[name], every[name], _ROLES.get(name, (0,))
         logit = (logits - original)[place, label]
         variants.append(
             VariantRow(
                 name=name,  # type: ignore[arg-type]  # of VARIANTS
-                accuracy=_share(right(logits)[rows], sampling(rows)),
-                accuracy_change=shares(logits, original, rows),
-                log_odds=_mean((odds[name] - odds["original"])[rows], sampling(rows)),
-                logit=_mean(logit[rows], sampling(rows)),
+                accuracy=mean(right(logits)[rows].astype(float), rows, roles, "shares"),
+                accuracy_change=changes(logits, original, rows, roles),
+                log_odds=mean((odds[name] - odds["original"])[rows], rows, roles),
+                logit=mean(logit[rows], rows, roles),
             )
         )
     both = there["mixed_same"] & there["mixed_rand"]
     return BackgroundNumbers(
         tuple(variants),
-        shares(every["mixed_same"], every["mixed_rand"], both),
-        _mean((odds["mixed_same"] - odds["mixed_rand"])[both], sampling(both)),
+        changes(every["mixed_same"], every["mixed_rand"], both, (0, 1, 2)),
+        mean((odds["mixed_same"] - odds["mixed_rand"])[both], both, (0, 1, 2)),
         odds["mixed_rand"] - odds["original"],
     )
 
 
-def _share(right: NDArray[np.bool_], sampling: Sampling) -> Estimate:
+def _lent(values: Values, units: NDArray[np.int64], sampling: Sampling, of: str) -> Estimate:
+    """With rows that share a picture, and the reason where few pictures lend a background."""
+    found = mean_of_shared(values, units, sampling, of=of)
+    lenders = len(np.unique(units[:, 1:]))
+    if lenders >= _SOME_LENDERS:
+        return found
+    few = f"only {lenders} {'picture lends' if lenders == 1 else 'pictures lend'} a background"
+    reason = f"{found.reason}; {few}" if found.reason else f"{few}: the interval may be too narrow"
+    return Estimate.from_dict({**found.to_dict(), "reason": reason})
+
+
+def _share(right: NDArray[Any], sampling: Sampling) -> Estimate:
     if not len(right):
         return Estimate(math.nan, n=0, method="none", reason="no such picture")
     return mean_estimate(right.astype(np.float64), sampling)

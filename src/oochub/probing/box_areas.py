@@ -44,6 +44,11 @@ class BoxAreas(ObjectArea):
             return None
         mask = np.zeros((picture.image.height, picture.image.width), bool)
         for x1, y1, x2, y2 in boxes:
+            if x1 >= picture.image.width or y1 >= picture.image.height:
+                raise OochubError(
+                    f"A box in the column {self._column} lies outside its picture of {picture.image.width} x "
+                    f"{picture.image.height} pixels; the row {row.example_id} has {[x1, y1, x2, y2]}. Mend the column."
+                )
             mask[max(0, int(y1)) : int(np.ceil(y2)), max(0, int(x1)) : int(np.ceil(x2))] = True
         return mask
 
@@ -53,9 +58,12 @@ class BoxAreas(ObjectArea):
             return None
         try:
             boxes = np.asarray(given, np.float64).reshape(-1, 4)
+            is_number = not any(isinstance(each, bool | np.bool_ | str) for each in np.asarray(given, object).flat)
         except (TypeError, ValueError):
-            boxes = np.full((1, 4), np.nan)
-        if not (np.isfinite(boxes).all() and (boxes[:, 2:] > boxes[:, :2]).all() and (boxes[:, 2:] > 0).all()):
+            boxes, is_number = np.full((1, 4), np.nan), False
+        if not (
+            is_number and np.isfinite(boxes).all() and (boxes[:, 2:] > boxes[:, :2]).all() and (boxes[:, 2:] > 0).all()
+        ):
             raise OochubError(
                 f"A box in the column {self._column} is four numbers x1, y1, x2, y2 in pixels, x1 < x2 and y1 < y2; "
                 f"the row {row.example_id} has {given!r}. Mend the column, or name another one."

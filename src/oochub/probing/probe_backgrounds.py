@@ -114,6 +114,7 @@ def probe_backgrounds(
         own.label,
         own.logits.astype(np.float64),
         altered,
+        units=_units(probed, None if column is None else np.asarray(predictions.column(column))),
         cluster=np.asarray(own.column(column)) if column else None,
         resamples=resamples,
         seed=settings.seed,
@@ -137,6 +138,21 @@ def probe_backgrounds(
         most=settings.rows,
         options=settings.options,
     )
+
+
+def _units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.int64]:
+    """The picture of each row and the two that lend it a background (n, 3), itself where none does; or their clusters.
+
+    Args:
+        probed: See `AlteredAnswers.table`.
+        cluster: Of every row of the predictions.
+    """
+    place = probed.column("place").to_numpy()
+    lent = [probed.column(name).to_pylist() for name in ("same", "other")]
+    places = np.stack(
+        [place, *(np.array([p if k is None else k for k, p in zip(of, place, strict=True)]) for of in lent)], 1
+    )
+    return places if cluster is None else np.unique(cluster, return_inverse=True)[1].reshape(-1)[places]
 
 
 def _usual(predictions: Predictions) -> NDArray[np.bool_] | None:

@@ -76,7 +76,8 @@ class BackgroundProbe:
         split: Of the rows.
         lenders: Whose backgrounds the mixed pictures have: of "all" rows, or of those "in_context" alone where the
             data tell them, since a class has its usual background there.
-        n_lenders: How many rows lent one; intervals are of the rows that were altered, on these backgrounds.
+        n_lenders: How many rows lent one. Intervals hold for other rows and other backgrounds of the kind; in a report
+            of before for these backgrounds alone.
         thing: What a task of two classes asks for: its rows alone are altered; None where all rows are.
         n: Rows that were altered.
         left_out: Rows that were not, by the reason.

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from oochub.build_record import OWN
 from oochub.report import numbers, wording
 from oochub.report.background_records import BackgroundProbe, Variant, VariantRow
+from oochub.report.footnotes import Footnotes, interval_words
+from oochub.report.origin_records import EvaluatedBenchmark
 from oochub.report.text_table import TextTable
 from oochub.stats.estimate import Estimate
+from oochub.stats.shared_units import METHOD
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
@@ -24,6 +27,8 @@ VARIANTS: Mapping[Variant, str] = {
 """The kinds of pictures in words."""
 GAP = "its class less another (BG gap)"
 _NATS = "nats"
+_SOME_LENDERS = 40
+_FEW = ": the intervals allow for that, and may still be too narrow"
 
 
 def background_sentences(report: "Report") -> tuple[str, ...]:
@@ -32,7 +37,7 @@ def background_sentences(report: "Report") -> tuple[str, ...]:
     if found is None:
         return ()
     side = wording.side_title(report.benchmark, "in") if found.lenders == "in_context" else ""
-    return background_headline(found), _gap(found), _alone(found), _rows(found, side)
+    return background_headline(found), _gap(found), _alone(found), _rows(found, side, report.benchmark)
 
 
 def background_headline(found: BackgroundProbe) -> str:
@@ -50,17 +55,18 @@ def background_table(found: BackgroundProbe | None) -> TextTable:
     """Each kind of pictures: how often the answer is the row's class, and the changes against the rows as they are."""
     if found is None:
         return TextTable(heads=(), rows=())
-    rows = [(wording.sentence_case(VARIANTS[each.name]), *_cells(each)) for each in found.variants]
+    below = Footnotes()
+    rows = [(wording.sentence_case(VARIANTS[each.name]), *_cells(each, below)) for each in found.variants]
     gap = (
         wording.sentence_case(GAP),
         numbers.ABSENT,
-        _change(found.gap),
-        _change(found.gap_log_odds, _NATS),
+        _change(found.gap, below),
+        _change(found.gap_log_odds, below, _NATS),
         numbers.ABSENT,
         numbers.count(found.gap.n),
     )
     heads = ("Pictures", f"{says(found)} %", "Change, points", "Log-odds", "Logit", "n")
-    return TextTable(heads=heads, rows=(*rows, gap))
+    return TextTable(heads=heads, rows=(*rows, gap), footnotes=below.lines)
 
 
 def says(found: BackgroundProbe) -> str:
@@ -68,24 +74,21 @@ def says(found: BackgroundProbe) -> str:
     return "Says its class" if found.thing is None else f"Says {wording.words(found.thing)}"
 
 
-def _cells(row: VariantRow) -> tuple[str, ...]:
-    interval = numbers.interval(row.accuracy)
+def _cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
     return (
-        numbers.fraction(row.accuracy) + (f"\n{interval}" if interval else ""),
-        _change(row.accuracy_change),
-        _change(row.log_odds, _NATS),
-        _change(row.logit, _NATS),
+        f"{numbers.fraction(row.accuracy)}\n{notes.below(row.accuracy)}",
+        _change(row.accuracy_change, notes),
+        _change(row.log_odds, notes, _NATS),
+        _change(row.logit, notes, _NATS),
         numbers.count(row.accuracy.n),
     )
 
 
-def _change(estimate: Estimate | None, unit: str = "fraction", *, within: bool = False) -> str:
-    """A change and its interval: below it in a table, in brackets within a sentence."""
+def _change(estimate: Estimate | None, notes: Footnotes, unit: str = "fraction") -> str:
+    """A change, and below it its interval, or why it has none."""
     if estimate is None:
         return numbers.ABSENT
-    interval = numbers.interval_points(estimate, unit)
-    behind = f" ({interval})" if within else f"\n{interval}"
-    return numbers.points(estimate, unit) + (behind if interval else "")
+    return f"{numbers.points(estimate, unit)}\n{notes.below(estimate, unit, signed=True)}"
 
 
 def _thing(found: BackgroundProbe) -> str:
@@ -96,30 +99,37 @@ def _gap(found: BackgroundProbe) -> str:
     gap, same, other = found.gap, found.variant("mixed_same"), found.variant("mixed_rand")
     if not numbers.has_interval(gap):
         return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such pictures')}."
+    odds = found.gap_log_odds
+    log_odds = f"{numbers.points(odds, _NATS)} ({interval_words(odds, _NATS, signed=True, level='')})"
     says_it = "It names the class of" if found.thing is None else f"It says {wording.words(found.thing)} for"
     return (
         f"{says_it} {numbers.fraction(same.accuracy)}% of objects on a background of their own class, "
         f"{numbers.fraction(other.accuracy)}% on one of another: {numbers.points(gap)} points "
-        f"({numbers.interval_points(gap)}, n = {numbers.count(gap.n)}, paired), of the log-odds "
-        f"{_change(found.gap_log_odds, _NATS, within=True)}."
+        f"({interval_words(gap, signed=True, also=f'n = {numbers.count(gap.n)}, paired', level='')}), of the log-odds "
+        f"{log_odds}."
     )
 
 
 def _alone(found: BackgroundProbe) -> str:
     alone, own = found.variant("background_alone").accuracy, found.variant("original").accuracy
     thing = "the row's class" if found.thing is None else wording.words(found.thing)
+    within = interval_words(alone, level="")
     return (
-        f"With the object filled it still says {thing} for {numbers.fraction(alone)}% ({numbers.interval(alone)}), "
+        f"With the object filled it still says {thing} for {numbers.fraction(alone)}% ({within}), "
         f"for {numbers.fraction(own)}% of the same rows as they are."
     )
 
 
-def _rows(found: BackgroundProbe, side: str) -> str:
+def _rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -> str:
     left = [f"{wording.name(reason)} ({numbers.count(count)})" for reason, count in found.left_out.items()]
     out = f" Left out: {wording.listed(left)}." if left else ""
-    lent = f" Backgrounds are lent by {numbers.count(found.n_lenders)} rows{f' {side}' if side else ''}."
+    few = found.n_lenders < _SOME_LENDERS
+    lent = (
+        f" Backgrounds are lent by {'only ' if few else ''}{numbers.count(found.n_lenders)} rows"
+        f"{f' {side}' if side else ''}{_FEW if few and METHOD in found.gap.method else ''}."
+    )
     return (
-        f"{numbers.count(found.n)} rows of {wording.name(found.split, 30)} altered, their objects by "
+        f"{numbers.count(found.n)} rows{wording.of_split(own, found.split)} altered, their objects by "
         f"{wording.name(found.area)}.{out}{lent} Altered pictures are unlike any of "
         "training, which alone may cost answers."
     )

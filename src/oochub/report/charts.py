@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from oochub.report import numbers, theme, wording
-from oochub.report.findings import ranked_groups
+from oochub.report import numbers, wording
+from oochub.report.findings import ranked_groups, shown_slices
 from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Side
 from oochub.report.verdict import verdict
 from oochub.stats.estimate import Estimate
@@ -84,16 +84,16 @@ def slice_rows(report: "Report") -> tuple[str, list[ChartRow]]:
     Returns:
         The metric and its rows; "" and none for a report without any number.
     """
-    parts = sorted(report.slices, key=lambda part: theme.ROLES.index(part.role))
+    titled = shown_slices(report)
+    parts = [part for _, part in titled]
     primary = report.benchmark.primary_metric
     names = list(dict.fromkeys(name for part in parts for name in part.metrics))
     everywhere = bool(parts) and not any(numbers.is_undefined(part.metrics.get(primary)) for part in parts)
     preferred = [primary] if everywhere else ["error_rate", primary]
     metric = next((name for name in (*preferred, *names) if name in names), "")
     rows = []
-    for part in parts:
+    for title, part in titled:
         if metric in part.metrics:
-            title = wording.slice_words(report.benchmark, part)
             side = next((side for side in SIDES if side == _SIDE_OF.get(part.role)), None)
             rows.append(ChartRow(title, part.metrics[metric], side, part.n))
     return metric, rows
@@ -125,7 +125,7 @@ def reliability_curves(report: "Report") -> tuple[list[Curve], float]:
             curves.append(Curve(side, wording.side_title(report.benchmark, side), calibration, drawn))
     ends = [end for curve in curves for part in curve.drawn for end in (part.confidence, part.accuracy_low)]
     ends = [end for end in ends if math.isfinite(end)]
-    return curves, max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0)
+    return curves, min(max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0), 0.9)
 
 
 def _pairing(row: GroupRow, thing: str | None) -> int:

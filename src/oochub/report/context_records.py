@@ -9,7 +9,7 @@ from oochub.schema import Bounds, Count, Share, ShareEstimate, optional
 from oochub.stats.adjusted_p_values import Correction
 from oochub.stats.estimate import Estimate
 
-Status = Literal["shown", "not shown", "too few"]
+Status = Literal["shown", "not shown", "too few", "harder for all", "easier for all", "no direction"]
 Role = Literal["usual", "unusual", "neither"]
 PICTURED = 5
 """Contexts of which a report has rows to show: the first ones, whose pictures fill a screen."""
@@ -67,18 +67,26 @@ class ContextFinding:
         name: Of the context.
         words: What it means.
         n: Tested rows that have it.
-        status: "shown" where the gap is not 0, corrected over all contexts that could be tested; "too few" where there
-            are too few rows to test.
+        status: "shown" where the gap is not 0 and goes with what is usual for the class, corrected over all contexts
+            that could be tested; "harder for all" or "easier for all" where the context goes with errors, or with right
+            answers, both in classes for which it is usual and in the others, which is no reliance on it; "no direction"
+            where contexts go by the answers of the model, so that a gap would say nothing; "too few" where there are
+            too few rows to test, or no other classes to compare with.
         gap: The accuracy of the rows against minus that of the rows as usual, class by class (Mantel and Haenszel);
             below 0 the model is worse against.
         accuracy_usual: Of the rows as usual, at the weights of the gap.
         accuracy_against: Of the rows against.
         n_usual: Rows as usual.
         n_against: Rows against.
-        p_value: Of no gap, nan where it cannot be tested.
+        p_value: Of no gap, or of a context that changes the odds of a right answer alike in every class, the larger of
+            the two (`oochub.stats.effect_by_role`); nan where it cannot be tested.
         adjusted_p_value: Corrected over all contexts that could be tested.
-        reason: Why it is "too few".
+        reason: Why it is "too few" or "no direction", or why a gap cannot be told from one of harder pictures.
         classes: Each class.
+        having: Accuracy of rows with the context minus that of rows without it, class by class, over all classes;
+            None in reports of before.
+        alike_p_value: Of no such effect on the classes for which the context is usual, or none on the others, the
+            larger of the two, corrected; None where they differ in direction or cannot be tested.
         check: What people said of sampled rows; None where nobody checked.
         bounds: The gap if context labels are as often wrong as they said, whatever the model answers; None without a
             check.
@@ -102,6 +110,8 @@ class ContextFinding:
     adjusted_p_value: Share
     reason: str | None = None
     classes: Annotated[tuple[ClassInContext, ...], SHOWN]
+    having: Annotated[Estimate, Bounds(-1, 1)] | None = optional()
+    alike_p_value: Share | None = optional()
     check: ContextCheck | None = optional()
     bounds: Estimate | None = optional()
     shrinkage: Estimate | None = optional()

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 from oochub.report import numbers, wording
 from oochub.report.context_records import ContextFinding
-from oochub.report.context_words import checked_words, context_headline, correction_word, usual_words
+from oochub.report.context_words import checked_words, context_headline, correction_word, is_alike, usual_words
+from oochub.report.findings import is_near_chance
+from oochub.report.footnotes import interval_words
 from oochub.report.verdict_records import Case, Fact, Verdict
 
 if TYPE_CHECKING:
@@ -18,8 +20,8 @@ def context_verdict(report: "Report") -> Verdict:
     relies    a context is shown, with a gap of the practical size or more below 0
     slight    one is shown below 0, and none of that size
     reversed  all that are shown lie above 0
-    failed    none is shown, and the interval of all rows includes chance
-    unclear   none is shown
+    failed    none is shown, and the interval of all rows includes chance and ends near it
+    unclear   none is shown, or those found are harder for every class alike
     too_few   none could be tested
     ========= =================================================================
 
@@ -35,7 +37,7 @@ def context_verdict(report: "Report") -> Verdict:
         "slight": "The gap is small.",
         "unclear": "That says nothing of contexts that were not found.",
     }
-    is_tested = first is not None and first.status != "too few"
+    is_tested = first is not None and first.status not in ("too few", "no direction")
     return Verdict(
         case=case,
         headline="This model has not learned the task." if case == "failed" else context_headline(found),
@@ -53,15 +55,23 @@ def _case(report: "Report") -> Case:
     if shown:
         worst = min(shown)
         return "reversed" if worst > 0 else "relies" if worst <= -report.benchmark.practical_gap else "slight"
-    if everything is not None and everything.low <= report.benchmark.chance:
+    chance = report.benchmark.chance
+    if everything is not None and everything.low <= chance < 1 and is_near_chance(everything, chance):
         return "failed"
     return "unclear" if found is not None and found.n_tests else "too_few"
 
 
 def _lead(report: "Report", finding: ContextFinding) -> str:
+    if is_alike(finding) and finding.having is not None:
+        size, way = numbers.points(abs(finding.having)).lstrip("+"), "less" if finding.having < 0 else "more"
+        return (
+            f"With “{wording.words(finding.name)}” it is right {size} points {way} often than without, class by class."
+        )
     usual, against = numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
     name = wording.words(finding.name)
     end = "." if finding.status == "shown" else ": a difference that chance alone may make."
+    if finding.status == "not shown" and finding.reason:
+        end = f", but {wording.clean(finding.reason)}."
     return (
         f"It is right {usual} times in 100 where “{name}” is as usual for the class, and {against} times where not{end}"
     )
@@ -76,8 +86,11 @@ def _average(report: "Report") -> str:
 
 
 def _how_much(finding: ContextFinding) -> Fact:
-    interval = numbers.interval_points(finding.gap)
-    inner = f"95% interval {interval}" if interval else "no interval"
+    if is_alike(finding) and finding.having is not None:
+        gap, inner = finding.having, interval_words(finding.having, signed=True)
+        detail = f" of accuracy with {wording.words(finding.name)} than without ({inner})"
+        return Fact("How much", f"{numbers.points(gap)}{numbers.points_word('fraction')}", f"{detail}, class by class.")
+    inner = interval_words(finding.gap, signed=True)
     rows = f"{numbers.count(finding.n_against)} rows against {numbers.count(finding.n_usual)} as usual"
     size = f"{numbers.points(finding.gap)}{numbers.points_word('fraction')}"
     return Fact("How much", size, f" of accuracy for {wording.words(finding.name)} ({inner}), {rows}.")
@@ -105,6 +118,7 @@ def _how_sure(report: "Report", finding: ContextFinding | None) -> Fact:
         why = f": {wording.clean(max(reasons, key=reasons.count))}" if reasons else ""
         answer = f"Nothing was tested{why}."
     else:
-        p = wording.sentence_case(numbers.p_value(finding.adjusted_p_value))
+        alike = finding.alike_p_value if is_alike(finding) else None
+        p = wording.sentence_case(numbers.p_value(finding.adjusted_p_value if alike is None else alike))
         answer = f"{p} after {correction_word(found)} over {found.n_tests}."
     return Fact("How sure", answer, f"{tested} {wording.sentence_case(covers)}.")

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 from oochub.report import numbers, wording
 from oochub.report.context_records import ClassInContext, ContextFinding, ContextFindings
+from oochub.report.footnotes import Footnotes, reason_behind, reason_words
 from oochub.report.text_table import TextTable
+from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
@@ -21,7 +23,7 @@ _CORRECTIONS = {"holm": "Holm", "benjamini_hochberg": "Benjamini-Hochberg"}
 
 
 def context_headline(found: ContextFindings) -> str:
-    """The finding in one sentence: the contexts shown, or that none is."""
+    """The finding in one sentence: the contexts shown, those that are harder for every class, or that none is shown."""
     shown = [each for each in found.contexts if each.status == "shown"]
     worse = [each for each in shown if each.gap < 0]
     if worse:
@@ -30,9 +32,23 @@ def context_headline(found: ContextFindings) -> str:
         return f"This model does worse where the context is not the usual one: {wording.listed([*names, *more])}."
     if shown:
         return "This model does better where the context is not the usual one."
+    alike = [each for each in found.contexts if is_alike(each)]
+    if alike:
+        kind = alike[0].status.partition(" ")[0]
+        names = [wording.words(each.name) for each in alike if each.status == alike[0].status]
+        more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+        listed = wording.listed([*names[:_NAMED], *more])
+        return f"Images with {listed} are {kind} whatever their class; no reliance on context is shown."
     if not found.contexts:
         return "No context was found."
+    if found.contexts[0].status == "no direction":
+        return f"No direction is claimed: {wording.clean(found.contexts[0].reason or '')}."
     return "No context found is shown to matter." if found.n_tests else "No context could be tested."
+
+
+def is_alike(finding: ContextFinding) -> bool:
+    """Whether the context goes with errors, or with right answers, whatever it is to the class."""
+    return finding.status in ("harder for all", "easier for all")
 
 
 def context_sentences(report: "Report") -> tuple[str, ...]:
@@ -49,6 +65,8 @@ def tests_words(found: ContextFindings) -> str:
     better = sum(each.gap > 0 for each in shown)
     count = {0: "none is", 1: "1 is"}.get(len(shown), f"{len(shown)} are")
     others = f", {better} of them the other way round" if 0 < better < len(shown) else ""
+    alike = sum(is_alike(each) for each in found.contexts)
+    others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
     rows = f"{numbers.count(found.n_tested)} rows on which nothing was chosen"
     chosen = f"what is usual was chosen on {numbers.count(found.n_chosen)} others"
     if not found.n_tests:
@@ -84,14 +102,19 @@ def check_words(finding: ContextFinding) -> tuple[str, ...]:
     lines = [f"{numbers.count(wrong)} of {numbers.count(checked)} labels checked are wrong"]
     if bounds is not None and numbers.has_interval(bounds):
         if shown is not None:
-            lines.append(f"such labels show {numbers.fraction(shown)}% of a gap ({numbers.interval(shown)})")
-        lines.append(f"without them it is {numbers.interval_points(bounds)}")
+            ends = f"{numbers.interval(shown)}{reason_behind(shown)}"
+            lines.append(f"such labels show {numbers.fraction(shown)}% of a gap ({ends})")
+        lines.append(f"without them it is {_limited(bounds)}")
     elif bounds is not None:
         lines.append(wording.clean(bounds.reason or "the gap has no interval"))
     if worst is not None and numbers.has_interval(worst):
         known = worst.low > -1 or worst.high < 1
-        lines.append(f"at worst {numbers.interval_points(worst)}" if known else "at worst nothing is known of it")
+        lines.append(f"at worst {_limited(worst)}" if known else "at worst nothing is known of it")
     return tuple(lines)
+
+
+def _limited(estimate: Estimate) -> str:
+    return numbers.interval_points(estimate) + (f" ({reason_words(estimate)})" if estimate.reason else "")
 
 
 def check_sentences(report: "Report") -> tuple[str, ...]:
@@ -110,6 +133,7 @@ def contexts_table(report: "Report") -> TextTable:
     found = report.contexts
     if found is None:
         return TextTable(heads=(), rows=())
+    below = Footnotes()
     rows = [
         (
             wording.words(each.name),
@@ -117,7 +141,7 @@ def contexts_table(report: "Report") -> TextTable:
             role_words(each),
             numbers.fraction(each.accuracy_usual),
             numbers.fraction(each.accuracy_against),
-            gap_words(each),
+            gap_words(each, below),
             numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
             f"{numbers.count(each.n_usual)} + {numbers.count(each.n_against)}",
         )
@@ -125,7 +149,7 @@ def contexts_table(report: "Report") -> TextTable:
     ]
     p = f"p ({correction_word(found)})"
     heads = ("Context", "Matters", "Usual for", "As usual %", "Against %", "Gap in points", p, "n usual + against")
-    return TextTable(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}))
+    return TextTable(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}), footnotes=below.lines)
 
 
 def usual_words(finding: ContextFinding) -> str:
@@ -138,10 +162,10 @@ def role_words(finding: ContextFinding) -> str:
     return _names(_of_role(finding, "usual")) or goes_with(finding)
 
 
-def gap_words(finding: ContextFinding) -> str:
-    """The gap in points, and below it its interval."""
-    interval = numbers.interval_points(finding.gap)
-    return numbers.points(finding.gap) + (f"\n{interval}" if interval else "")
+def gap_words(finding: ContextFinding, notes: Footnotes) -> str:
+    """The gap in points, and below it its interval, or why it has none."""
+    has_more = numbers.has_interval(finding.gap) or finding.gap.reason
+    return numbers.points(finding.gap) + (f"\n{notes.below(finding.gap, signed=True)}" if has_more else "")
 
 
 def goes_with(finding: ContextFinding) -> str:

@@ -13,6 +13,7 @@ from oochub.report.detector_words import (
     goal_estimate,
     new_class_words,
 )
+from oochub.report.footnotes import interval_words
 from oochub.report.verdict_records import Fact, Verdict
 from oochub.stats.estimate import Estimate
 
@@ -72,10 +73,9 @@ def _how_much(pair: PairRows[DetectionRow]) -> Fact:
     row, best = pair.rows[0], _best(pair)
     if numbers.is_undefined(best):
         return Fact("How much", numbers.UNDEFINED, f": {wording.clean(best.reason or 'unknown')}.")
-    interval = f"95% interval {numbers.interval(best)}" if numbers.has_interval(best) else "no interval"
     sets = f"{numbers.count(row.n_id)} examples against {numbers.count(row.n_ood)} of {wording.name(row.ood_set, 60)}"
     return Fact(
         "How much",
         f"AUROC {numbers.fraction(best)}",
-        f" by {wording.name(row.detector, 60)} ({interval}), {sets}; 50 is guessing.",
+        f" by {wording.name(row.detector, 60)} ({interval_words(best)}), {sets}; 50 is guessing.",
     )

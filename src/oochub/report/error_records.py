@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 from oochub.report.records import SHOWN
 from oochub.schema import Count, Share, ShareEstimate
 
+ONE_PLACE = "of two classes an error has one place to go"
+"""Why the share of errors is undefined where there are two classes."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ConfusionCell:

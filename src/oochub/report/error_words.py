@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from oochub.report import numbers, theme, wording
-from oochub.report.error_records import ErrorsByContext
+from oochub.report.error_records import ONE_PLACE, ErrorsByContext
+from oochub.report.footnotes import Footnotes, interval_words
 from oochub.report.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -49,11 +50,13 @@ class ConfusionRow(NamedTuple):
 def error_finding(report: "Report") -> ErrorFinding | None:
     """Whether the errors go to the class of the context more often than chance; None for a report that does not say.
 
+    None too where there is nothing to say: no row is wrong, or of two classes there is one place to go.
+
     More, or fewer, is said where the whole interval lies above, or below, both shares by chance: errors that go to
     the other classes alike, and errors that go there as often as the model names these classes at all.
     """
     errors = report.errors
-    if errors is None:
+    if errors is None or not errors.n_errors or errors.share.reason == ONE_PLACE:
         return None
     place, target, share = _place(report), _target(report, errors), errors.share
     if numbers.is_undefined(share):
@@ -67,10 +70,8 @@ def error_finding(report: "Report") -> ErrorFinding | None:
         headline = f"Fewer errors than by chance go to {target}."
     else:
         headline, counts = f"It is not shown that errors follow the {place}.", f"{hits} of {n} go to {target}"
-    interval = numbers.interval(share)
-    within = f"95% interval {interval}" if interval else wording.clean(share.reason or "no interval")
     even, of_answers = map(numbers.fraction, by_chance)
-    rest = f"{counts}: {numbers.fraction(share)}% ({within}). "
+    rest = f"{counts}: {numbers.fraction(share)}% ({interval_words(share)}). "
     rest += (
         f"By chance it would be {even}% (to the other classes alike) or {of_answers}% (to each as often as answered)."
     )
@@ -85,6 +86,7 @@ def errors_table(report: "Report") -> TextTable:
     errors = report.errors
     if errors is None or numbers.is_undefined(errors.share):
         return TextTable(heads=(), rows=())
+    below = Footnotes()
     parts = [("All", "", errors.share, errors.chance)]
     parts += [
         (wording.words(each.context), class_words(each.classes), each.share, each.chance)
@@ -95,14 +97,14 @@ def errors_table(report: "Report") -> TextTable:
             context,
             classes or numbers.ABSENT,
             numbers.fraction(share),
-            numbers.interval(share) or wording.name(share.reason or "no interval"),
+            below.below(share),
             numbers.fraction(chance),
             numbers.count(share.n),
         )
         for context, classes, share, chance in parts
     ]
     heads = (wording.sentence_case(_place(report)), _head(errors), "Errors to it %", "95% interval", "Chance %", "n")
-    return TextTable(heads=heads, rows=tuple(rows), left=frozenset({0, 1}))
+    return TextTable(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=below.lines)
 
 
 def confusion_rows(report: "Report") -> tuple[list[str], list[ConfusionRow]]:

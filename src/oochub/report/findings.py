@@ -2,19 +2,74 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from oochub.report import numbers, wording
-from oochub.report.records import GroupRow
+from oochub.report import numbers, theme, wording
+from oochub.report.footnotes import interval_words, reason_words
+from oochub.report.records import GroupRow, Slice
+from oochub.stats.adjusted_p_values import holm
 from oochub.stats.estimate import Estimate
-from oochub.stats.holm import holm
+from oochub.stats.unpaired_shares import chi_square_p_value
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
 
 _ROUNDING = 1e-9
+_NEAR = 0.2  # of the way from chance to 1: an interval that ends there says that nothing was learned
 SIMULTANEOUS = "simultaneous"
 """How the method of an interval over several groups begins, see `oochub.stats.worst_group_interval`."""
+
+
+def is_near_chance(estimate: Estimate, chance: float) -> bool:
+    """Whether the upper end of an interval is at most a fifth of the way from chance to 1.
+
+    >>> [is_near_chance(Estimate(0.5, low=0.3, high=high, n=10, method="wilson"), 0.5) for high in (0.6, 0.7)]
+    [True, False]
+    """
+    return estimate.high <= chance + _NEAR * (1 - chance)
+
+
+def may_be_chance(report: "Report") -> bool:
+    """Whether the rows in context do not tell the model from a guess, which of one class is right as well."""
+    inside, chance = report.headline("in"), report.benchmark.chance
+    return inside is not None and inside.low <= chance < 1
+
+
+class ShownSlice(NamedTuple):
+    """A row of the table of slices: its title in words, and its numbers."""
+
+    title: str
+    part: Slice
+
+
+def shown_slices(report: "Report") -> list[ShownSlice]:
+    """The slices in their order, rows that stand in two of them once.
+
+    All rows of the evaluation split may be one of its sides: the row then bears both titles and the numbers of both.
+    """
+    parts = sorted(report.slices, key=lambda part: theme.ROLES.index(part.role))
+    every = next((part for part in parts if part.role == "all"), None)
+    side = next((part for part in parts if every and part.role in ("in", "out") and _same_rows(part, every)), None)
+    shown = []
+    for part in parts:
+        title = wording.slice_words(report.benchmark, part)
+        if every is not None and part is side:
+            own, whole = getattr(report.benchmark, _FIELDS[part.role]), wording.slice_words(report.benchmark, every)
+            is_whole = part.role == "in" and not own.where
+            title = whole if is_whole else f"{title}, {wording.in_sentence(whole)}"
+            worst = {**(every.worst_groups or {}), **(part.worst_groups or {})}
+            part = replace(part, metrics={**every.metrics, **part.metrics}, worst_groups=worst or None)
+        if side is None or part is not every:
+            shown.append(ShownSlice(title, part))
+    return shown
+
+
+_FIELDS = {"in": "in_context", "out": "out_of_context"}
+
+
+def _same_rows(one: Slice, other: Slice) -> bool:
+    return one.examples is not None and (one.split, one.n, one.examples) == (other.split, other.n, other.examples)
 
 
 class Drop(NamedTuple):
@@ -34,7 +89,8 @@ class Drop(NamedTuple):
 def group_drops(report: "Report") -> list[Drop]:
     """Compare every group out of context with all groups of its class in context, largest drop first.
 
-    The test is the chi-square test of two proportions with Yates' correction; Holm (1979) orders the p-values.
+    The test is that of the evaluation, which knows the clusters of the rows (`oochub.stats.unpaired_shares`), corrected
+    by Holm over the groups. A report of before has none: then it is the chi-square test of the counts.
 
     Args:
         report: Any report. One with an object has a single task, and no drops.
@@ -58,13 +114,10 @@ def group_drops(report: "Report") -> list[Drop]:
 def _compare(row: GroupRow, same: Sequence[GroupRow]) -> tuple[float, float]:
     n, m = row.n, sum(other.n for other in same)
     right, right_inside = n * (row.accuracy or 0.0), sum(other.n * (other.accuracy or 0.0) for other in same)
-    pooled = (right + right_inside) / (n + m)
-    difference = right / n - right_inside / m
-    if pooled in (0.0, 1.0):
-        return difference, 1.0
-    corrected = max(abs(difference) - (1 / n + 1 / m) / 2, 0.0)
-    # one degree of freedom: the upper tail of chi-square is erfc of the root of half the statistic
-    return difference, math.erfc(corrected / math.sqrt(2 * pooled * (1 - pooled) * (1 / n + 1 / m)))
+    p_value = row.drop_p_value
+    if p_value is None:
+        p_value = chi_square_p_value((right, right_inside), (n, m))
+    return right / n - right_inside / m, p_value
 
 
 class Headings(NamedTuple):
@@ -81,7 +134,8 @@ def headings(report: "Report") -> Headings:
     slices: "Missing context hurts more than misleading context" when the rise of the error from both to object alone
     exceeds that from neither to context alone, with its interval, and is itself above zero; or the reverse.
     groups: every unseen pair above every seen one, else the one worst group, when no intervals touch.
-    confidence: "Out of context it is too sure of itself" when confidence - accuracy is above 0 with its interval.
+    confidence: "Out of context it is too sure of itself" when confidence - accuracy is above 0 with its interval; of a
+    worst group, which is chosen, when it is so on rows that did not choose it.
 
     Intervals of differences of disjoint groups are made from the groups' own (MOVER: Zou and Donner 2008, Section 2).
     """
@@ -123,7 +177,7 @@ def _groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]
         return "Every pair that training never showed errs more than every pair that it did"
     ranked = sorted(errors, key=lambda pair: pair[1], reverse=True)
     if len(ranked) > 1 and ranked[0][1].low > max(error.high for _, error in ranked[1:]):
-        return f"Most errors: {wording.group_words(report.benchmark, ranked[0][0])}"
+        return f"Highest error: {wording.group_words(report.benchmark, ranked[0][0])}"
     return "Groups"
 
 
@@ -131,6 +185,8 @@ def _confidence_heading(report: "Report") -> str:
     out = (report.calibration or {}).get("out")
     if out is None or not out.overconfidence.low > 0:
         return "Confidence"
+    if report.benchmark.out_of_context.form == "worst_group" and out.groups is None:
+        return "Confidence"  # of before: the group was chosen by the rows that measure it
     return f"{wording.sentence_case(wording.side_title(report.benchmark, 'out'))} it is too sure of itself"
 
 
@@ -170,12 +226,15 @@ def worst_group_words(report: "Report") -> str:
     """
     rows = {row.group: row for row in report.group_rows}
     named = []
-    for part in report.slices:
-        worst = (part.worst_groups or {}).get("worst_group.error_rate")
-        if worst is not None:
+    for title, part in shown_slices(report):
+        worst, error = (
+            (part.worst_groups or {}).get("worst_group.error_rate"),
+            part.metrics.get("worst_group.error_rate"),
+        )
+        if worst is not None and not numbers.is_zero(error):
             row = rows.get(worst.name)
             group = wording.words(worst.name) if row is None else wording.group_words(report.benchmark, row)
-            where = wording.in_sentence(wording.slice_words(report.benchmark, part))
+            where = wording.in_sentence(title)
             named.append(f"{group}, of {numbers.count(worst.among)} groups ({where})")
     first = f"Worst group by error: {'; '.join(named)}." if named else ""
     return f"{first} {intervals_words(report)}".strip()
@@ -187,15 +246,13 @@ def matched_words(report: "Report") -> str:
     if matched is None:
         return ""
     value, where = matched.estimate, f"at equal {match_title(report)}"
-    reason = wording.clean(value.reason or "no interval")
     if numbers.is_undefined(value):
-        return f"{wording.sentence_case(where)} the gap could not be measured: {reason}."
+        return f"{wording.sentence_case(where)} the gap could not be measured: {reason_words(value)}."
     unit, word = report.unit, numbers.points_word(report.unit)
-    interval = numbers.interval_points(value, unit)
     if matched.column == "label" and math.isclose(value, raw, abs_tol=_ROUNDING) and matched.share_out == 1:
         return f"The gap is the same {where}."
     before, after = numbers.points(raw, unit), numbers.points(value, unit)
-    inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
+    inner = interval_words(value, unit, signed=True)
     if not numbers.is_undefined(raw) and raw * value >= 0 and abs(value) <= abs(raw):
         sentence = f"Of the gap of {before}{word}, {after} remain {where} ({inner})."
     else:
@@ -214,7 +271,13 @@ def judged_gap(report: "Report") -> Estimate:
     interval: a bootstrap of rows that are all right or all wrong has none.
     """
     matched, plain = report.matched_gap, report.gap.estimate
-    if matched is None or matched.column != "label" or math.isclose(matched.estimate, plain, abs_tol=_ROUNDING):
+    is_of_groups = report.benchmark.out_of_context.form != "rows"
+    if (
+        matched is None
+        or is_of_groups
+        or matched.column != "label"
+        or math.isclose(matched.estimate, plain, abs_tol=_ROUNDING)
+    ):
         return plain
     return matched.estimate
 

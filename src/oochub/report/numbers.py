@@ -14,6 +14,7 @@ _MINUS = "\u2212"
 _THIN = "\u202f"
 SCALES = {"fraction": 100}
 """What numbers of a unit are multiplied with in print; those of other units stand as they are."""
+_NOTHING = 1e-9  # differences below are the rounding of sums
 _UNITS = {
     "correlation": "\u22121 to 1",
     "label": "in units of the label",
@@ -42,27 +43,47 @@ def is_undefined(value: float | None) -> bool:
     return value is None or not math.isfinite(float(value))
 
 
+def is_zero(value: float | None) -> bool:
+    """True for 0 and what is 0 but for the rounding of sums.
+
+    >>> is_zero(0.0), is_zero(1e-17), is_zero(None), is_zero(float("nan"))
+    (True, True, False, False)
+    """
+    return value is not None and abs(float(value)) < _NOTHING
+
+
 def fraction(value: float | None) -> str:
     """Anything in [0, 1] as hundredths with one decimal; the unit stands once in the head of the column.
 
-    >>> fraction(0.8114), fraction(None)
-    ('81.1', 'n/a')
+    >>> fraction(0.8114), fraction(None), fraction(-1e-17)
+    ('81.1', 'n/a', '0.0')
     """
-    return UNDEFINED if value is None or is_undefined(value) else f"{100 * float(value):.1f}".replace("-", _MINUS)
+    return UNDEFINED if value is None or is_undefined(value) else _unsigned_zero(f"{100 * float(value):.1f}")
+
+
+def _unsigned_zero(text: str) -> str:
+    """A number in print with the true minus, and without one where it rounds to 0."""
+    return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", _MINUS)
 
 
 def points(value: float | None, unit: str = "fraction") -> str:
     """A difference, always signed, with the true minus: of fractions in points, else in the unit of the metric.
 
-    The sign is that before rounding.
+    One that would round to 0 has as many decimals as show that it is not; 0 itself has no sign.
 
     >>> points(-0.139), points(0.0021), points(0.0), points(-0.5, "correlation")
     ('−13.9', '+0.2', '0.0', '−0.500')
+    >>> points(-0.0003), points(0.00004, "nats"), points(-1e-17)
+    ('−0.03', '+0.00004', '0.0')
     """
     if value is None or is_undefined(value):
         return UNDEFINED
-    sign = _MINUS if value < 0 else "+" if value > 0 else ""
-    return f"{sign}{quantity(abs(float(value)), unit)}"
+    sign, size = (_MINUS if value < 0 else "+"), abs(float(value))
+    text = quantity(size, unit)
+    if text.strip("0."):
+        return f"{sign}{text}"
+    shown = SCALES.get(unit, 1) * size
+    return text if shown < _NOTHING else f"{sign}{shown:.{-math.floor(math.log10(shown))}f}"
 
 
 def loss(value: float | None) -> str:
@@ -71,7 +92,7 @@ def loss(value: float | None) -> str:
     >>> loss(0.5118)
     '0.512'
     """
-    return UNDEFINED if value is None or is_undefined(value) else f"{float(value):.3f}".replace("-", _MINUS)
+    return UNDEFINED if value is None or is_undefined(value) else _unsigned_zero(f"{float(value):.3f}")
 
 
 def significant(value: float | None) -> str:
@@ -183,7 +204,7 @@ def times_in_100(first: float, second: float) -> tuple[str, str]:
     >>> times_in_100(0.95, 0.811), times_in_100(0.951, 0.953), times_in_100(0.998, 0.7), times_in_100(1.0, 0.7)
     (('95', '81'), ('95.1', '95.3'), ('99.8', '70'), ('100', '70'))
     """
-    whole = (f"{100 * float(first):.0f}", f"{100 * float(second):.0f}")
+    whole = (_unsigned_zero(f"{100 * float(first):.0f}"), _unsigned_zero(f"{100 * float(second):.0f}"))
     if whole[0] == whole[1]:
         return fraction(first), fraction(second)
     exact = (first in (0, 1), second in (0, 1))

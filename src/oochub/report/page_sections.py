@@ -17,9 +17,11 @@ from oochub.report.findings import (
     match_title,
     matched_words,
     out_count,
+    shown_slices,
     simultaneous,
     worst_group_words,
 )
+from oochub.report.footnotes import interval_words
 from oochub.report.mistake_cards import LINK, mistake_cards
 from oochub.report.origin_records import SideRows
 from oochub.report.records import GroupRow
@@ -109,21 +111,22 @@ def _selection(rows: SideRows) -> str:
 
 
 def _slices(report: "Report", title: str) -> Section | None:
-    parts = sorted(report.slices, key=lambda part: theme.ROLES.index(part.role))
-    if not parts:
+    titled = shown_slices(report)
+    if not titled:
         return None
+    parts = [part for _, part in titled]
     primary = report.benchmark.primary_metric
     names = [metric for metric in report.metrics if any(metric in part.metrics for part in parts)]
     names.sort(key=lambda metric: metric != primary)
     shared = [m for m in names if sum(m in part.metrics for part in parts) > 1 or len(parts) == 1]
     alone = [
-        (metric, wording.slice_words(report.benchmark, part), part.metrics[metric])
+        (metric, title, part.metrics[metric])
         for metric in names
-        for part in parts
+        for title, part in titled
         if metric not in shared and metric in part.metrics
     ]
     tables = [shared[start : start + _COLUMNS] for start in range(0, max(len(shared), 1), _COLUMNS)]
-    return {"title": title, "parts": parts, "tables": tables, "alone": alone, "worst": worst_group_words(report)}
+    return {"title": title, "parts": titled, "tables": tables, "alone": alone, "worst": worst_group_words(report)}
 
 
 def _groups(report: "Report", title: str) -> Section | None:
@@ -145,10 +148,17 @@ def _groups(report: "Report", title: str) -> Section | None:
         "axis": svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(unit, 1) * tick:.4g}"),
         "worst": worst
         and worst_row
-        and (wording.group_words(report.benchmark, worst_row), worst.estimate, simultaneous(worst.estimate)),
+        and not numbers.is_zero(worst.estimate)
+        and (wording.group_words(report.benchmark, worst_row), worst.estimate, _worst_words(worst.estimate)),
         "heat": partial(heat, width=theme.heat_width(errors)),
         "steps": theme.heat_ends(theme.heat_width(errors)),
     }
+
+
+def _worst_words(estimate: Estimate) -> str:
+    """The interval of the worst group's error: over what it holds, of how many rows, and what limits it."""
+    n = f"n = {numbers.count(estimate.n)}"
+    return interval_words(estimate, also=", ".join(filter(None, (simultaneous(estimate), n))), level="")
 
 
 def _group_axis(rows: Sequence[charts.ChartRow], unit: str) -> svg.Scale:
@@ -201,8 +211,29 @@ def _confidence(report: "Report", title: str) -> Section | None:
         f"{numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
     )
+    chosen = [line for curve in curves if (line := _chosen_words(report, curve))]
+    finding = " ".join([finding, *chosen])
     chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None
     return {"title": title, "finding": finding, "chart": chart, "curves": curves}
+
+
+def _chosen_words(report: "Report", curve: charts.Curve) -> str:
+    """Which groups stand for the worst one, and why they may be others than the one in the headline."""
+    measured = curve.calibration.groups
+    if not measured:
+        return ""
+    rows = {row.group: row for row in report.group_rows}
+    named = wording.listed(
+        [
+            f"{wording.group_words(report.benchmark, rows[name]) if name in rows else wording.words(name)} "
+            f"({numbers.count(count)} rows)"
+            for name, count in measured.items()
+        ]
+    )
+    return (
+        f"The worst group is that of the other half of the rows: {named}. Chosen by the rows that measure it, the "
+        "worst group of any model would seem too sure of itself."
+    )
 
 
 def _mistakes(report: "Report", *, images: bool, budget: int) -> Section | None:

@@ -161,6 +161,8 @@ class GroupRow:
         error_rate: Share of wrong answers.
         nll: Mean negative log likelihood, in nats.
         metrics: Metrics of other kinds of output, by name; None without them.
+        drop_p_value: Out of context: of no difference in accuracy to all rows of this label in context, with the
+            clusters of the rows; 1 where they are too few for a test, None where there is nothing to compare with.
     """
 
     group: str
@@ -174,6 +176,7 @@ class GroupRow:
     error_rate: ShareEstimate | None = optional()
     nll: Estimate | None = optional()
     metrics: Mapping[str, Estimate] | None = optional()
+    drop_p_value: Share | None = optional()
 
     @property
     def headline(self) -> tuple[str, Estimate] | None:
@@ -223,6 +226,8 @@ class Calibration:
         mean_confidence: Over all rows.
         accuracy: Over all rows.
         overconfidence: Mean confidence minus accuracy.
+        groups: Of a side that is its worst group: how many rows of which group were measured. A group that is worst on
+            one half of the rows is measured on the other, each half in turn. None for any other side.
     """
 
     bins: tuple[ConfidenceBin, ...]
@@ -230,6 +235,7 @@ class Calibration:
     mean_confidence: Share
     accuracy: Share
     overconfidence: Estimate
+    groups: Mapping[str, Count] | None = optional()
 
 
 Box = tuple[float, float, float, float]
@@ -260,7 +266,7 @@ class Mistake:
     Attributes:
         example_id: Its id.
         split: Its split.
-        role: Its side; None where no row is out of context.
+        role: Its side; None where no row is out of context, and of a row of neither side.
         label: What is true, in words.
         predicted: What the model answered, in words.
         probability: That the model gave its answer; nan where its kind of output has none.

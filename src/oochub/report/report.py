@@ -201,8 +201,8 @@ class Report:
         return parts | {part.name: part for part in self.slices}
 
     def _own_name(self, key: str) -> str:
-        name, _, metric = key.rpartition("/")
-        part = self._slices_by_name().get(name)
+        name, slash, metric = key.rpartition("/")
+        part = self._slices_by_name().get(name) if slash else None
         return key if part is None else f"{part.name}/{metric}"
 
     def _estimates(self) -> dict[str, Estimate]:

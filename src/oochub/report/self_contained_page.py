@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from oochub.errors import OochubError
 from oochub.report import numbers, svg, theme, wording
+from oochub.report.footnotes import Footnotes, interval_words
 
 _TEXT_LIMIT = 300_000  # bytes of a page without its pictures
 _PAGE_LIMIT = 600_000  # bytes of the whole file
@@ -69,7 +70,9 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    environment.globals.update(svg=svg, theme=theme, numbers=numbers, wording=wording)
+    environment.globals.update(
+        svg=svg, theme=theme, numbers=numbers, wording=wording, Footnotes=Footnotes, interval_words=interval_words
+    )
     return environment
 
 

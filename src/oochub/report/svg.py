@@ -94,9 +94,8 @@ def head(chart: GapChart, gap: str) -> Markup:
     known = chart.sides
     ends = [end for e in known.values() for end in (e, e.low) if not numbers.is_undefined(end)]
     lowest = min([*ends, *([] if numbers.is_undefined(chart.chance) else [chart.chance])], default=0.0)
-    scale = Scale(
-        low=lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10), high=1.0, width=86.0
-    )
+    low = lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10)
+    scale = Scale(low=low if low < 1 else 0.0, high=1.0, width=86.0)  # of one class even a guess is right
     parts = [_axis(scale, chart), *_head_labels(scale, chart)]
     half = 1.7 * len(gap)  # percent of the narrowest chart that the gap takes to either side
     middle = [min(max(sum(map(scale.percent, known.values())) / 2, half), 100 - half)] if len(known) == 2 else []

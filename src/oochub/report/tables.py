@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from oochub.report import background_words, context_words, detector_words, numbers, theme, wording
+from oochub.report import background_words, context_words, detector_words, numbers, wording
 from oochub.report.charts import group_rows
 from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.error_words import TITLE, error_finding, errors_table
-from oochub.report.findings import matched_words, out_count, worst_group_words
+from oochub.report.findings import matched_words, out_count, shown_slices, worst_group_words
+from oochub.report.footnotes import Footnotes
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.report.verdict import verdict
 from oochub.stats.estimate import Estimate
@@ -134,52 +135,55 @@ def sides_table(report: "Report") -> TextTable:
     """In context beside out of context: every metric that a side has, the gap, chance, and how many rows."""
     gap, benchmark = report.gap, report.benchmark
     inside, outside = report.slice_of("in"), report.slice_of("out")
-    rows = []
+    rows, below = [], Footnotes()
     for metric in _metrics(report):
         pair = [None if part is None else part.metrics.get(metric) for part in (inside, outside)]
         if any(estimate is not None for estimate in pair):
             unit = report.description(metric).unit
-            difference = _cell(gap.estimate, report.unit, signed=True) if metric == gap.metric else numbers.ABSENT
-            rows.append((_head(report, metric), *(_cell(estimate, unit) for estimate in pair), difference))
+            cells = [_cell(estimate, below, unit) for estimate in pair]
+            is_of_gap = metric == gap.metric
+            cells.append(_cell(gap.estimate, below, report.unit, signed=True) if is_of_gap else numbers.ABSENT)
+            rows.append((_head(report, metric), *cells))
         if metric == benchmark.primary_metric and not numbers.is_undefined(benchmark.chance):
             chance = numbers.quantity(benchmark.chance, report.unit)
             rows.append(("chance", chance, chance, numbers.ABSENT))
     rows.append(("n", numbers.count(gap.n_in), out_count(report), numbers.ABSENT))
     titles = [wording.sentence_case(wording.side_title(benchmark, side)) for side in ("in", "out")]
-    return TextTable(heads=("Metric", *titles, gap_title(report)), rows=tuple(rows))
+    return TextTable(heads=("Metric", *titles, gap_title(report)), rows=tuple(rows), footnotes=below.lines)
 
 
 def slices_table(report: "Report") -> TextTable:
     """Every metric on every slice, and chance."""
     metrics, benchmark = _metrics(report), report.benchmark
-    rows = []
-    for part in sorted(report.slices, key=lambda part: theme.ROLES.index(part.role)):
-        cells = [_cell(part.metrics.get(metric), report.description(metric).unit) for metric in metrics]
-        rows.append((wording.slice_words(benchmark, part), *cells, numbers.count(part.n)))
+    rows, below = [], Footnotes()
+    for title, part in shown_slices(report):
+        cells = [_cell(part.metrics.get(metric), below, report.description(metric).unit) for metric in metrics]
+        rows.append((title, *cells, numbers.count(part.n)))
     if benchmark.primary_metric in metrics and not numbers.is_undefined(benchmark.chance):
         chance = {benchmark.primary_metric: numbers.quantity(benchmark.chance, report.unit)}
         rows.append(("chance", *(chance.get(metric, numbers.ABSENT) for metric in metrics), numbers.ABSENT))
     heads = ("Slice", *(_head(report, metric) for metric in metrics), "n")
-    return TextTable(heads=heads, rows=tuple(rows))
+    return TextTable(heads=heads, rows=tuple(rows), footnotes=below.lines)
 
 
 def groups_table(report: "Report") -> TextTable:
-    """The error of each group, those out of context first, most errors first; no rows without groups.
+    """The error of each group, those out of context first, the highest first; no rows without groups.
 
     Of a kind of output without errors it is its first metric, the worst group first.
     """
     metric, groups = group_rows(report)
-    head, unit = group_head(report, metric), report.description(metric).unit
+    head, unit, below = group_head(report, metric), report.description(metric).unit, Footnotes()
     rows = [
         (
             row.title,
             wording.side_title(report.benchmark, row.side) if row.side else numbers.ABSENT,
-            *_cell(row.estimate, unit).split("\n"),
+            *_cell(row.estimate, below, unit).split("\n"),
             numbers.count(row.n),
         )
         for row in groups
     ]
-    return TextTable(heads=("Group", "Side", head, "95% interval", "n"), rows=tuple(rows), left=frozenset({0, 1}))
+    heads = ("Group", "Side", head, "95% interval", "n")
+    return TextTable(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=below.lines)
 
 
 def group_head(report: "Report", metric: str) -> str:
@@ -191,18 +195,23 @@ def detector_tables(report: "Report") -> list[TextTable]:
     """A table for each pair of sets, then one for each probe of a pair; none for a report without detectors."""
     tables = []
     for pair in detector_words.detection_pairs(report):
+        below = Footnotes()
+        found = [(_name(row), *(_cell(row.metrics.get(key), below) for key in _DETECTION)) for row in pair.rows]
         tables.append(
             TextTable(
                 title=pair.title(" / "),
                 sentences=(*detector_words.findings(pair.rows), detector_words.counts_words(pair.rows)),
                 heads=("Detector", *_DETECTION.values()),
-                rows=tuple((_name(row), *(_cell(row.metrics.get(key)) for key in _DETECTION)) for row in pair.rows),
+                rows=tuple(found),
+                footnotes=below.lines,
             )
         )
     for probed in detector_words.probe_pairs(report):
         shown = [key for key in _PROBE if any(getattr(row, key) is not None for row in probed.rows)]
+        below = Footnotes()
         rows = [
-            (_name(row), *(_cell(getattr(row, key), signed=key in _SIGNED) for key in shown)) for row in probed.rows
+            (_name(row), *(_cell(getattr(row, key), below, signed=key in _SIGNED) for key in shown))
+            for row in probed.rows
         ]
         tables.append(
             TextTable(
@@ -210,6 +219,7 @@ def detector_tables(report: "Report") -> list[TextTable]:
                 sentences=(detector_words.probe_words(probed.rows),),
                 heads=("Detector", *(_PROBE[key] for key in shown)),
                 rows=tuple(rows),
+                footnotes=below.lines,
             )
         )
     return tables
@@ -273,13 +283,12 @@ def _head(report: "Report", metric: str) -> str:
     return " ".join(filter(None, (wording.name(described.title, 40), unit, arrow)))
 
 
-def _cell(estimate: Estimate | None, unit: str = "fraction", *, signed: bool = False) -> str:
+def _cell(estimate: Estimate | None, notes: Footnotes, unit: str = "fraction", *, signed: bool = False) -> str:
     """The value, a line feed, and its interval or the reason why it has none; `signed` is a difference."""
     if estimate is None:
         return numbers.ABSENT
     value = numbers.points(estimate, unit) if signed else numbers.quantity(estimate, unit)
-    interval = numbers.interval_points(estimate, unit) if signed else numbers.interval(estimate, unit)
-    return f"{value}\n{interval or wording.name(estimate.reason or 'no interval')}"
+    return f"{value}\n{notes.below(estimate, unit, signed=signed)}"
 
 
 def _name(row: DetectionRow | ProbeRow) -> str:

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from oochub.report import numbers, wording
+from oochub.report.footnotes import MARKS, PLAIN
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
+    from rich.text import Text
 
 _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_"}
 _LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00d7": r"$\times$", "\u2212": "$-$", "\u2013": "--"}
 _LATEX |= {"\u202f": r"\,", "…": r"\ldots{}", "±": r"$\pm$", "·": r"$\cdot$"}
+_LATEX |= {mark: rf"\textsuperscript{{{letter}}}" for mark, letter in zip(MARKS, PLAIN, strict=True)}
 _MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|#"} | {"<": "&lt;", ">": "&gt;", "\n": " "}
 
 
@@ -34,6 +37,7 @@ class TextTable:
         reported: How many of the last columns are a paper's numbers; in LaTeX the two kinds get heads of their own.
         rule: The row before which LaTeX draws a rule; None for none.
         records: The table's numbers at full precision, one to a row of the data frame.
+        footnotes: What the marks behind its intervals mean, a line each; every form prints them below it.
 
     >>> table = TextTable(heads=("Slice", "AUC"), rows=(("hard", "81.1\n80.4 to 81.8"),), bold=frozenset({(0, 1)}))
     >>> print(table.to_markdown())
@@ -54,6 +58,7 @@ class TextTable:
     reported: int = 0
     rule: int | None = None
     records: tuple[Mapping[str, Any], ...] = ()
+    footnotes: tuple[str, ...] = ()
 
     @classmethod
     def of_frame(cls, frame: "pd.DataFrame") -> "TextTable":
@@ -69,17 +74,20 @@ class TextTable:
             left=frozenset(k for k, name in enumerate(frame.columns) if frame[name].dtype == object),
         )
 
-    def to_terminal(self, width: int | None = None) -> "list[Table]":
-        """The table for a terminal, as renderables of rich, in which names are plain text.
+    def to_terminal(self, width: int | None = None) -> "list[Table | Text]":
+        """The table for a terminal and its footnotes, as renderables of rich, in which names are plain text.
 
         Args:
             width: Characters in a line; a table wider than it becomes several, column after column. None is one table.
         """
+        from rich.text import Text
+
         every = list(range(1, len(self.heads)))
-        return [self._grid(columns, split=width is not None) for columns in (self._parts(width) if width else [every])]
+        grids = [self._grid(columns, split=width is not None) for columns in (self._parts(width) if width else [every])]
+        return [*grids, *(Text(line, "dim") for line in self.footnotes)]
 
     def to_markdown(self, below: str = "<br>{}") -> str:
-        """The table in Markdown, without title and sentences.
+        """The table in Markdown with its footnotes, without title and sentences.
 
         Args:
             below: How the second line of a cell follows the first.
@@ -89,19 +97,21 @@ class TextTable:
         for i, row in enumerate(self.rows):
             cells = [_joined(text, below, markdown_text) for text in row]
             lines.append([f"**{cell}**" if (i, k) in self.bold else cell for k, cell in enumerate(cells)])
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return "\n\n".join([table, *map(markdown_text, self.footnotes)])
 
     def to_latex(self, caption: str, *, small: bool = False, below: str = "") -> str:
         r"""The table in LaTeX, in the style of booktabs.
 
         Args:
-            caption: Plain text.
+            caption: Plain text; the footnotes follow it.
             small: Small type and little room between the columns, for a table of many.
             below: How the second line of a cell follows the first; "" sets it in small type in a row of its own.
 
         Returns:
             A `table` environment that ends in a line feed; it needs `\usepackage{booktabs}`.
         """
+        whole = " ".join([caption, *self.footnotes])
         lines = [r"\begin{table}", r"\centering", *([r"\small", r"\setlength{\tabcolsep}{4pt}"] if small else [])]
         lines += [
             rf"\begin{{tabular}}{{l{'r' * (len(self.heads) - 1)}}}",
@@ -116,7 +126,7 @@ class TextTable:
             second = [latex_text(text.partition("\n")[2]) for text in row]
             if any(second) and not below:
                 lines.append(_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in second]))
-        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(caption)}}}", r"\end{table}"]
+        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(whole)}}}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
     def to_frame(self, columns: list[str] | None = None) -> "pd.DataFrame":

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 from oochub.report import numbers, wording
 from oochub.report.context_verdict import context_verdict
 from oochub.report.detection_verdict import detection_verdict
-from oochub.report.findings import Drop, group_drops, judged_gap, out_count, ranked_groups, simultaneous
+from oochub.report.findings import (
+    Drop,
+    group_drops,
+    is_near_chance,
+    judged_gap,
+    match_title,
+    may_be_chance,
+    out_count,
+    ranked_groups,
+    simultaneous,
+)
+from oochub.report.footnotes import interval_words, reason_words
 from oochub.report.records import Side, WorstValue
 from oochub.report.verdict_records import Case, Fact, Verdict
 from oochub.stats.estimate import Estimate
@@ -25,11 +36,14 @@ def verdict(report: "Report") -> Verdict:
     The gap is out of context minus in context on the benchmark's primary metric, negative = worse out of context; at
     equal shares of the classes where the report has that, since classes of one side may alone be harder.
     Of the cases below the first that fits wins; l and u bound the gap g, d is the benchmark's practical gap.
-    An in-context interval wholly below chance counts as including it: neither is better than guessing.
+    An in-context interval wholly below chance counts as including it: neither is better than guessing. An end is near
+    chance where it is at most a fifth of the way from there to 1: a wider interval says that the rows are few, and not
+    what the model has learned.
 
     ========= =================================================================
-    failed    the in-context interval includes chance
-    too_few   a hard slice has fewer than 50 examples, or g or its interval is undefined
+    failed    the in-context interval includes chance and ends near it
+    too_few   the in-context interval includes chance and more; a hard slice has fewer than 50 examples; or g or its
+              interval is undefined
     relies    u < 0 and g <= -d
     slight    u < 0 and -d < g < 0
     no_effect l > -d and u < d
@@ -56,7 +70,7 @@ def verdict(report: "Report") -> Verdict:
     if report.detection and report.headline("out") is None and case == "too_few":
         return detection_verdict(report)
     drops = group_drops(report)
-    headline, rest = _headline(report, case)
+    headline, rest = _headline(report, case, drops)
     return Verdict(
         case=case,
         headline=headline,
@@ -70,8 +84,8 @@ def verdict(report: "Report") -> Verdict:
 
 def _case(report: "Report") -> Case:
     inside, gap, d = report.headline("in"), judged_gap(report), report.benchmark.practical_gap
-    if inside is not None and inside.low <= report.benchmark.chance:
-        return "failed"
+    if inside is not None and may_be_chance(report):
+        return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
     if any(map(numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < _FEWEST:
         return "too_few"
     if gap.high < 0:
@@ -81,23 +95,26 @@ def _case(report: "Report") -> Case:
     return "reversed" if gap.low > 0 and gap >= d else "unclear"
 
 
-def _headline(report: "Report", case: Case) -> tuple[str, str]:
+def _headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
     benchmark, gap, unit = report.benchmark, judged_gap(report), report.unit
     practical = f"{numbers.whole_points(benchmark.practical_gap, unit)}{numbers.points_word(unit)}"
     bounds = f"{numbers.points(gap.low, unit)} and {numbers.points(gap.high, unit)}{numbers.points_word(unit)}"
     if not benchmark.out_of_context.is_declared:
-        learned = case != "failed"
-        answer = "These data name no context, so there is nothing to compare." if learned else _FAILED
-        return answer, "A column “group” or “challenge” names one." if learned else ""
+        if may_be_chance(report):
+            return (_FAILED if case == "failed" else _undecided(report)), ""
+        return (
+            "These data name no context, so there is nothing to compare.",
+            "A column “group” or “challenge” names one.",
+        )
     cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
-    effect = f"effect of {cause}" if cause else "difference"
+    effect, size = f"effect of {cause}" if cause else "difference", _size(report, drops)
     sentences = {
         "failed": (_FAILED, "Its gap says nothing."),
         "too_few": (_undecided(report), ""),
-        "relies": (f"This model {worse}.", ""),
-        "slight": (f"This model is slightly worse {outside}.", ""),
+        "relies": (f"This model {worse}.", size),
+        "slight": (f"This model is slightly worse {outside}.", size),
         "no_effect": (f"Any {effect} is smaller than {practical}.", ""),
         "reversed": (f"This model does better {outside}.", "Check labels and slices before believing it."),
         "unclear": (
@@ -109,9 +126,9 @@ def _headline(report: "Report", case: Case) -> tuple[str, str]:
     if not level or case not in ("relies", "slight"):
         return sentences[case]
     if case == "relies" and cause:
-        return f"{level} {outside}, this model {worse}.", ""
+        return f"{level} {outside}, this model {worse}.", size
     how = "is slightly worse" if case == "slight" else "does worse"
-    return f"{level} {outside}, this model {how} there than {wording.side_title(benchmark, 'in')}.", ""
+    return f"{level} {outside}, this model {how} there than {wording.side_title(benchmark, 'in')}.", size
 
 
 def _level_of_chance(report: "Report") -> str:
@@ -122,8 +139,19 @@ def _level_of_chance(report: "Report") -> str:
     return "Below chance" if there.high < chance else "At chance"
 
 
+def _size(report: "Report", drops: Sequence[Drop]) -> str:
+    """How large the gap is, and that it is clear in no single group: a gap of 100 points is not one of 5."""
+    gap = judged_gap(report)
+    at = "" if gap is report.gap.estimate else f" at equal {match_title(report)}"
+    is_spread = bool(drops) and not any(drop.is_clear and drop.value < 0 for drop in drops)
+    no_group = ", and no single group is clearly lower" if is_spread else ""
+    return f"The gap is {numbers.points(gap, report.unit)}{numbers.points_word(report.unit)}{at}{no_group}."
+
+
 def _undecided(report: "Report") -> str:
     """Why the gap decides nothing: too few examples, no value, no interval."""
+    if may_be_chance(report):
+        return f"Too few {wording.of_side(report.benchmark, 'in', 'examples')} to say that this model learned the task."
     if report.gap.n_out_smallest < _FEWEST:
         return f"Too few {wording.of_side(report.benchmark, 'out', 'examples')} to say."
     lacks = "could not be measured" if numbers.is_undefined(judged_gap(report)) else "has no interval"
@@ -142,7 +170,10 @@ def _lead(report: "Report") -> str:
     if "in" in values and not benchmark.out_of_context.is_declared:
         return f"{title} is {_of_100(values['in'], unit)} {titles['in']}."
     if not values:
-        return f"{title} {_why_missing(report, *estimates.values())} on either side."
+        here, there = (_why_missing(report, estimate) for estimate in estimates.values())
+        if here == there:
+            return f"{title} {here} on either side."
+        return f"{title} {here} {titles['in']} and {there} {titles['out']}."
     if len(values) == 1:
         (side, value), other = *values.items(), "out" if "in" in values else "in"
         why = _why_missing(report, estimates[other])
@@ -160,9 +191,9 @@ def _lead(report: "Report") -> str:
     return f"{title} is {inside} of 100 {titles['in']} and {outside} {titles['out']}."
 
 
-def _why_missing(report: "Report", *estimates: Estimate | None) -> str:
-    """Of a primary metric without a value: whether it was asked for at all."""
-    absent = all(estimate is None for estimate in estimates) and report.benchmark.primary_metric not in report.metrics
+def _why_missing(report: "Report", estimate: Estimate | None) -> str:
+    """Of a primary metric without a value on a side: whether it was asked for at all."""
+    absent = estimate is None and report.benchmark.primary_metric not in report.metrics
     return "was not evaluated" if absent else "could not be measured"
 
 
@@ -183,12 +214,10 @@ def _lead_of_worst_group(report: "Report") -> str:
 def _how_much(report: "Report") -> Fact:
     gap, title, benchmark = report.gap, "How much", report.benchmark
     metric = wording.in_sentence(wording.name(report.description(benchmark.primary_metric).title))
-    reason = wording.clean(gap.estimate.reason or "unknown")
     if numbers.is_undefined(gap.estimate):
         reason = wording.clean(gap.estimate.reason or "the gap could not be computed")
         return Fact(title, numbers.UNDEFINED, f": {reason}.")
-    interval = numbers.interval_points(gap.estimate, report.unit)
-    inner = f"95% interval {interval}" if interval else f"no interval: {reason}"
+    inner = interval_words(gap.estimate, report.unit, signed=True)
     where = (
         f"{numbers.count(gap.n_in)} examples {wording.side_title(benchmark, 'in')} against {out_count(report)} "
         f"{wording.side_title(benchmark, 'out')}"
@@ -213,11 +242,11 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or numbers.is_undefined(worst.estimate):
         return _on_other_groups(report)
-    interval = ", ".join(
-        filter(None, (numbers.interval(worst.estimate) or "no interval", simultaneous(worst.estimate)))
-    )
+    interval = interval_words(worst.estimate, also=simultaneous(worst.estimate), level="")
+    if numbers.is_zero(worst.estimate):
+        return Fact(title, "No group has an error", f" ({interval}).")
     error = f"error {numbers.fraction(worst.estimate)}% ({interval})"
-    return Fact(title, f"Most errors for {_worst_words(report, worst)}", f": {error}.")
+    return Fact(title, f"Highest error for {_worst_words(report, worst)}", f": {error}.")
 
 
 def _on_other_groups(report: "Report") -> Fact:
@@ -227,10 +256,12 @@ def _on_other_groups(report: "Report") -> Fact:
     if not known:
         return Fact("On what", "Groups were not measured.", "")
     (row, estimate), description = known[0], report.description(metric)
-    interval = numbers.interval(estimate, description.unit) or "no interval"
+    interval = interval_words(estimate, description.unit, level="")
     group = wording.group_words(report.benchmark, row)
+    if metric == "error_rate" and numbers.is_zero(estimate):
+        return Fact("On what", "No group has an error", f" ({interval}).")
     if metric == "error_rate":
-        return Fact("On what", f"Most errors for {group}", f": error {numbers.fraction(estimate)}% ({interval}).")
+        return Fact("On what", f"Highest error for {group}", f": error {numbers.fraction(estimate)}% ({interval}).")
     title = wording.in_sentence(wording.name(description.title))
     detail = f": {title} {numbers.quantity(estimate, description.unit)} ({interval})."
     return Fact("On what", f"Worst for {group}", detail)
@@ -257,9 +288,10 @@ def _on_object(report: "Report", thing: str) -> Fact:
 def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
     judged = judged_gap(report)
-    if case == "failed" and inside is not None:
+    if inside is not None and (case == "failed" or (case == "too_few" and may_be_chance(report))):
         chance = numbers.whole_points(benchmark.chance, report.unit)
-        answer = f"{_inside(report)} {numbers.interval(inside, report.unit)}, chance is {chance}."
+        interval = f"{numbers.interval(inside, report.unit)}{_limits(inside)}"
+        answer = f"{_inside(report)} {interval}, chance is {chance}."
     elif not benchmark.out_of_context.is_declared:
         answer = "Nothing is compared."
     elif case == "too_few" and gap.n_out_smallest < _FEWEST:
@@ -276,11 +308,16 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     if case in ("relies", "slight") and _level_of_chance(report):
         there, chance = report.headline("out"), numbers.whole_points(benchmark.chance, report.unit)
         answer += f" {wording.sentence_case(wording.side_title(benchmark, 'out'))} it is "
-        answer += f"{numbers.interval(there, report.unit)}, chance is {chance}." if there is not None else ""
+        interval = "" if there is None else f"{numbers.interval(there, report.unit)}{_limits(there)}"
+        answer += f"{interval}, chance is {chance}."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
     groups = f" Clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
     covers = numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
     return Fact("How sure", answer, f"{groups} {wording.sentence_case(covers)}.{_caveat(report)}")
+
+
+def _limits(estimate: Estimate) -> str:
+    return f" ({reason_words(estimate)})" if estimate.reason else ""
 
 
 def _inside(report: "Report") -> str:

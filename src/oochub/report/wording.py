@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from oochub.build_record import OWN
 from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.report.comparing.paired_records import ComparedRows
 from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel
@@ -116,13 +117,21 @@ def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -
 def slice_words(benchmark: EvaluatedBenchmark, part: Slice | ComparedRows) -> str:
     """A slice in words: "In context", "All examples of test", "car without road (hard positives)", else its title."""
     if part.role == "all":
-        return f"All examples of {name(part.split)}" if part.split else "All examples"
+        return f"All examples{of_split(benchmark, part.split)}"
     if part.role in ("in", "out"):
         return sentence_case(side_title(benchmark, part.role))
     if part.role in ("hard_positive", "hard_negative") and benchmark.object is not None and benchmark.contexts:
         pair = pairing(benchmark.object, benchmark.contexts, present=part.role == "hard_positive", role="out")
         return f"{pair} ({part.role.replace('_', ' ')}s)"
     return name(part.title)
+
+
+def of_split(benchmark: EvaluatedBenchmark, split: str) -> str:
+    """What follows "rows" or "examples": " of test"; "" where no split is known by name.
+
+    A single file of own data has the split "train" of `datasets` for want of another, whatever its rows are.
+    """
+    return "" if not split or (benchmark.name == OWN and split == "train") else f" of {name(split, 30)}"
 
 
 def side_title(benchmark: EvaluatedBenchmark, side: Side) -> str:

@@ -8,9 +8,10 @@ import numpy as np
 from oochub.errors import OochubError
 
 Correction = Literal["holm", "benjamini_hochberg"]
+_LEVEL = 0.05  # as the 95% intervals of a report
 
 
-def adjusted_p_values(p_values: Sequence[float], *, correction: Correction = "holm") -> list[float]:
+def adjusted_p_values(p_values: Sequence[float | None], *, correction: Correction = "holm") -> list[float]:
     """The smallest level of the whole family at which each of m tests is clear.
 
         holm: the largest of (m - k + 1) p_(k) so far, from the smallest p on
@@ -20,9 +21,9 @@ def adjusted_p_values(p_values: Sequence[float], *, correction: Correction = "ho
     those found, of tests that are independent or go together.
 
     Args:
-        p_values: Of each test (m,). nan is what could not be tested: it stays nan and belongs to no family (`holm`
-            itself counts a missing one as a test). This is fair where what can be tested was known without the
-            outcomes, as of `stratified_gap`.
+        p_values: Of each test (m,). None or nan is what could not be tested: it is nan and belongs to no family. This
+            is fair where what can be tested is known without the outcomes (too few rows, one cluster, one class), as
+            of `stratified_gap`; a test whose outcomes say nothing (no row differs) has p = 1, and counts.
         correction: "holm" or "benjamini_hochberg".
 
     Returns:
@@ -44,12 +45,29 @@ def adjusted_p_values(p_values: Sequence[float], *, correction: Correction = "ho
     wrong = tested[(adjusted[tested] < 0) | (adjusted[tested] > 1)]
     if len(wrong):
         raise OochubError(f"p_values must lie in [0, 1] or be nan, got {adjusted[wrong[0]]} at {wrong[0]}.")
-    order = tested[np.argsort(adjusted[tested], kind="stable")]
-    rank = np.arange(1, len(order) + 1)
-    if correction == "holm":
-        adjusted[order] = np.maximum.accumulate((len(order) - rank + 1) * adjusted[order])
-    elif correction == "benjamini_hochberg":
-        adjusted[order] = np.minimum.accumulate((len(order) * adjusted[order] / rank)[::-1])[::-1]
+    if correction == "benjamini_hochberg":
+        if len(tested):
+            from scipy import stats  # takes half a second to import
+
+            adjusted[tested] = stats.false_discovery_control(adjusted[tested])
+    elif correction == "holm":  # scipy has none
+        order = tested[np.argsort(adjusted[tested], kind="stable")]
+        left = np.arange(len(order), 0, -1)
+        adjusted[order] = np.minimum(np.maximum.accumulate(left * adjusted[order]), 1.0)
     else:
         raise OochubError(f'correction must be "holm" or "benjamini_hochberg", got {correction!r}.')
-    return [min(float(p), 1.0) for p in adjusted]
+    return [float(p) for p in adjusted]
+
+
+def holm(p_values: Sequence[float | None], *, level: float = _LEVEL) -> list[bool]:
+    """Whether each test is clear when the chance of a single false one among all is at most `level`.
+
+    Args:
+        p_values: Of each test; None or nan is what could not be tested: never clear, and of no family, as in
+            `adjusted_p_values`, which this compares with the level.
+        level: Of all of them together.
+
+    >>> holm([0.01, 0.03, 0.02]), holm([0.02, 0.02, 0.04]), holm([None, 0.03])
+    ([True, True, True], [False, False, False], [False, True])
+    """
+    return [p <= level for p in adjusted_p_values(p_values)]

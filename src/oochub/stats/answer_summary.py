@@ -1,4 +1,4 @@
-"""What evaluation needs of logits, row by row: it is stored with predictions, or computed a block at a time."""
+"""What evaluation needs of logits, row by row, a block of them at a time."""
 
 from collections.abc import Iterable
 
@@ -6,9 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.stats.softmax_summary import SoftmaxSummary, softmax_summary
-
-SUMMARY = ("prediction", "confidence", "loss")
-"""The columns of a file that hold it."""
 
 
 def answer_summary(

@@ -12,9 +12,10 @@ from typing import Any
 
 from oochub.metric import facts_of
 from oochub.stats.array_checks import check_same_length
-from oochub.stats.bootstrap import bootstrap, mean_estimate, replicates
+from oochub.stats.bootstrap import bootstrap, replicates
 from oochub.stats.delong import delong, delong_covariance, paired_delong
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.proportion import clopper_pearson, wilson
 from oochub.stats.worst_group_interval import worst_group_interval
 

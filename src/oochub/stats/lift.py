@@ -5,18 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from oochub.stats.array_checks import check_same_length
-from oochub.stats.estimate import Estimate
+from oochub.stats.array_checks import Array, check_same_length
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import share_of_clusters
 from oochub.stats.proportion import wilson
 
 
-def lift(has: Any, is_class: Any, *, confidence: float = 0.95) -> Estimate:
+def lift(has: Any, is_class: Any, sampling: Sampling = Sampling()) -> Estimate:  # noqa: B008 frozen
     """P(context | class) / P(context | not class) of two columns; see `lift_of_counts`.
+
+    Rows in clusters have the intervals of `oochub.stats.mean_interval.share_of_clusters` in place of Wilson's.
 
     Args:
         has: Whether each row has the context (n,), bool.
         is_class: Whether each row is of the class (n,), bool.
-        confidence: Level of the interval.
+        sampling: Clusters and level.
 
     Raises:
         OochubError: Different lengths.
@@ -25,11 +28,21 @@ def lift(has: Any, is_class: Any, *, confidence: float = 0.95) -> Estimate:
     3.000 [1.766, 5.357] n=80
     """
     has, is_class = (np.asarray(column).astype(bool) for column in (has, is_class))
-    check_same_length(has=has, is_class=is_class)
-    inside, outside = int(is_class.sum()), int((~is_class).sum())
-    return lift_of_counts(
-        int((has & is_class).sum()), inside, int((has & ~is_class).sum()), outside, confidence=confidence
-    )
+    check_same_length(has=has, is_class=is_class, cluster=sampling.cluster)
+    if sampling.cluster is None:
+        counts = [int(rows.sum()) for rows in (has & is_class, is_class, has & ~is_class, ~is_class)]
+        return lift_of_counts(*counts, confidence=sampling.confidence)
+    return _ratio(*(_of_clusters(has, rows, sampling) for rows in (is_class, ~is_class)))
+
+
+def _of_clusters(has: Array, rows: Array, whole: Sampling) -> Estimate:
+    """The share of rows in clusters; [0, 1] where they are of one cluster, which tells nothing of others."""
+    if not rows.any():
+        return wilson(0, 0)
+    has, sampling = has[rows], whole.of_rows(rows)
+    if sampling.clusters == 1:
+        return Estimate(has.mean(), low=0.0, high=1.0, n=len(has), method="none", reason=sampling.warning)
+    return share_of_clusters(has.astype(np.float64), sampling)
 
 
 def lift_of_counts(having: int, rows: int, other_having: int, other_rows: int, *, confidence: float = 0.95) -> Estimate:
@@ -67,21 +80,25 @@ def lift_of_counts(having: int, rows: int, other_having: int, other_rows: int, *
     >>> never.reason, round(never.low, 1)
     ('no row of another class has it', 8.4)
     """
-    of, other = wilson(having, rows, confidence=confidence), wilson(other_having, other_rows, confidence=confidence)
-    n, method = rows + other_rows, "mover-r of wilson intervals"
-    if rows == 0 or other_rows == 0:
-        whose = "no row is of the class" if rows == 0 else "every row is of the class"
+    return _ratio(wilson(having, rows, confidence=confidence), wilson(other_having, other_rows, confidence=confidence))
+
+
+def _ratio(of: Estimate, other: Estimate) -> Estimate:
+    """One share over another, with the interval that theirs make."""
+    n, method = of.n + other.n, f"mover-r of {of.method} intervals"
+    if of.n == 0 or other.n == 0:
+        whose = "no row is of the class" if of.n == 0 else "every row is of the class"
         return Estimate(math.nan, n=n, method=method, reason=whose)
-    if having == other_having == 0:
+    p, q, why = of.value, other.value, of.reason or other.reason
+    if p == q == 0:
         return Estimate(math.nan, n=n, method=method, reason="no row has the context")
-    p, q = of.value, other.value
     over = _product(of.low, p)
-    low = over / (p * q + _root(p * q, over * _product(other.high, q))) if having else 0.0
-    if other_having == 0:
+    low = over / (p * q + _root(p * q, over * _product(other.high, q))) if over > 0 else 0.0
+    if q == 0:
         return Estimate(math.nan, low=low, n=n, method=method, reason="no row of another class has it")
     under = _product(other.low, q)
-    high = (p * q + _root(p * q, _product(of.high, p) * under)) / under
-    return Estimate(p / q, low=low, high=high, n=n, method=method)
+    high = (p * q + _root(p * q, _product(of.high, p) * under)) / under if under > 0 else math.nan
+    return Estimate(p / q, low=low, high=high, n=n, method=method, reason=why)
 
 
 def _product(end: float, share: float) -> float:

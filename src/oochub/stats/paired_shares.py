@@ -43,8 +43,20 @@ def paired_shares(first: Any, second: Any, *, confidence: float = 0.95) -> Paire
     if n == 0:
         return PairedDifference(Estimate(math.nan, n=0, method=method, reason="no rows"), math.nan)
     b, c = int((first & ~second).sum()), int((second & ~first).sum())
-    p, q = (b + 1) / (n + 2), (c + 1) / (n + 2)
-    half = -special.ndtri((1 - confidence) / 2) * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
-    low, high = max(-1.0, p - q - half), min(1.0, p - q + half)
+    low, high = adjusted_wald(b, c, n, (1 - confidence) / 2)
     p_value = min(1.0, 2 * float(special.bdtr(min(b, c), b + c, 0.5))) if b + c else 1.0
     return PairedDifference(Estimate((b - c) / n, low=low, high=high, n=n, method=method), p_value)
+
+
+def adjusted_wald(only_first: float, only_second: float, n: float, tail: float) -> tuple[float, float]:
+    """Both ends of the interval of `paired_shares`, also of counts that are no whole numbers.
+
+    Args:
+        only_first: Rows that are true in the first alone.
+        only_second: In the second alone.
+        n: All rows.
+        tail: What lies outside on either side.
+    """
+    p, q = (only_first + 1) / (n + 2), (only_second + 1) / (n + 2)
+    half = -special.ndtri(tail) * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
+    return max(-1.0, p - q - half), min(1.0, p - q + half)

@@ -15,8 +15,7 @@ from oochub.stats.group_codes import check_group
 from oochub.stats.proportion import wilson
 
 _METHOD = "mantel-haenszel"
-_FEWEST_EXPECTED = 5  # Mantel and Fleiss 1980
-_FEWEST_UNITS = 10  # rows or clusters of equal weight; below, simulated sizes leave 0.04 to 0.06
+_FEWEST_UNITS = 10  # rows or clusters of equal weight, for laws that hold of many; below, sizes leave 0.04 to 0.06
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +73,22 @@ def stratified_gap(
         confidence: Level of the interval.
 
     Returns:
-        The StratifiedGap. There is too little to test where no stratum has both kinds of row, where values 0 and 1 fail
-        the criterion of Mantel and Fleiss (the sum of expected counts is within 5 of its least or its largest possible
-        value), where rows or clusters amount to fewer than 10 of equal weight, or where no values differ in a stratum.
-        Each looks only at how many rows are with and what values there are, never at which rows have them, so that
-        leaving out such tests before a correction over many (`adjusted_p_values`) is fair.
+        The StratifiedGap. There is too little to test where no stratum has both kinds of row, where no values differ in
+        a stratum, where even the largest gap that values 0 and 1 could show among these rows has a p-value above
+        1 - `confidence` (Tarone 1990), or, for the two tests that are not exact, where rows or clusters amount to
+        fewer than 10 of equal weight. Each looks only at how many rows are with and what values there are, never at
+        which rows have them, so that leaving out such tests before a correction over many (`adjusted_p_values`) is
+        fair.
 
     Raises:
         OochubError: Different lengths, a value that is not finite, or `is_with` that is not bool.
 
     Source:
         Mantel and Haenszel 1959 (J. Natl. Cancer Inst. 22:719-748); Mantel 1963 (J. Am. Stat. Assoc. 58:690-700) for
-        values that are not 0 and 1; Mantel and Fleiss 1980 (Am. J. Epidemiol. 112:129-134); the interval of shares as
-        Yan and Su 2010 (J. Biopharm. Stat. 20:1042-1059), at the weights of Mantel and Haenszel.
+        values that are not 0 and 1; Lancaster 1961 (J. Am. Stat. Assoc. 56:223-234); Tarone 1990 (Biometrics
+        46:515-522); the interval of shares as Yan and Su 2010 (J. Biopharm. Stat. 20:1042-1059), at the weights of
+        Mantel and Haenszel. The criterion of Mantel and Fleiss 1980 is for the normal law, which nothing here takes for
+        values 0 and 1: it would leave untested most contexts that nearly all rows of a class have.
 
     >>> value = [1] * 45 + [0] * 5 + [1] * 30 + [0] * 20
     >>> gap = stratified_gap(value, [True] * 50 + [False] * 50, ["dog"] * 100)
@@ -148,12 +150,6 @@ class _Rows:
     def is_binary(self) -> bool:
         return bool(np.isin(self.value, (0, 1)).all())
 
-    def fleiss(self) -> float:
-        """How far the expected count is from its least or its largest possible value, over all strata."""
-        expected = self.n_with * self.total / self.size
-        least = np.maximum(0, self.n_with + self.total - self.size)
-        return float(min((expected - least).sum(), (np.minimum(self.n_with, self.total) - expected).sum()))
-
 
 def _tested(rows: _Rows, cluster: Array | None, confidence: float) -> tuple[Estimate, float]:
     """The gap with its interval and the p-value of none; the reason of the gap says why there is no p-value."""
@@ -163,15 +159,17 @@ def _tested(rows: _Rows, cluster: Array | None, confidence: float) -> tuple[Esti
     if cluster is not None:
         added, weight, unit = np.bincount(cluster, added), np.bincount(cluster, weight), "clusters"
     units = rows.all_weight**2 / float((weight**2).sum())
+    is_exact = cluster is None and rows.is_binary
+    least, p_value = _exact_p_values(rows) if is_exact else (0.0, math.nan)
     reason = None
     if not rows.off_mean.any():
         reason = "no values differ within a class"
-    elif rows.is_binary and rows.fleiss() < _FEWEST_EXPECTED:
-        reason = f"too few rows: {rows.fleiss():.1f} expected where Mantel and Fleiss ask for {_FEWEST_EXPECTED}"
-    elif units < _FEWEST_UNITS:
+    elif least > 1 - confidence:
+        reason = f"too few rows: even the largest gap that they could show has p = {least:.2f}"
+    elif not is_exact and units < _FEWEST_UNITS:
         reason = f"too few {unit}: they amount to {units:.1f} of equal weight, where {_FEWEST_UNITS} are needed"
-    if cluster is None and rows.is_binary:
-        return _difference_of_shares(rows, confidence, reason), math.nan if reason else _exact_p_value(rows)
+    if is_exact:
+        return _difference_of_shares(rows, confidence, reason), math.nan if reason else p_value
     if reason:
         return Estimate(rows.gap, n=n, method=_METHOD, reason=reason), math.nan
     tail = (1 - confidence) / 2
@@ -204,17 +202,20 @@ def _normal_p_value(rows: _Rows) -> float:
     return 2 * float(special.ndtr(-abs(float(rows.added.sum())) / math.sqrt(variance)))
 
 
-def _exact_p_value(rows: _Rows) -> float:
-    """The mid-p value of the number of ones among the rows with, given both margins of every stratum."""
+def _exact_p_values(rows: _Rows) -> tuple[float, float]:
+    """The mid-p values of the ones among the rows with, given both margins: the least possible, and that seen."""
     least, chance = 0, np.ones(1)
     for drawn, ones, size in zip(rows.n_with.astype(int), rows.total.astype(int), rows.size.astype(int), strict=True):
         first, law = _hypergeometric(int(drawn), int(ones), int(size))
         least, chance = least + first, np.convolve(chance, law)
     expected = float((rows.n_with * rows.total / rows.size).sum())
     distance = np.abs(least + np.arange(len(chance)) - expected)
-    seen = abs(float(rows.value[rows.has].sum()) - expected)
-    as_far = np.isclose(distance, seen, rtol=0, atol=1e-6)
-    return min(1.0, float(chance[(distance > seen) & ~as_far].sum() + chance[as_far].sum() / 2))
+
+    def p_value(seen: float) -> float:
+        as_far = np.isclose(distance, seen, rtol=0, atol=1e-6)
+        return min(1.0, float(chance[(distance > seen) & ~as_far].sum() + chance[as_far].sum() / 2))
+
+    return p_value(float(distance.max())), p_value(abs(float(rows.value[rows.has].sum()) - expected))
 
 
 def _hypergeometric(drawn: int, ones: int, size: int) -> tuple[int, Array]:

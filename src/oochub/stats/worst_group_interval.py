@@ -7,15 +7,18 @@ smallest true mean lies between the smallest lower end and the smallest upper en
 """
 
 import math
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.stats.array_checks import Array, check_same_length, check_score
-from oochub.stats.estimate import Estimate
+from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.group_codes import check_group
+from oochub.stats.mean_interval import share_of_clusters, t_interval
 from oochub.stats.proportion import clopper_pearson
+
+_NAMED = 5  # groups in a reason
 
 
 def worst_group_interval(
@@ -25,11 +28,12 @@ def worst_group_interval(
     worst: Literal["smallest", "largest"],
     cluster: Any = None,
     confidence: float = 0.95,
+    names: Sequence[Hashable] | None = None,
 ) -> Estimate:
     """The mean of `values` in the group where it is worst, with a simultaneous interval.
 
-    A group's interval is Clopper and Pearson's for values 0 and 1, else Student's t; with clusters, the t
-    interval of the cluster sums, and Clopper and Pearson's of the clusters where all rows are alike.
+    A group's interval is Clopper and Pearson's for values 0 and 1, with the effective number of rows where these are
+    in clusters, else Student's t of the rows or clusters; see `oochub.stats.mean_interval`.
 
     Args:
         values: One number per row (n,): 0 and 1 (correct, or wrong), or losses.
@@ -37,6 +41,7 @@ def worst_group_interval(
         worst: Whether the "smallest" mean is the worst (accuracy) or the "largest" (error, NLL).
         cluster: What the rows (n,) share; None if they are independent.
         confidence: Level of the interval.
+        names: What the groups are called, where `group` holds their places in it.
 
     Returns:
         The mean of the worst group; n is the rows of that group; an end is nan, with the reason, where a
@@ -49,21 +54,29 @@ def worst_group_interval(
     0.250 [0.003, 0.848] n=4
     """
     values = check_score(values, name="values").astype(np.float64, copy=False)
-    codes, names = check_group(group)
+    codes, numbers = check_group(group)
     shared = None if cluster is None else check_group(cluster, name="cluster").codes
     check_same_length(values=values, group=codes, cluster=shared)
     rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    present = [(name, rows) for name, rows in zip(names, rows_of, strict=True) if len(rows)]
+    present = [(name, rows) for name, rows in zip(numbers, rows_of, strict=True) if len(rows)]
     level = 1 - (1 - confidence) / len(present)
     binary = bool(np.isin(values, (0, 1)).all())
     each = [
         _of_one_group(values[rows], None if shared is None else shared[rows], level, binary=binary)
         for _, rows in present
     ]
-    pick = min if worst == "smallest" else max
-    at = pick(range(len(each)), key=lambda i: each[i].value)
-    without = [str(name) for (name, _), interval in zip(present, each, strict=True) if math.isnan(interval.low)]
-    reason = f"too few rows or clusters in group {', '.join(without[:5])}" if without else None
+    pick, sign = (min, 1) if worst == "smallest" else (max, -1)
+    at = min(range(len(each)), key=lambda i: (sign * each[i].value, -each[i].n))  # of equal ones the metric's group
+    without = [
+        str(name if names is None else names[int(str(name))])
+        for (name, _), interval in zip(present, each, strict=True)
+        if math.isnan(interval.low)
+    ]
+    limits = dict.fromkeys(interval.reason for interval in each if interval.reason)
+    reason = "; ".join(limits) or None
+    if without:
+        more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
+        reason = f"too few rows or clusters in group {', '.join(without[:_NAMED])}{more}"
     low, high = (
         (math.nan, math.nan)
         if without
@@ -74,25 +87,13 @@ def worst_group_interval(
 
 
 def _of_one_group(values: Array, cluster: Array | None, level: float, *, binary: bool) -> Estimate:
-    n, mean = len(values), float(values.mean())
-    if cluster is None and binary:
-        return clopper_pearson(int(values.sum()), n, confidence=level)
-    units: Array = values
-    sizes: Array = np.ones(n)
-    if cluster is not None:
-        codes = np.unique(cluster, return_inverse=True)[1]
-        units, sizes = np.bincount(codes, values), np.bincount(codes)
-    count = len(units)
-    method = "t" if cluster is None else f"t of {count} clusters"
-    if binary and mean in (0.0, 1.0):
-        exact = clopper_pearson(int(mean) * count, count, confidence=level)
-        return Estimate(mean, low=exact.low, high=exact.high, n=n, method="clopper-pearson of clusters")
-    if count < 2:
-        return Estimate(mean, n=n, method=method)
-    # Linearized ratio: the mean is sum of values over sum of sizes.
-    squares = float(((units - mean * sizes) ** 2).sum())
-    half = -special.stdtrit(count - 1, (1 - level) / 2) * math.sqrt(squares * count / (count - 1)) / n
-    low, high = mean - half, mean + half
-    if binary:
-        low, high = max(0.0, low), min(1.0, high)
-    return Estimate(mean, low=low, high=high, n=n, method=method)
+    n, sampling = len(values), Sampling(cluster=cluster, confidence=level)
+    if sampling.clusters == 1 or n == 1 > binary:
+        return Estimate(float(values.mean()), n=n, method="none", reason=sampling.warning)
+    if not binary:
+        return t_interval(values, sampling)
+    return (
+        clopper_pearson(int(values.sum()), n, confidence=level)
+        if cluster is None
+        else share_of_clusters(values, sampling)
+    )

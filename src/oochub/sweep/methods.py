@@ -116,7 +116,10 @@ def check_names(objective: str, names: Iterable[str], where: str) -> None:
 
     >>> check_names("group_dro", ["adjustment", "learning_rate"], "the method GDRO")
     """
-    own = list(signature(catalog.get("objective", objective)).parameters)
+    try:
+        own = list(signature(catalog.get("objective", objective)).parameters)
+    except OochubError as error:
+        raise OochubError(f"{where[0].upper()}{where[1:]}: {error}") from None
     for name in names:
         if name not in own and name not in ARGUMENTS:
             raise unknown_name(f"hyperparameter of {objective} or training argument in {where}", name, own + ARGUMENTS)

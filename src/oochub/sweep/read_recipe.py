@@ -132,7 +132,7 @@ def _opened(recipe: str | Path) -> tuple[str, dict[str, Any]]:
             hint = "A recipe of your own is a file whose name ends in .toml."
             raise unknown_name("recipe", str(recipe), recipe_names(), hint)
         file = FOLDER / f"{recipe}.toml"
-    text = read_text(file)
+    text = read_text(file, largest=10**6)
     try:
         return file.stem, tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits

@@ -9,11 +9,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing import connection, get_context, parent_process, resource_tracker
+from functools import partial
+from multiprocessing import connection, get_context, resource_tracker
 from pathlib import Path
 from typing import Any
 
 from oochub.sweep.runs import Run, RunResult
+from oochub.sweep.worker import worker
 
 Measure = Callable[[Run, Path], RunResult]
 """Trains a run in a folder, or goes on with it, and returns its result; `seconds` are filled in by who calls it."""
@@ -72,7 +74,7 @@ class Workers:
 
     def _started(self) -> Any:
         pipe, theirs = self._context.Pipe()
-        self._processes[pipe] = self._context.Process(target=_work, args=(theirs, self._measure, self._folder))
+        self._processes[pipe] = self._context.Process(target=worker, args=(theirs,))
         resource_tracker.ensure_running()  # starting it would lift the block
         # A child inherits the block: it leaves Ctrl-C to the sweep, which ends it.
         earlier = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -81,14 +83,16 @@ class Workers:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
         theirs.close()  # else the end of the process would not end the pipe
+        pipe.send(partial(_work, measure=self._measure, folder=self._folder))
         return pipe
 
 
-def _work(pipe: Any, measure: Measure, folder: Path) -> None:
+def _work(pipe: Any, *, measure: Measure, folder: Path) -> None:
     import torch
+    from tqdm import tqdm
 
     torch.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    tqdm.set_lock(threading.RLock())  # the usual one has a semaphore of the system, which a stop would leave behind
     while (run := pipe.recv()) is not None:
         with (folder / "logs" / f"{run.id}.log").open("w") as log:
             for stream in (1, 2):
@@ -100,11 +104,3 @@ def _work(pipe: Any, measure: Measure, folder: Path) -> None:
             traceback.print_exc()
             result = RunResult.failure(error)
         pipe.send(replace(result, seconds=round(time.monotonic() - started, 1)))
-
-
-def _end_with_parent() -> None:
-    """A sweep that was killed leaves no process that trains on in a folder which the next one takes up."""
-    parent = parent_process()
-    assert parent is not None  # noqa: S101  this is a child
-    connection.wait([parent.sentinel])
-    os._exit(1)

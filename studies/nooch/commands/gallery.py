@@ -37,6 +37,7 @@ def gallery(
     """Shows what a model gets most wrong out of context, and most right in context."""
     from oochub.benchmark import data_folder
     from oochub.catalog import get
+    from oochub.csv_table import csv_table
     from oochub.data.load import load
     from oochub.data.tasks import task as task_of
     from oochub.errors import OochubError
@@ -65,5 +66,5 @@ def gallery(
         ax.figure.canvas.figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
     if export is not None:
         with written_whole(export, kind=CSV) as draft:
-            chosen.assign(doubtful="").to_csv(draft, index=False)
+            draft.write_text(csv_table(chosen.assign(doubtful="")), "utf-8")
     done({"figure": str(out)} | ({"export": str(export)} if export else {}), as_json)

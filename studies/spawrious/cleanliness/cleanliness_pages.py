@@ -7,7 +7,7 @@ from typing import Any
 
 from oochub.artifacts import CLEANLINESS
 from oochub.build_record import BuildRecord
-from oochub.files import folder_written_whole
+from oochub.files import folder_written_whole, sole_writer
 from oochub.reviewing.question import RIGHT_OR_WRONG, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_pictures
@@ -31,7 +31,7 @@ def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Map
     text = sample_text(sample)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     pages = max(image.page for image in sample)
-    with folder_written_whole(out, kind=CLEANLINESS) as draft:
+    with sole_writer(out), folder_written_whole(out, kind=CLEANLINESS) as draft:
         (draft / FILE).write_text(text, "utf-8")
         for page in range(1, pages + 1):
             own = [image for image in sample if image.page == page]

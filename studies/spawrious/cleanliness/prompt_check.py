@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.artifacts import PROMPT_CHECK
 from oochub.errors import OochubError, either
-from oochub.files import folder_written_whole
+from oochub.files import folder_written_whole, sole_writer
 from oochub.reviewing.question import Choice, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_picture
@@ -71,7 +71,7 @@ def prompt_check(
     """
     job = checked_job(plan, number, images)
     batches = [range(first, min(first + plan.batch_size, images)) for first in range(0, images, plan.batch_size)]
-    with folder_written_whole(out, kind=PROMPT_CHECK) as draft:
+    with sole_writer(out), folder_written_whole(out, kind=PROMPT_CHECK) as draft:
         tried: list[TriedImage] = []
         shown = []
         (draft / "pictures").mkdir()

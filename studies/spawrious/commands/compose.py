@@ -48,6 +48,7 @@ def compose(
     as_json: AsJson = False,
 ) -> None:
     """Composes a challenge from all images of Spawrious, or searches for easy and hard ones."""
+    from oochub.files import sole_writer
     from oochub.parameters import parse_options
 
     if benchmark != "spawrious":
@@ -68,22 +69,24 @@ def compose(
             )
         if num_proc is not None:
             raise OochubError("--num-proc is of a composition that is built: leave it out.")
-        _search(
-            search,
-            (form,) if form else ("o2o", "m2m"),
-            out,
-            model,
-            as_json,
-            seed=seed,
-            data_dir=data_dir,
-            options=options,
-        )
+        with sole_writer(out):
+            _search(
+                search,
+                (form,) if form else ("o2o", "m2m"),
+                out,
+                model,
+                as_json,
+                seed=seed,
+                data_dir=data_dir,
+                options=options,
+            )
 
 
 def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.builders.sources.spawrious_compositions import RELEASED_N, read_composition
+    from oochub.csv_table import csv_table
     from oochub.data.stored_record import stored_record
-    from oochub.files import written_whole
+    from oochub.files import sole_writer, written_whole
     from oochub.loading_scripts.parquet_repository import parquet_repository
     from oochub.studies.spawrious.composition.background_correlations import background_correlations
     from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
@@ -98,11 +101,12 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     written |= {"not_one_to_one": kind.not_one_to_one, "not_many_to_many": kind.not_many_to_many}
     if out is not None:
         options = {**given.pop("options"), "composition": str(file)}
-        repository = parquet_repository("spawrious/composed", out, options=options, **given)
-        record = stored_record(repository, "composed")
-        n = record.facts.other["n"] if record else RELEASED_N
-        with written_whole(repository / "correlations.csv", kind=CSV) as draft:
-            background_correlations(composition_counts(composition, n)).to_csv(draft, index=False)
+        with sole_writer(out):
+            repository = parquet_repository("spawrious/composed", out, options=options, **given)
+            record = stored_record(repository, "composed")
+            n = record.facts.other["n"] if record else RELEASED_N
+            with written_whole(repository / "correlations.csv", kind=CSV) as draft:
+                draft.write_text(csv_table(background_correlations(composition_counts(composition, n))), "utf-8")
         written |= {"repository": str(repository), "correlations": str(repository / "correlations.csv")}
     if as_json:
         done(written, as_json)
@@ -139,6 +143,7 @@ def _say(what: str, holds: str, faults: tuple[str, ...]) -> None:
 def _search(
     count: int, forms: tuple[Any, ...], out: Path, model: str, as_json: bool, *, seed: int, **given: Any
 ) -> None:
+    from oochub.csv_table import csv_table
     from oochub.files import written_whole
     from oochub.studies.spawrious.composition.composition_search import composition_search
     from oochub.studies.spawrious.composition.features_by_folder import features_by_folder
@@ -157,7 +162,7 @@ def _search(
                 draft.write_text(replace(each.composition, about=about).toml, "utf-8")
         written |= {f"{form}_agreement": found.agreement.to_dict(), f"{form}_ranking": str(out / f"{form}.csv")}
         with written_whole(out / f"{form}.csv", kind=CSV) as draft:
-            found.table.to_csv(draft, index=False)
+            draft.write_text(csv_table(found.table), "utf-8")
         if not as_json:
             _show_search(form, found)
     done(written, as_json)

@@ -27,6 +27,7 @@ def wilds_tables(
     """Makes Tables 1 and 2 of WILDS from reports, beside the paper's numbers."""
     import pandas as pd
 
+    from oochub.csv_table import csv_table
     from oochub.errors import OochubError
     from oochub.files import written_whole
     from oochub.report.comparing.compared_files import compared_files
@@ -37,14 +38,14 @@ def wilds_tables(
     given = compared_files(sources)
     if given.predictions:
         raise OochubError("The tables are made of reports, got predictions. `oochub evaluate` makes a report of them.")
-    reports = [Report.load(path) for path in given.reports]
+    reports = [each if isinstance(each, Report) else Report.load(each) for each in given.reports]
     tables = result_tables(reports, partial=partial)
     numbers = pd.DataFrame([record for table in tables for record in table.text.records])
     texts: dict[str, tuple[Path | None, FileKind, Callable[[], str]]] = {
         "html": (html, PAGE, lambda: tables_page("WILDS, Tables 1 and 2", reports, tables)),
         "markdown": (markdown, MARKDOWN, lambda: "\n".join(table.to_markdown() for table in tables)),
         "latex": (latex, LATEX, lambda: "\n".join(table.to_latex() for table in tables)),
-        "csv": (csv, CSV, lambda: numbers.to_csv(index=False)),
+        "csv": (csv, CSV, lambda: csv_table(numbers)),
     }
     written = {}
     for name, (path, kind, text) in texts.items():

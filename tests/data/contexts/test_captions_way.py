@@ -224,6 +224,8 @@ def test_each_class_has_its_gist(model, encoder):
     assert challenge[10:] == ["easy"] * 9 + ["hard_positive"]
     assert found.has[:8, 0].all() and not found.has[8:10, 0].any()
     assert found.notes == ("fewer than 5 rows to choose on, so no gist: bear",)
+    just = named(model, encoder, FARM + SHORE, [0] * 10 + [1] * 10, ["cow", "boat", "bear"], fewest=10)
+    assert just.names[:2] == found.names[:2] and just.notes == ("fewer than 10 rows to choose on, so no gist: bear",)
     assert set(found.names[2:]) == {"sea", "grass"}
     has = dict(zip(found.names, found.has.T.tolist(), strict=True))
     assert has["sea"] == [False] * 8 + [True] * 11 + [False] and has["grass"] == [not each for each in has["sea"]]

@@ -118,7 +118,7 @@ def test_directions_are_those_of_principal_components_within_classes(model):
         assert without[chosen_on & (label == number)].mean(0) == pytest.approx(0, abs=1e-3)
 
 
-def test_a_classifier_of_these_very_classes_is_clustered_without_class_means(tmp_path):
+def test_a_classifier_of_these_very_classes_is_clustered_without_class_means_of_whole_pictures(tmp_path):
     torch.manual_seed(0)
     config = hf.ResNetConfig(
         embedding_size=8,
@@ -133,9 +133,13 @@ def test_a_classifier_of_these_very_classes_is_clustered_without_class_means(tmp
     values = rng.normal(size=(300, 8)).astype(np.float32)
     values[:, 0] += 6 * label + 4 * rng.choice((-1, 1), 300)
     chosen_on = np.arange(300) < 200
-    found = named(tmp_path, label, values, chosen_on)
+    found = named(tmp_path, label, values, chosen_on, region="picture")
     assert abs(adjusted_rand_score(label, found.has.argmax(1))) < 0.05
     assert len(found.notes) == 1 and "tells these classes apart itself" in found.notes[0]
+    assert "no direction is claimed" in found.notes[0] and found.settings["knows_classes"]
+    rim = named(tmp_path, label, values, chosen_on)
+    assert adjusted_rand_score(label, rim.has.argmax(1)) > 0.2  # means are kept: there it sees little of the thing
+    assert "where a thing reaches the rim" in rim.notes[0] and rim.settings["knows_classes"]
 
 
 def test_a_note_says_where_clusters_are_the_classes(model):

@@ -144,3 +144,13 @@ def test_a_camera_is_a_context_from_twenty_pictures_on():
     found = named([own] * 20 + [other] * 19, [True] * 39)
     assert found.names == ("camera Lumix",) and found.has[:, 0].tolist() == [True] * 20 + [False] * 19
     assert named([own] * 39, [True] * 39).names == ()  # which says nothing: all have it
+
+
+def test_a_camera_of_rows_to_test_is_no_context():
+    """Planted fault: cameras counted on all rows, so that what is tested says which contexts there are."""
+    exif = Image.Exif()
+    exif[272] = "Lumix"
+    own, other = stored(Image.new("RGB", (4, 4)), exif=exif.tobytes()), stored(Image.new("RGB", (4, 4)))
+    rows = [own] * 19 + [other] * 19 + [own] * 30
+    assert named(rows, [True] * 38 + [False] * 30).names == ()
+    assert named(rows, [True] * 39 + [False] * 29).names == ("camera Lumix",)

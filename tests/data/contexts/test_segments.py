@@ -19,7 +19,7 @@ from transformers.modeling_outputs import SemanticSegmenterOutput
 import oochub
 from oochub.build_record import BuildRecord
 from oochub.context_way import OpenedPicture
-from oochub.data.contexts.segments import Segments
+from oochub.data.contexts.segments import _EDGE, Segments, _counted
 from oochub.errors import OochubError
 
 NAMES = ("grass", "road", "car")
@@ -191,3 +191,8 @@ def test_a_data_set_gets_its_areas():
     assert test.features["contexts"].feature.names == list(NAMES)  # a car takes 2 / 32 of the one cow's picture
     assert test["contexts"][:4] == [[0, 1, 2], [1], [0], [1]]
     assert test["challenge_ce"][:4] == [0, 0, 0, 0]
+
+
+def test_a_map_keeps_a_picture_of_one_row():
+    """Planted fault seen: at least two pixels a side."""
+    assert _counted(1, 10 * _EDGE) == (1, _EDGE) and _counted(3, 2) == (3, 2)

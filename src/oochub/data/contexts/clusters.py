@@ -4,13 +4,15 @@ What makes a class is much of what a model sees, and no context. It is the same 
 context is not: clusters are looked for along the directions in which pictures of one class differ, the principal
 components of the features less the mean of their class. Along them the features keep their class mean: where most of a
 class stands in one context, that mean holds the context too, and one context would become another in each class. Only
-of a classifier of these very classes the mean is taken out: along it lies what the model answers, and "against the
-usual cluster" would mean "wrong". The number of clusters is that of the best silhouette; all of it is chosen on the
-rows to choose on, and the other rows go to the nearest center.
+of whole pictures seen by a classifier of these very classes the mean is taken out: along it lies what the model
+answers. Such clusters are groups to train on, but no gap is tested on them, see `context_findings`: "against the usual
+cluster" may mean "wrong", or the rare rows of one class may become a cluster, usual for it alone. On the rim the model
+sees little of the thing, and its clusters are contexts like those of any encoder. The number of clusters is that of the
+best silhouette; all of it is chosen on the rows to choose on, and the other rows go to the nearest center.
 
 Limitations: Clusters have no names; look at their pictures. A cluster may split what people call one context, hold
 several, or be the look of a class; a note says where clusters and classes are nearly the same. Where the mean of the
-class is taken out, a context that most of the class has goes with it.
+class is taken out, a context that most of the class has goes with it. A thing that reaches the rim is seen there.
 
 Source: directions of variation within what is to be told apart: Solomonoff et al. 2005 (ICASSP), nuisance attribute
 projection. Number of directions: Kaiser 1960, variance above the mean. Silhouette: Rousseeuw 1987 (J. Comput. Appl.
@@ -127,7 +129,8 @@ class Clusters(ContextWay):
             )
         is_own = bool(classes) and set(classes) <= set(getattr(self._source.config, "id2label", {}).values())
         column = measures.column("feature")
-        small = _within_classes(column, label, chosen_on, without_means=is_own, seed=self._seed)
+        without_means = is_own and self._region == "picture"
+        small = _within_classes(column, label, chosen_on, without_means=without_means, seed=self._seed)
         place, k, score = self._clustered(small, chosen_on)
         sizes = np.bincount(place[chosen_on], minlength=k)
         order = np.argsort(-sizes, kind="stable")
@@ -135,18 +138,29 @@ class Clusters(ContextWay):
             names=tuple(f"cluster {number + 1}" for number in range(k)),
             words=tuple(f"cluster {number + 1} of {k} by what the model sees" for number in range(k)),
             has=place[:, None] == order[None],
-            settings={"k": k, "silhouette": score, "directions": small.shape[1], "seed": self._seed},
+            settings={
+                "k": k,
+                "silhouette": score,
+                "directions": small.shape[1],
+                "seed": self._seed,
+                "knows_classes": is_own,
+            },
             notes=self._notes(place[chosen_on], label[chosen_on], is_own=is_own),
         )
 
     def _notes(self, place: NDArray[np.int64], label: NDArray[np.int64], *, is_own: bool) -> tuple[str, ...]:
         from sklearn.metrics import adjusted_rand_score
 
+        if is_own and self._region == "picture":
+            return (
+                f"{self.model} tells these classes apart itself, so that what it sees of whole pictures is largely "
+                "what it answers: the mean of each class is taken out of the features, and no direction is claimed of "
+                "a gap. Look at the rim, or take an encoder that was not trained for these classes.",
+            )
         if is_own:
             return (
-                f"{self.model} tells these classes apart itself, so that what it sees is largely what it answers: the "
-                "mean of each class is taken out of the features, and with it a context that most of a class has. An "
-                "encoder that was not trained for these classes sees more.",
+                f"{self.model} tells these classes apart itself: where a thing reaches the rim, clusters may be what "
+                "it answers. Look at their pictures, or take an encoder that was not trained for these classes.",
             )
         alike = adjusted_rand_score(label, place)
         if alike < _ALIKE:

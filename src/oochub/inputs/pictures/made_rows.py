@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
 from oochub.input import BrokenRow
-from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
+from oochub.inputs.pictures.stored_pictures import picture_bytes, picture_place, undecoded
 
 _TASK = 8  # pictures that a thread takes at once
 
@@ -106,7 +106,7 @@ def _made(task: _Task, *, make: Callable[[bytes, str], Any], of: str) -> tuple[d
     columns = read()
     pictures, made = columns.pop("image"), []
     for name, picture in zip(columns.get("example_id", range(first, first + len(pictures))), pictures, strict=True):
-        where = f"{of}example {name}"
+        where = picture_place(of, name, picture)
         try:
             made.append(make(picture_bytes(picture, where), where))
         except OochubError as error:

@@ -15,7 +15,7 @@ from oochub.files import check_writable, written_whole
 from oochub.input import BrokenRow
 from oochub.inputs.pictures.made_rows import made_rows
 from oochub.inputs.pictures.preprocessing import Preprocessing
-from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
+from oochub.inputs.pictures.stored_pictures import picture_bytes, picture_place, undecoded
 
 if TYPE_CHECKING:
     import torch
@@ -138,7 +138,7 @@ class PictureRows:
             together.share_memory_()  # now, while it is empty: it would be copied on its way to the main process
         pixels, pictures, split = together.numpy(), columns.pop("image"), self.dataset.split
         for position, (picture, example) in enumerate(zip(pictures, columns.get("example_id", rows), strict=True)):
-            where = f"split {split}, example {example}" if split else f"example {example}"
+            where = picture_place(f"split {split}, " if split else "", example, picture)
             try:
                 pixels[position] = self.preprocessing.pixels(picture_bytes(picture, where), where)
             except OochubError as error:

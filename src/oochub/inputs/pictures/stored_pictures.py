@@ -1,6 +1,7 @@
 """Pictures as they are stored: the bytes of their files, not decoded."""
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 from oochub.errors import OochubError
@@ -30,6 +31,22 @@ def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
         return read_bytes(picture["path"]) if member is None else member.read()
     except OochubError as error:
         raise OochubError(f"{where}: {error}") from error
+
+
+def picture_place(of: str, example: Any, picture: Mapping[str, Any] | None) -> str:
+    """What an error calls a picture: its split, its id, and its file where the id is another.
+
+    Args:
+        of: "split train, ", or nothing.
+        example: The id of its row.
+        picture: Its `bytes` and `path`; the last two parts of the path are shown.
+
+    >>> picture_place("split test, ", 7, {"bytes": None, "path": "/somewhere/birds/gull/a.png"})
+    'split test, example 7 (gull/a.png)'
+    """
+    path = PurePath(str(picture["path"])) if picture is not None and picture["path"] else None
+    file = "" if path is None or path.stem in str(example) else f" ({'/'.join(path.parts[-2:])})"
+    return f"{of}example {example}{file}"
 
 
 def undecoded(dataset: Any) -> Any:

@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oochub.csv_table import csv_table
 from oochub.errors import OochubError, unknown_name
 from oochub.report.comparing.comparison_table import ComparedRun, ComparisonTable, comparison_table
 from oochub.report.comparing.comparison_text import ROWS, ComparisonText, comparison_text
@@ -83,8 +84,7 @@ class Comparison:
 
     def to_csv(self) -> str:
         """`to_frame` as text."""
-        text: str = self.to_frame().to_csv(index=False)
-        return text
+        return csv_table(self.to_frame())
 
     def to_html(self) -> str:
         """The self-contained page: the gaps, in context against out of it, and the tables.

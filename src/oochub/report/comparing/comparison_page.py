@@ -7,6 +7,7 @@ from oochub.report import numbers, theme, wording
 from oochub.report.comparing.gap_matrix import GapMatrix, gap_matrix
 from oochub.report.comparing.line_chart import line_chart
 from oochub.report.comparing.model_line import ModelLine, model_lines
+from oochub.report.footnotes import Footnotes
 from oochub.report.report import Report
 from oochub.report.self_contained_page import self_contained_page
 from oochub.report.text_table import TextTable
@@ -60,7 +61,7 @@ def _headline(matrix: GapMatrix) -> str:
 
 
 def _matrix(matrix: GapMatrix) -> dict[str, Any]:
-    body, width = [], theme.heat_width(cell.lost for cell in matrix.cells.values())
+    body, width, limits = [], theme.heat_width(cell.lost for cell in matrix.cells.values()), Footnotes()
     for model in matrix.models:
         cells: list[dict[str, str] | None] = []
         for column in matrix.benchmarks:
@@ -69,18 +70,17 @@ def _matrix(matrix: GapMatrix) -> dict[str, Any]:
                 cells.append(None)
                 continue
             step = "" if numbers.is_undefined(cell.lost) else f"h{theme.heat_step(cell.lost, width)}"
-            interval = numbers.interval_points(cell.estimate, cell.unit)
             cells.append(
                 {
                     "value": numbers.points(cell.estimate, cell.unit),
-                    "interval": interval or wording.name(cell.estimate.reason or "no interval", 40),
+                    "interval": limits.below(cell.estimate, cell.unit, signed=True),
                     "n": numbers.count(cell.estimate.n),
                     "heat": step,
                 }
             )
         body.append((model, cells))
     heads = [(wording.name(column), wording.name(matrix.metrics[column], 40)) for column in matrix.benchmarks]
-    return {"heads": heads, "body": body, "steps": theme.heat_ends(width)}
+    return {"heads": heads, "body": body, "steps": theme.heat_ends(width), "limits": limits}
 
 
 def _chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
@@ -106,4 +106,4 @@ def _table(table: TextTable, notes: Sequence[str]) -> dict[str, Any]:
         [(*cell.partition("\n")[::2], (i, k) in table.bold) for k, cell in enumerate(row)]
         for i, row in enumerate(table.rows)
     ]
-    return {"title": table.title, "heads": table.heads, "rows": rows, "notes": list(notes)}
+    return {"title": table.title, "heads": table.heads, "rows": rows, "notes": [*table.footnotes, *notes]}

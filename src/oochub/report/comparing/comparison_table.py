@@ -34,7 +34,7 @@ class Cell:
         low: Lower end of the 95% interval over test images, of a single seed; else nan.
         high: Upper end of it.
         seeds: How many runs it is the mean of; 0 for a reported number.
-        reason: Why it is undefined.
+        reason: Why it is undefined, or what limits the interval of a single seed.
     """
 
     mean: float
@@ -208,6 +208,7 @@ def _cell(of_seeds: Sequence[Estimate]) -> Cell:
     if reason is not None or len(values) == 1:
         only = of_seeds[0]
         low, high = (only.low, only.high) if len(values) == 1 else (math.nan, math.nan)
+        reason = only.reason if len(values) == 1 else reason
         mean = statistics.fmean(values)
         return Cell(mean=mean, low=low, high=high, seeds=len(values), reason=reason)
     return Cell(mean=statistics.fmean(values), sd=statistics.stdev(values), seeds=len(values))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from oochub.report import numbers, wording
 from oochub.report.comparing.comparison_table import AVERAGE, Cell, Column, ComparisonTable, are_folds
+from oochub.report.footnotes import Footnotes
 from oochub.report.text_table import TextTable
 
 ROWS = ("tasks", "methods")
@@ -46,11 +47,13 @@ def comparison_text(tables: Sequence[ComparisonTable], *, rows: str = "tasks") -
         heads = [f"{task}{below}" for task in tasks for below in slices]
         lines = [(_head(c), [_Place(table, task, c) for task in tasks for table in tables]) for c in columns]
         rule = next((i for i, column in enumerate(columns) if i and column.reported), None)
+    limits = Footnotes()
     cells = {(i, k): place for i, (_, places) in enumerate(lines) for k, place in enumerate(places, 1)}
     text = TextTable(
         title=_heading(tables),
         heads=("Task" if rows == "tasks" else "Method", *heads),
-        rows=tuple((name, *map(_number, places)) for name, places in lines),
+        rows=tuple((name, *(_number(place, limits) for place in places)) for name, places in lines),
+        footnotes=limits.lines,
         bold=frozenset(where for where, place in cells.items() if (place.task, place.column) in place.table.bold),
         reported=sum(column.reported for _, column in beside) if rows == "tasks" else 0,
         rule=rule,
@@ -112,7 +115,7 @@ def _head(column: Column) -> str:
     return f"{wording.name(column.method, 60)}{' (reported)' if column.reported else ''}"
 
 
-def _number(place: _Place) -> str:
+def _number(place: _Place, limits: Footnotes) -> str:
     """The cell as plain text; "" where nothing was measured."""
     table, task, column = place
     cell = table.cells.get((task, column))
@@ -122,7 +125,7 @@ def _number(place: _Place) -> str:
     if not math.isnan(cell.sd):
         text += f" ({numbers.quantity(cell.sd, table.unit)})"
     elif not math.isnan(cell.low):
-        text += f" ({numbers.interval(cell, table.unit)})"
+        text += f" ({numbers.interval(cell, table.unit)}{limits.mark(cell)})"
     most = max((other.seeds for other in table.cells.values()), default=0)
     return f"{text}, n={cell.seeds}" if 1 < cell.seeds < most and task != AVERAGE else text
 

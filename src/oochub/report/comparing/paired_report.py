@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.artifacts import PAGE
+from oochub.csv_table import csv_table
 from oochub.errors import unknown_name
 from oochub.files import check_writable, written_whole
 from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows, Flip
@@ -108,8 +109,7 @@ class PairedReport:
 
     def to_csv(self) -> str:
         """`to_pandas` as text."""
-        text: str = self.to_pandas().to_csv(index=False)
-        return text
+        return csv_table(self.to_pandas())
 
     def to_terminal(self, *, width: int = 100) -> "Group":
         """The tables of the main metric and of the groups for a terminal, as a renderable of rich.

@@ -7,6 +7,7 @@ from oochub.notebook_table import notebook_table
 from oochub.report import numbers, wording
 from oochub.report.comparing import paired_words
 from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
+from oochub.report.footnotes import Footnotes
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.stats.estimate import Estimate
 
@@ -20,7 +21,7 @@ LISTED_GROUPS = 20
 _FRAME = [
     *("slice", "role", "split", "n", "metric", "first", "first_low", "first_high"),
     *("second", "second_low", "second_high", "difference", "low", "high", "p_value", "test", "is_clear"),
-    *("only_first", "only_second", "method", "reason"),
+    *("only_first", "only_second", "method", "reason", "first_reason", "second_reason"),
 ]
 
 
@@ -109,11 +110,21 @@ def notebook_html(report: "PairedReport") -> str:
     headline, said = paired_words.headline(report), _sentences(report)
     groups = group_table(report)
     parts = [
-        notebook_table(table.rows, heads=table.heads, title=headline, sentences=(*said, table.title))
+        notebook_table(
+            table.rows,
+            heads=table.heads,
+            title=headline,
+            sentences=(*said, table.title),
+            footnotes=table.footnotes,
+        )
         for table in slice_tables(report)[:1]
     ]
-    parts += [notebook_table(groups.rows, heads=groups.heads, title=groups.title)] if groups else []
+    parts += [_notebook_groups(groups)] if groups else []
     return "\n".join([*parts, notebook_table([[line] for line in (paired_words.CAVEAT, *_notes(report))])])
+
+
+def _notebook_groups(groups: TextTable) -> str:
+    return notebook_table(groups.rows, heads=groups.heads, title=groups.title, footnotes=groups.footnotes)
 
 
 def to_frame(report: "PairedReport") -> "pd.DataFrame":
@@ -140,12 +151,14 @@ def _notes(report: "PairedReport") -> list[str]:
 def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> TextTable:
     unit, is_groups = report.metrics[metric].unit, parts and parts[0] not in report.slices
     having = [part for part in parts if metric in part.numbers]
+    below = Footnotes()
     rows = [
-        (paired_words.row_title(report, part), *_cells(part.numbers[metric], unit), *_counts(part)) for part in having
+        (paired_words.row_title(report, part), *_cells(part.numbers[metric], below, unit), *_counts(part))
+        for part in having
     ]
     clear = [part.numbers[metric].is_clear for part in having]
     if not is_groups and metric == report.benchmark.primary_metric and not numbers.is_undefined(report.gap.first):
-        rows.append(("Gap between the sides", *_cells(report.gap, unit, signed=True), "", ""))
+        rows.append(("Gap between the sides", *_cells(report.gap, below, unit, signed=True), "", ""))
         clear.append(False)
     has_flips = any(part.only_first is not None for part in having)
     heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "right alone\nA · B")
@@ -156,24 +169,24 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
         heads=heads if has_flips else heads[:6],
         rows=tuple(row if has_flips else row[:6] for row in rows),
         bold=frozenset((i, 3) for i, is_clear in enumerate(clear) if is_clear),
+        footnotes=below.lines,
     )
 
 
-def _cells(number: ComparedNumber, unit: str, *, signed: bool = False) -> tuple[str, str, str, str]:
+def _cells(number: ComparedNumber, notes: Footnotes, unit: str, *, signed: bool = False) -> tuple[str, str, str, str]:
     p_value = numbers.UNDEFINED if numbers.is_undefined(number.p_value) else numbers.p_value(number.p_value)
     return (
-        cell(number.first, unit, signed=signed),
-        cell(number.second, unit, signed=signed),
-        cell(number.difference, unit, signed=True),
+        cell(number.first, notes, unit, signed=signed),
+        cell(number.second, notes, unit, signed=signed),
+        cell(number.difference, notes, unit, signed=True),
         f"{p_value.removeprefix('p = ').removeprefix('p ')}\n{number.test}",
     )
 
 
-def cell(estimate: Estimate, unit: str, *, signed: bool = False) -> str:
+def cell(estimate: Estimate, notes: Footnotes, unit: str, *, signed: bool = False) -> str:
     """The value, a line feed, and its interval or why it has none; `signed` is a difference."""
     value = numbers.points(estimate, unit) if signed else numbers.quantity(estimate, unit)
-    interval = numbers.interval_points(estimate, unit) if signed else numbers.interval(estimate, unit)
-    return f"{value}\n{interval or wording.name(estimate.reason or 'no interval')}"
+    return f"{value}\n{notes.below(estimate, unit, signed=signed)}"
 
 
 def _counts(part: ComparedRows) -> tuple[str, str]:
@@ -196,6 +209,7 @@ def _record(number: ComparedNumber) -> dict[str, Any]:
     for name in ("first", "second"):
         estimate: Estimate = getattr(number, name)
         record |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        record |= {f"{name}_reason": estimate.reason}
     change = number.difference
     record |= {"difference": change.value, "low": change.low, "high": change.high, "method": change.method}
     return record | {

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from oochub.report import numbers, wording
 from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
+from oochub.report.footnotes import interval_words
 
 if TYPE_CHECKING:
     from oochub.report.comparing.paired_report import PairedReport
@@ -85,8 +86,7 @@ def flips_sentence(report: "PairedReport") -> str:
 
 def difference(number: ComparedNumber, unit: str) -> str:
     """A difference in a sentence: "+2.9 points (95% interval +1.0 to +4.8; p = 0.003, exact McNemar)"."""
-    ends = numbers.interval_points(number.difference, unit)
-    said = f"95% interval {ends}" if ends else wording.name(number.difference.reason or "no interval")
+    said = interval_words(number.difference, unit, signed=True)
     p_value = "" if numbers.is_undefined(number.p_value) else f"; {numbers.p_value(number.p_value)}, {number.test}"
     return f"{numbers.points(number.difference, unit)}{numbers.points_word(unit)} ({said}{p_value})"
 

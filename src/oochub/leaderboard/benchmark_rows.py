@@ -1,0 +1,181 @@
+"""A benchmark's own rows: ids, labels, sides and groups, under which a leaderboard scores what was sent."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub.build_record import OWN, without_build_column
+from oochub.errors import OochubError
+from oochub.evaluation.declaration import declaration
+from oochub.evaluation.epoch_rows import epoch_rows
+from oochub.output import Output, output_of, output_of_features
+from oochub.prediction.data_metadata import data_metadata
+from oochub.prediction.metadata import Metadata, PredictedBy
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.split_rows import split_rows
+from oochub.prediction.stored_rows import StoredRows
+from oochub.schema import to_json
+
+_SENT = ("thumbnail", "thumbnail_text")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BenchmarkRows:
+    """The rows of one config of a benchmark.
+
+    Attributes:
+        source: What they were loaded from.
+        splits: By name, with their labels.
+        about: What predictions of them say of themselves.
+    """
+
+    source: str
+    splits: Mapping[str, datasets.Dataset]
+    about: Metadata
+
+    @classmethod
+    def load(cls, source: str) -> "BenchmarkRows":
+        """Loads the rows; no picture is read.
+
+        Args:
+            source: As `oochub.load` takes it: "spawrious/o2o_hard", a folder that `oochub build` wrote, an id on the
+                Hub.
+
+        Raises:
+            OochubError: What `oochub.load` raises, or rows without labels.
+        """
+        from oochub.data.load import load
+
+        splits = without_build_column(load(source))
+        some = next(iter(splits.values()))
+        name = output_of_features(some.features)
+        if name is None:
+            raise OochubError(f"The rows of {source} have no labels. Name the benchmark's own rows, which have.")
+        kind = output_of(name)
+        names = kind.class_names(some) or ["0"]
+        table = pa.concat_tables(
+            [split_rows(split, part, kind, names) for split, part in splits.items()], promote_options="permissive"
+        )
+        about = data_metadata(StoredRows.of(table), some.info, kind, class_names=names, model=PredictedBy())
+        return cls(source=source, splits=splits, about=about)
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal rows."""
+        return hashlib.sha256(json.dumps(to_json(self.about), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Name and config of the benchmark, as reports call it."""
+        return self.about.benchmark or OWN, str(self.about.config)
+
+    def under(self, predictions: Predictions) -> Predictions:
+        """The answers of predictions on these rows: nothing but the answers is the sender's.
+
+        Args:
+            predictions: In any order of rows.
+
+        Returns:
+            In the same order, with the truth, the auxiliary columns and the facts of these rows.
+
+        Raises:
+            OochubError: Rows that are not these, or not all of a split; labels that are not these; no row of a split
+                that the comparison is of.
+        """
+        said, kind = predictions.metadata, predictions.output
+        if said.version != self.about.version:
+            raise OochubError(f"its rows are of version {said.version}, the benchmark's own of {self.about.version}")
+        some = next(iter(self.splits.values()))
+        names = kind.class_names(some) if kind.label_column in some.features else None
+        parts = []
+        for split, part in self.splits.items():
+            if split in said.rows:
+                parts.append(split_rows(split, part, kind, names or said.class_names))
+        table = pa.concat_tables(parts, promote_options="permissive") if parts else None
+        order = _places(predictions, table, self.splits)
+        assert table is not None  # noqa: S101  else no row had a place
+        table = _in_numbers_of(said.class_names, names, table.take(pa.array(order)), kind)
+        for name in (*kind.columns, *kind.beside, *_SENT):
+            if name in predictions.column_names and (name not in table.column_names or name in kind.columns):
+                table = _with(table, name, predictions.rows.column(name))
+        notes = tuple(dict.fromkeys((*self.about.notes, *said.notes)))
+        own = replace(predictions, rows=table, metadata=replace(said, facts=self.about.facts, notes=notes))
+        _check_labels(predictions, own)
+        _check_whole(own, self.splits)
+        return own
+
+
+def _places(predictions: Predictions, table: pa.Table | None, splits: Mapping[str, Any]) -> NDArray[np.int64]:
+    """The row (n,) of the table for each row of predictions."""
+    strange = next((split for split in predictions.metadata.rows if split not in splits), None)
+    if strange is not None or table is None:
+        raise OochubError(f"the benchmark has no split {strange}, only {', '.join(splits)}")
+    sent, own = (
+        pd.MultiIndex.from_arrays([each.column(name).to_pylist() for name in ("split", "example_id")])
+        for each in (predictions.rows, table)
+    )
+    places: NDArray[np.int64] = own.get_indexer(sent)
+    if (places < 0).any():
+        split, example = sent[int(np.argmax(places < 0))]
+        raise OochubError(
+            f"{int((places < 0).sum()):,} of its rows are none of the benchmark's, first {example} of {split}"
+        )
+    if len(own) > len(sent):
+        split, example = own[~own.isin(sent)][0]
+        raise OochubError(f"{len(own) - len(sent):,} rows of the benchmark are missing, first {example} of {split}")
+    return places
+
+
+def _in_numbers_of(sent: tuple[str, ...], own: list[str] | None, table: pa.Table, kind: Output) -> pa.Table:
+    """The table with labels as the predictions number them, whose model may leave out classes, or order them anew."""
+    if own is None or not kind.one_answer or list(sent) == own or not {*sent} <= {*own}:
+        return table
+    number = {name: place for place, name in enumerate(sent)}
+    label = table.column(kind.label_column).to_numpy()
+    numbers = np.array([number.get(name, -1) for name in own])
+    if (label >= 0).any() and (numbers[label[label >= 0]] < 0).any():
+        lacking = own[int(label[label >= 0][np.argmax(numbers[label[label >= 0]] < 0)])]
+        raise OochubError(f"its model does not tell the class {lacking}, which rows of the benchmark are of")
+    return _with(table, kind.label_column, pa.array(np.where(label >= 0, numbers[label], -1)))
+
+
+def _with(table: pa.Table, name: str, values: Any) -> pa.Table:
+    place = table.schema.get_field_index(name)
+    return table.append_column(name, values) if place < 0 else table.set_column(place, name, values)
+
+
+def _check_labels(sent: Predictions, own: Predictions) -> None:
+    """That the labels in the file are the benchmark's."""
+    was, now = sent.label, own.label
+    if was.shape != now.shape:
+        raise OochubError("its labels are of another form than the benchmark's own")
+    if was.dtype == object:
+        wrong = np.array([str(one) != str(other) for one, other in zip(was, now, strict=True)])
+    else:
+        differs = ~np.isclose(was, now, rtol=1e-6, atol=0, equal_nan=True)
+        wrong = differs.reshape(len(was), -1).any(axis=1)
+    if wrong.any():
+        row = own.rows.row(int(np.argmax(wrong)))
+        raise OochubError(
+            f"{int(wrong.sum()):,} of its labels are not the benchmark's own, first that of {row['example_id']} of "
+            f"{row['split']}"
+        )
+
+
+def _check_whole(own: Predictions, splits: Mapping[str, Any]) -> None:
+    """That no row of the comparison is left out."""
+    declared = declaration(own)
+    sides = dict.fromkeys([declared.out_of_context.split, declared.in_context.split])
+    lacking = [split for split in sides if split in splits and split not in own.metadata.rows]
+    if lacking:
+        raise OochubError(f"it has no predictions of the benchmark's split {lacking[0]}")
+    if epoch_rows(own, declared).left_out.any():
+        raise OochubError("rows that chose its epoch are left out, and those of the board are not")

@@ -1,0 +1,99 @@
+"""What lies in a folder of parts of predictions: a sealed JSON file beside them lists each part with its seal."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.reading import read_json
+from oochub.schema import Count, check_version, from_json, optional, to_json
+
+MANIFEST = "_manifest.json"
+"""The file of a folder of parts that lists them."""
+_VERSION = 1
+_SHOWN = 80  # letters of a name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedPart:
+    """A part of a folder: the name of its `file`, its `rows`, and the digest of its `seal`."""
+
+    file: str
+    rows: Count
+    seal: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What lies in a folder of parts.
+
+    Attributes:
+        schema_version: Of the JSON.
+        parts: In the order of the rows.
+        metadata: Of all rows.
+        digest: Of all answers.
+        thumbnails: The seal of the file of small pictures; None without one, and in manifests of before.
+    """
+
+    schema_version: int = _VERSION
+    parts: tuple[ListedPart, ...]
+    metadata: Mapping[str, Any]
+    digest: str
+    thumbnails: str | None = optional()
+
+    @classmethod
+    def load(cls, folder: Path) -> "Manifest":
+        """The manifest of a folder of parts.
+
+        Raises:
+            OochubError: There is none, or it is broken.
+        """
+        file = folder / MANIFEST
+        if not file.is_file():
+            raise OochubError(
+                f"The folder {folder} has no {MANIFEST}, so it holds no predictions. Give the right path."
+            )
+        content = read_json(file)
+        check_version(content, _VERSION, what=str(file))
+        if content.pop("seal", None) != _seal_of(content):
+            raise OochubError(f"{file} was damaged after it was written: it does not fit its seal. Predict again.")
+        listed, there = content.get("parts"), sum(1 for _ in folder.iterdir())
+        if isinstance(listed, list) and len(listed) > there:  # before each is looked at
+            counts = f"{len(listed):,} parts, and {there:,} files are there"
+            raise OochubError(f"{folder} is not whole: {MANIFEST} lists {counts}. Copy it again, or predict again.")
+        manifest: Manifest = from_json(cls, content, what=str(file))
+        return manifest
+
+    def save(self, folder: Path) -> None:
+        """Writes it, sealed, into a folder that nobody else reads."""
+        content: dict[str, Any] = to_json(self)
+        (folder / MANIFEST).write_text(json.dumps({**content, "seal": _seal_of(content)}, indent=1), "utf-8")
+
+    def check_parts(self, folder: Path) -> None:
+        """Checks that each part is in the folder, and listed once, before the first is opened.
+
+        Raises:
+            OochubError: No part, one that is not there, or one that is listed twice.
+        """
+        if not self.parts:
+            raise OochubError(f"{folder / MANIFEST} lists no part. Predict again.")
+        names, seen = {entry.name for entry in folder.iterdir()}, set[str]()
+        for part in self.parts:
+            if part.file not in names or not (folder / part.file).is_file():
+                raise OochubError(
+                    f"{folder} is not whole: its part {_short(part.file)} is missing. Copy it again, or predict again."
+                )
+            if part.file in seen:
+                raise OochubError(f"{folder / MANIFEST} lists the part {_short(part.file)} twice. Predict again.")
+            seen.add(part.file)
+
+
+def _seal_of(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."

@@ -1,0 +1,121 @@
+"""What limits a number stands with it: a mark behind its interval and one line below the table, or words in brackets.
+
+An `Estimate` says in `reason` why it has no interval, or what is wrong with the one that it has ("only 5 clusters: the
+interval may be too narrow"). Every form prints intervals through this file, so that none leaves the reason out.
+"""
+
+import re
+from itertools import product
+from typing import Protocol
+
+from oochub.report import numbers, wording
+from oochub.stats.estimate import Estimate
+
+MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
+"""Superscript letters; there is none of q."""
+PLAIN = "abcdefghijklmnoprstuvwxyz"
+"""The letters that they are."""
+_EVERY: tuple[str, ...] = (*MARKS, *map("".join, product(MARKS, repeat=2)))
+_LONGEST = 400  # of a reason
+
+
+class Limited(Protocol):
+    """What may have a reason: an `Estimate`, a cell of a comparison."""
+
+    @property
+    def reason(self) -> str | None:
+        """What limits it; None if nothing does."""
+
+
+class Footnotes:
+    r"""The marks of one table. Reasons that differ in their numbers alone share a mark, and the line gives the range.
+
+    >>> from oochub.stats.estimate import Estimate
+    >>> few = [Estimate(0.5, low=0.1, high=0.9, n=n, method="t", reason=f"only {n} rows: be careful") for n in (9, 12)]
+    >>> notes = Footnotes()
+    >>> notes.below(few[0]), notes.below(few[1]), notes.lines
+    ('10.0 to 90.0ᵃ', '10.0 to 90.0ᵃ', ('ᵃ only 9 to 12 rows: be careful.',))
+    """
+
+    def __init__(self) -> None:
+        self._reasons: dict[tuple[str, ...], list[list[str]]] = {}
+
+    def mark(self, limited: Limited) -> str:
+        """The marks of what limits a number; "" where nothing does."""
+        if not limited.reason:
+            return ""
+        return "".join(dict.fromkeys(map(self._mark, limited.reason.split("; "))))
+
+    def below(self, estimate: Estimate, unit: str = "fraction", *, signed: bool = False) -> str:
+        """What stands below a value: its interval with its marks, or why it has none."""
+        ends = _ends(estimate, unit, signed=signed)
+        return f"{ends}{self.mark(estimate)}" if ends else reason_words(estimate)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What each mark means, in the order of the marks, for below the table."""
+        return tuple(
+            f"{mark} {_joined(texts, found)}."
+            for mark, (texts, found) in zip(_EVERY, self._reasons.items(), strict=False)
+        )
+
+    def _mark(self, reason: str) -> str:
+        ((texts, found),) = _alike([reason]).items()
+        self._reasons.setdefault(texts, []).extend(found)
+        return _EVERY[min(list(self._reasons).index(texts), len(_EVERY) - 1)]
+
+
+def interval_words(
+    estimate: Estimate, unit: str = "fraction", *, signed: bool = False, also: str = "", level: str = "95% interval "
+) -> str:
+    """An interval inside the brackets of a sentence, and what limits it; or why there is none.
+
+    Args:
+        estimate: Whose interval.
+        unit: Of its metric.
+        signed: Whether it is a difference.
+        also: What is said of the interval, right behind its ends.
+        level: What stands before them; "" where the surroundings say it.
+
+    >>> interval_words(Estimate(0.5, low=0.1, high=0.9, n=9, method="t", reason="only 9 rows: be careful"))
+    '95% interval 10.0 to 90.0; only 9 rows: be careful'
+    >>> interval_words(Estimate(0.5, n=1, method="t", reason="one row only"))
+    'no interval: one row only'
+    """
+    ends = _ends(estimate, unit, signed=signed)
+    if ends:
+        return f"{level}{', '.join(filter(None, (ends, also)))}{reason_behind(estimate)}"
+    return f"no interval: {reason_words(estimate)}" if estimate.reason else "no interval"
+
+
+def reason_behind(estimate: Estimate) -> str:
+    """What limits an interval that was said, as its continuation: "; only 5 clusters: ..."; "" where nothing does."""
+    return f"; {reason_words(estimate)}" if estimate.reason else ""
+
+
+def reason_words(estimate: Estimate) -> str:
+    """Why an estimate has no interval, or what limits it, on one line; what differs in its numbers alone is said once.
+
+    >>> reason_words(Estimate(0.5, n=9, method="", reason="only 3 clusters: careful; only 7 clusters: careful"))
+    'only 3 to 7 clusters: careful'
+    """
+    return "; ".join(map(_joined, *zip(*_alike((estimate.reason or "no interval").split("; ")).items(), strict=True)))
+
+
+def _ends(estimate: Estimate, unit: str, *, signed: bool) -> str:
+    return numbers.interval_points(estimate, unit) if signed else numbers.interval(estimate, unit)
+
+
+def _alike(reasons: list[str]) -> dict[tuple[str, ...], list[list[str]]]:
+    """Reasons by their text without its numbers, and the numbers of each."""
+    alike: dict[tuple[str, ...], list[list[str]]] = {}
+    for reason in (wording.name(each, _LONGEST) for each in reasons):
+        alike.setdefault(tuple(re.split(r"\d+", reason)), []).append(re.findall(r"\d+", reason))
+    return alike
+
+
+def _joined(texts: tuple[str, ...], found: list[list[str]]) -> str:
+    """The reasons of one mark in one: where their numbers differ, the least to the most."""
+    spans = (sorted(set(column), key=int) for column in zip(*found, strict=True))
+    words = [span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans]
+    return texts[0] + "".join(word + text for word, text in zip(words, texts[1:], strict=True))

@@ -1,0 +1,273 @@
+"""A mean of one number per row with an interval that holds for few rows and few clusters.
+
+Three kinds of mean need three intervals, chosen by simulated coverage (tests/stats/test_mean_interval.py):
+
+- Shares, means of 0 and 1: Wilson's where few rows are 0 or 1, else the bootstrap; with clusters, Clopper and
+  Pearson's with the effective number of rows (Korn and Graubard 1998, Survey Methodology 24:193-201).
+- Numbers that depend on whether the answer is right (a loss; confidence minus correctness): few right rows say
+  nothing of the wrong ones that more rows would show. The model's own probabilities do: the t interval is joined
+  with that of the rows with two right and two wrong ones added (Agresti and Coull 1998, The American Statistician
+  52:119-126, for shares).
+- All other numbers: the percentile bootstrap, or its normal limit; Student's t of few rows, or of clusters.
+
+Clusters: the bias-reduced standard error CR2 with the degrees of freedom of Bell and McCaffrey (2002, Survey
+Methodology 28:169-181), under rows that are independent or clusters that are of one piece, whichever gives fewer.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special  # scipy.stats has the same, and takes half a second to import
+
+from oochub.stats.array_checks import Array, check_same_length, check_score
+from oochub.stats.bootstrap import FEW_ROWS, interval_of, with_few_rows
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.proportion import wilson
+
+_FEW = 10  # fewer successes or failures than this: the bootstrap of a proportion is too narrow
+_MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a thousandth of the cost
+_SOME = 1_000  # from here too, where the skewness moves the ends by less than another seed of the bootstrap does
+_PER_SKEWNESS = 30  # rows for each square of the skewness: 0.474 skewness / sqrt(n) standard errors are then below 0.09
+_ADDED = 2  # right rows, and as many wrong ones
+_BLOCK = 1 << 20  # row draws held at once
+
+
+class Answers(NamedTuple):
+    """What the number of each row would be (n,) if its answer were right, and if it were wrong."""
+
+    if_right: Array
+    if_wrong: Array
+
+
+def mean_estimate(
+    values: Any,
+    sampling: Sampling = Sampling(),  # noqa: B008 frozen
+    *,
+    are_shares: bool = True,
+    answers: Answers | None = None,
+    within: tuple[float, float] = (-math.inf, math.inf),
+) -> Estimate:
+    """A mean of one value per row with its interval; the docstring of this file says which interval.
+
+    Args:
+        values: One number per row (n,), without NaN.
+        sampling: Clusters, number of resamples, seed and level.
+        are_shares: Whether values of 0 and 1 alone can be no others, so that Wilson's interval holds; an error in
+            units of the label may be larger in the next row.
+        answers: What each value would be with a right and with a wrong answer; None where it does not depend on that.
+        within: The smallest and the largest mean that is possible.
+
+    Returns:
+        The mean of all rows. `reason` says what limits its interval, or why there is none.
+
+    Raises:
+        OochubError: No rows, NaN, or clusters of another length.
+
+    >>> mean_estimate([0, 1, 1, 1])
+    0.750 [0.301, 0.954] n=4
+    >>> mean_estimate([1] * 40, Sampling(cluster=np.arange(40) % 4))  # four clusters, all right
+    1.000 [0.398, 1.000] n=40
+    """
+    values = check_score(values, name="values").astype(np.float64, copy=False)
+    n = check_same_length(values=values, cluster=sampling.cluster)
+    if sampling.clusters == 1:
+        return Estimate(float(values.mean()), n=n, method="none", reason=sampling.warning)
+    is_share = are_shares and bool(np.isin(values, (0, 1)).all())
+    if is_share and sampling.cluster is not None:
+        return share_of_clusters(values, sampling)
+    generator = np.random.default_rng(sampling.seed)
+    if is_share:
+        ones = int(values.sum())
+        if min(ones, n - ones) < _FEW:
+            return wilson(ones, n, confidence=sampling.confidence)
+        return interval_of(generator.binomial(n, ones / n, sampling.resamples) / n, float(values.mean()), n, sampling)
+    if answers is not None and n < _MANY:
+        return _with_rows_added(values, answers, sampling, within)
+    if sampling.cluster is not None or n < FEW_ROWS:
+        return t_interval(values, sampling, within=within)
+    if _is_normal(values):
+        return _normal_interval(values, sampling)
+    return interval_of(_resampled_mean(values, generator, sampling.resamples), float(values.mean()), n, sampling)
+
+
+def share_of_clusters(values: Array, sampling: Sampling) -> Estimate:
+    """The share of ones among rows in clusters, by Clopper and Pearson with the effective number of rows.
+
+    Where all rows are 0, or all 1, nothing tells how alike the rows of a cluster are: then as many rows count as there
+    are clusters of equal size, n^2 / sum of size^2.
+
+    Args:
+        values: 0 and 1 (n,).
+        sampling: Two clusters or more, and the level.
+    """
+    assert sampling.cluster is not None  # noqa: S101
+    return share_of_units(np.bincount(sampling.cluster, values), np.bincount(sampling.cluster), sampling)
+
+
+def share_of_units(ones: Array, sizes: Array, sampling: Sampling) -> Estimate:
+    """The same of units, such as clusters of rows or rows of tokens, that have so many ones among so many (m,).
+
+    Args:
+        ones: How many are 1.
+        sizes: How many there are, 1 or more.
+        sampling: The level, and what the units are.
+    """
+    sizes = sizes.astype(np.float64)
+    spread, n = _spread(ones, None, sizes), float(sizes.sum())
+    alike = float((sizes**2).sum()) / n
+    return effective_share(float(ones.sum()), int(n), spread.error, spread.freedom, alike, sampling, unit=sampling.unit)
+
+
+def effective_share(
+    ones: float, n: int, error: float, freedom: float, alike: float, sampling: Sampling, *, unit: str
+) -> Estimate:
+    """The share of ones by Clopper and Pearson with as many rows as its standard error says (Korn and Graubard 1998).
+
+    Args:
+        ones: How many rows are 1.
+        n: Of how many.
+        error: Of their mean.
+        freedom: Its degrees of freedom.
+        alike: How many rows count for one where all values are one, which says nothing of how alike rows are.
+        sampling: The level.
+        unit: What was counted, in words.
+    """
+    share = ones / n
+    if share in (0.0, 1.0):
+        effective = n / alike
+    else:
+        ratio = special.stdtrit(n - 1, sampling.tail) / special.stdtrit(freedom, sampling.tail)
+        independent = share * (1 - share)
+        effective = n if error == 0 else min(float(n), independent / error**2 * ratio**2)
+    hits = share * effective
+    low = 0.0 if share == 0 else special.betaincinv(hits, effective - hits + 1, sampling.tail)
+    high = 1.0 if share == 1 else special.betainccinv(hits + 1, effective - hits, sampling.tail)
+    method = f"clopper-pearson of {effective:.3g} effective rows, {unit}"
+    return Estimate(share, low=low, high=high, n=n, method=method, reason=sampling.warning)
+
+
+def t_interval(values: Array, sampling: Sampling, *, within: tuple[float, float] = (-math.inf, math.inf)) -> Estimate:
+    """The mean with Student's interval, of rows or of clusters; none where all values are one.
+
+    Args:
+        values: (n,).
+        sampling: Clusters and level.
+        within: The smallest and the largest mean that is possible.
+    """
+    n, spread = len(values), _spread(values, sampling.cluster)
+    method = f"t interval of {sampling.unit}"
+    if n == 1:
+        return Estimate(spread.mean, n=n, method=method, reason="one row only: nothing is known of its spread")
+    if spread.error <= 1e-12 * abs(spread.mean):
+        reason = f"{spread.mean:g} in every row or cluster: that says nothing of more rows"
+        return Estimate(spread.mean, n=n, method=method, reason=reason)
+    low, high = np.clip(spread.interval(sampling), *within)
+    estimate = Estimate(spread.mean, low=low, high=high, n=n, method=method, reason=sampling.warning)
+    return estimate if sampling.cluster is not None else with_few_rows(estimate)
+
+
+class _Spread(NamedTuple):
+    """A mean with its standard error and degrees of freedom."""
+
+    mean: float
+    error: float
+    freedom: float
+
+    def interval(self, sampling: Sampling) -> tuple[float, float]:
+        half = -float(special.stdtrit(self.freedom, sampling.tail)) * self.error
+        return self.mean - half, self.mean + half
+
+
+def _spread(values: Array, cluster: Array | None, sizes: Array | None = None) -> _Spread:
+    """The mean of rows, or of the sums of units of some sizes, with its standard error."""
+    if cluster is not None:
+        values, sizes = np.bincount(cluster, values), np.bincount(cluster).astype(np.float64)
+    if sizes is None:
+        mean = float(values.mean())
+        error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        return _Spread(mean, error, len(values) - 1)
+    total = float(sizes.sum())
+    mean, part = float(values.sum()) / total, sizes / total
+    squares = float(((values - mean * sizes) ** 2 / (1 - part)).sum())
+    return _Spread(mean, math.sqrt(squares) / total, min(_freedom(part, sizes), _freedom(part, sizes**2)))
+
+
+def _freedom(part: Array, variance: Array) -> float:
+    """Degrees of freedom of the CR2 variance by Bell and McCaffrey; m - 1 for m units of one size.
+
+    The residuals of units with these variances have the covariance D - w d' - d w' + S w w', w the parts, d the
+    variances, S their sum; each is scaled by 1 / sqrt(1 - w). Of that matrix M the degrees are trace(M)^2 / |M|^2.
+
+    Args:
+        part: What share of the rows each unit has (m,).
+        variance: Of the sum of each unit (m,).
+    """
+    scale, w, d, total = 1 / (1 - part), part, variance, float(variance.sum())
+    off = total * w**2 - 2 * w * d  # what the diagonal has beside d
+    trace = float((scale * (d + off)).sum())
+    ww, dd, wd = float((scale * w**2).sum()), float((scale * d**2).sum()), float((scale * w * d).sum())
+    full = 2 * ww * dd + (total * ww) ** 2 + 2 * wd**2 - 4 * total * ww * wd
+    return trace**2 / (full + float((scale**2 * (d**2 + 2 * d * off)).sum()))
+
+
+def _with_rows_added(values: Array, answers: Answers, sampling: Sampling, within: tuple[float, float]) -> Estimate:
+    """The hull of the t interval and of that with two right and two wrong units more.
+
+    A unit is one row; with clusters it has as many rows as count for one, by the larger design effect of the values
+    and of the answers, so that whole clusters of right answers say as little as they do.
+    """
+    n, cluster = len(values), sampling.cluster
+    own = _spread(values, cluster)
+    sums, sizes = values, np.ones(n)
+    size = 1.0
+    if cluster is not None:
+        sums, sizes = np.bincount(cluster, values), np.bincount(cluster).astype(np.float64)
+        largest = float((sizes**2).sum()) / n
+        is_right = (np.abs(values - answers.if_right) <= np.abs(values - answers.if_wrong)).astype(np.float64)
+        size = max(_design_effect(each, cluster, largest) for each in (values, is_right))
+    means = [float(answers.if_right.mean()), float(answers.if_wrong.mean())]
+    added = _spread(
+        np.concatenate([sums, np.repeat(means, _ADDED) * size]),
+        None,
+        np.concatenate([sizes, np.full(2 * _ADDED, size)]),
+    )
+    freedom = own.freedom if n > 1 else 1.0
+    ends = [added._replace(freedom=freedom).interval(sampling)]
+    if n > 1:
+        ends.append(own.interval(sampling))
+    low, high = np.clip((min(low for low, _ in ends), max(high for _, high in ends)), *within)
+    method = f"t interval of {sampling.unit}, joined with that of two right and two wrong rows more"
+    return Estimate(own.mean, low=low, high=high, n=n, method=method, reason=sampling.warning)
+
+
+def _design_effect(values: Array, cluster: Array, largest: float) -> float:
+    """How many rows of a cluster count for one, in [1, largest]; the largest where all values are one."""
+    alone = float(values.std()) / math.sqrt(len(values))
+    return largest if alone == 0 else min(max((_spread(values, cluster).error / alone) ** 2, 1.0), largest)
+
+
+def _is_normal(values: Array) -> bool:
+    """Whether the mean of so many rows has the normal law, to within what another seed moves percentiles."""
+    n = len(values)
+    if not _SOME <= n < _MANY:
+        return n >= _MANY
+    apart = values - values.mean()
+    return bool(_PER_SKEWNESS * (apart**3).mean() ** 2 <= n * (apart**2).mean() ** 3)
+
+
+def _normal_interval(values: Array, sampling: Sampling) -> Estimate:
+    value, n = float(values.mean()), len(values)
+    half = -special.ndtri(sampling.tail) * values.std() / math.sqrt(n)
+    low, high = max(value - half, values.min()), min(value + half, values.max())
+    return Estimate(value, low=low, high=high, n=n, method="normal law of a mean of rows")
+
+
+def _resampled_mean(values: Array, generator: np.random.Generator, resamples: int) -> Array:
+    drawn = np.empty(resamples)
+    together = max(1, _BLOCK // len(values))
+    for start in range(0, resamples, together):
+        count = min(together, resamples - start)
+        rows = generator.integers(len(values), size=(count, len(values)), dtype=np.int32)
+        drawn[start : start + count] = values[rows].mean(axis=1)
+    return drawn

@@ -1,0 +1,119 @@
+"""A mean of rows each of which belongs to several units at once: to a picture, and to those that lent a background.
+
+Two rows that have a unit in common, in whatever role, may go together; all others are independent. The variance is the
+sum over such pairs (Fafchamps and Gubert 2007; Aronow, Samii and Assenova 2015), here by unit:
+
+    V = (sum_u U_u^2 / (1 - n_u / n) - sum_i (k_i - 1) e_i^2) / n^2,   U_u = sum of e_i over the n_u rows of unit u,
+
+e_i the rows' distances from the mean and k_i the units of a row, against Student's t with the degrees of freedom of
+that many units of unequal size. Simulated coverage of the 95% interval where 2 to 200 pictures of a class lend to 30 to
+400 rows is 0.91 to 1 (tests/stats/test_shared_units.py), where rows taken as independent cover 0.42 to 0.99.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special  # scipy.stats has the same, and takes half a second to import
+
+from oochub.errors import OochubError
+from oochub.stats.array_checks import Array, check_same_length, check_score
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import effective_share
+from oochub.stats.paired_shares import adjusted_wald
+
+_MOST_OF_ALL = 0.9  # of the rows, by which the sum of a unit is scaled at most
+METHOD = "t interval of rows and of what they share"
+
+
+def mean_of_shared(
+    values: Any,
+    units: Any,
+    sampling: Sampling = Sampling(),  # noqa: B008 frozen
+    *,
+    of: str = "numbers",
+) -> Estimate:
+    """The mean of one number per row, with the interval of the header.
+
+    Args:
+        values: One number per row (n,), without NaN.
+        units: The units of each row (n, k), numbers; one that stands twice in a row counts once.
+        sampling: The level.
+        of: "numbers" of any kind; "shares", 0 and 1, by Clopper and Pearson with the effective number of rows;
+            "changes" of shares, -1, 0 and 1, joined with the adjusted Wald interval of that many rows.
+
+    Returns:
+        The mean; without interval for a single row or unit, and for numbers that are all one.
+
+    Raises:
+        OochubError: No rows, NaN, different lengths, or values that are not what `of` says.
+
+    Source:
+        Fafchamps and Gubert 2007 (J. Dev. Econ. 83:326-350); Aronow, Samii and Assenova 2015 (Polit. Anal. 23:564-577).
+
+    >>> mean_of_shared([0.1, 0.4, 0.2, 0.9, 0.8, 0.6], [[0, 6], [1, 6], [2, 6], [3, 7], [4, 7], [5, 7]])
+    0.500 [-0.474, 1.474] n=6
+    """
+    values = check_score(values, name="values").astype(np.float64, copy=False)
+    n = check_same_length(values=values, units=units)
+    if of != "numbers" and not np.isin(values, (0, 1) if of == "shares" else (-1, 0, 1)).all():
+        raise OochubError(f"{of} are values of 0 and 1{', or -1' if of == 'changes' else ''}, got others.")
+    mean, spread = float(values.mean()), _spread(values, np.asarray(units))
+    if n < 2 or spread.largest == n:
+        reason = "one row says nothing of others" if n < 2 else "all rows share one unit: nothing is known of others"
+        return Estimate(mean, n=n, method="none", reason=reason)
+    half = -float(special.stdtrit(spread.freedom, sampling.tail)) * spread.error
+    if of == "shares":
+        return effective_share(
+            float(values.sum()), n, spread.error, spread.freedom, spread.alike, sampling, unit="rows that share units"
+        )
+    if of == "changes":
+        rows = n / max(1.0, spread.alike if spread.error == 0 else spread.error**2 * n / float(values.var()))
+        only_first, only_second = (float((values == sign).mean()) * rows for sign in (1, -1))
+        low, high = adjusted_wald(only_first, only_second, rows, sampling.tail)
+        low, high = max(-1.0, min(low, mean - half)), min(1.0, max(high, mean + half))
+        return Estimate(mean, low=low, high=high, n=n, method=f"{METHOD}, joined with adjusted wald")
+    if spread.error <= 1e-12 * abs(mean):
+        reason = f"{mean:g} in every row: that says nothing of more rows"
+        return Estimate(mean, n=n, method=METHOD, reason=reason)
+    return Estimate(mean, low=mean - half, high=mean + half, n=n, method=METHOD)
+
+
+class _Spread(NamedTuple):
+    """Standard error of a mean, its degrees of freedom, and the rows of the largest unit.
+
+    `alike` is how many rows count for one where units decide all: those of one role, or of all roles in equal parts.
+    """
+
+    error: float
+    freedom: float
+    alike: float
+    largest: int
+
+
+def _spread(values: Array, units: NDArray[Any]) -> _Spread:
+    n, apart = len(values), values - values.mean()
+    codes: NDArray[np.int64] = np.unique(units, return_inverse=True)[1].reshape(n, -1)
+    is_new = np.ones(codes.shape, bool)
+    for k in range(1, codes.shape[1]):
+        is_new[:, k] = (codes[:, k, None] != codes[:, :k]).all(axis=1)
+    rows = np.broadcast_to(np.arange(n)[:, None], codes.shape)[is_new]
+    size = np.bincount(codes[is_new]).astype(np.float64)
+    sums = np.bincount(codes[is_new], apart[rows])
+    more = float(((is_new.sum(axis=1) - 1) * apart**2).sum()) * n / max(n - 1, 1)
+    shared = float((sums**2 / (1 - np.minimum(size / n, _MOST_OF_ALL))).sum()) - more
+    variance = max(shared, float((apart**2).sum()) * n / max(n - 1, 1), *_by_role(apart, codes))
+    squares, roles = float((size**2).sum()), codes.shape[1]
+    freedom = max(squares**2 / float((size**4).sum()) - 1, 1.0)
+    alike = max(squares / roles, *(float((np.bincount(role) ** 2.0).sum()) for role in codes.T)) / n
+    return _Spread(math.sqrt(variance) / n, freedom, alike, int(size.max()))
+
+
+def _by_role(apart: Array, codes: NDArray[np.int64]) -> list[float]:
+    """What the variance is at least: that of clusters by each column of units alone."""
+    n, least = len(apart), []
+    for role in codes.T:
+        size, sums = np.bincount(role), np.bincount(role, apart)
+        least.append(float((sums**2 / (1 - np.minimum(size / n, _MOST_OF_ALL))).sum()))
+    return least

@@ -1,0 +1,146 @@
+"""Every number of a report takes its clusters: nine copies of each row, named as clusters, tell no more than one."""
+
+import dataclasses
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from declared_reports import KINDS, Declared, predictions_of
+from found_rows import predictions_of as found_rows
+from found_rows import rows
+
+import oochub
+from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.prediction.metadata import ZoomSettings
+from oochub.prediction.predictions import Predictions, row_counts
+from oochub.report.records import ConfidenceBin
+from oochub.stats.estimation import Estimate
+
+COPIES = 9
+LEAST = 0.7  # of the width of single rows; an interval that forgets the clusters has 1/3 of it
+COLUMNS = ("hard rows", {"challenge"}), ("groups", {"group"}), ("usual contexts", {"challenge", "group"})
+WORDS = {"choices", "classes"}  # kinds whose usual contexts are known
+_READERS = [import_module(f"oochub.evaluation.{name}") for name in ("evaluate", "paired_rows", "detector_scores")]
+
+
+def numbers(part: Any, name: str = "") -> Iterator[tuple[str, float, float]]:
+    """Every number with an interval, by its path in the report: its name, low and high."""
+    if isinstance(part, Estimate):
+        yield name, part.low, part.high
+    elif isinstance(part, ConfidenceBin):
+        yield f"{name}.accuracy", part.accuracy_low, part.accuracy_high
+    elif dataclasses.is_dataclass(part):
+        for field in dataclasses.fields(part):
+            yield from numbers(getattr(part, field.name), f"{name}.{field.name}")
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            yield from numbers(value, f"{name}.{key}")
+    elif isinstance(part, tuple):
+        for k, value in enumerate(part):
+            yield from numbers(value, f"{name}[{k}]")
+
+
+def copied(predictions: Predictions, copies: int) -> Predictions:
+    """Each row so many times, its copies one user."""
+    rows = np.repeat(np.arange(len(predictions)), copies)
+    table = predictions.table.take(rows)
+    table = table.set_column(
+        table.column_names.index("example_id"), "example_id", pa.array([f"{k:06d}" for k in range(len(rows))])
+    )
+    table = table.append_column("user", pa.array([f"u{k}" for k in rows]))
+    return Predictions(table, dataclasses.replace(predictions.metadata, rows=row_counts(table.column("split"))))
+
+
+def by_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Declares the column `user` as what rows share."""
+    declared = _READERS[0].declaration
+    for module in _READERS:
+        monkeypatch.setattr(module, "declaration", lambda part: dataclasses.replace(declared(part), cluster="user"))
+
+
+def narrow(single: Any, clustered: Any) -> list[str]:
+    """The numbers whose interval is that of the copies."""
+    widths = {name: (low, high) for name, low, high in numbers(single)}
+    found = {name: (low, high) for name, low, high in numbers(clustered)}
+    assert found.keys() == widths.keys()
+    assert any(high > low for low, high in widths.values())
+    failed = []
+    for name, (low, high) in found.items():
+        own, wide = high - low, widths[name][1] - widths[name][0]
+        if own < LEAST * wide:
+            failed.append(f"{name}: {own:.4f} of {wide:.4f}")
+    return failed
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "has"),
+    [(kind, *columns) for kind in KINDS for columns in COLUMNS if columns[0] != "usual contexts" or kind in WORDS],
+)
+def test_every_number_takes_clusters(kind, title, has, monkeypatch):
+    """Planted faults: clusters dropped in breakdown, in the worst group, in the gap."""
+    by_user(monkeypatch)
+    predictions = predictions_of(Declared(title, None, (None, None), kind, 4, frozenset(has)))
+    single, clustered = (oochub.evaluate(copied(predictions, copies), resamples=300, seed=1) for copies in (1, COPIES))
+    assert not narrow(single, clustered)
+
+
+def test_what_is_matched_and_found_takes_clusters(monkeypatch):
+    """The matched gap, contexts that were found, and errors by context. Planted faults: clusters dropped in each."""
+    by_user(monkeypatch)
+    area = pa.array(np.random.default_rng(2).random(240))
+    predictions = predictions_of(Declared("own", None, (None, None), "classes", 4, frozenset({"challenge", "group"})))
+    context = [group.partition("/")[2] for group in predictions.column("group")]
+    table = predictions.table.append_column("area", area).append_column("context", pa.array(context))
+    counts = {"dog/street": 9, "cat/forest": 9, "owl/street": 9, "hen/forest": 9}
+    facts = dataclasses.replace(predictions.metadata.facts, group_counts=counts)
+    matched = Predictions(table, dataclasses.replace(predictions.metadata, facts=facts))
+    single, clustered = (oochub.evaluate(copied(matched, copies), match="area") for copies in (1, COPIES))
+    assert single.matched_gap and single.errors
+    assert not narrow(single.matched_gap, clustered.matched_gap)
+    assert not narrow(single.errors, clustered.errors)
+    contexts = [oochub.evaluate(copied(found_rows(rows(600)), copies)).contexts for copies in (1, COPIES)]
+    assert not narrow(*contexts)
+
+
+def test_detection_takes_clusters(monkeypatch):
+    """Every metric of a pair of sets, the differences of detectors, the zoom probe.
+
+    Fault seen: none of them knew of clusters. Planted faults: clusters dropped in each of the three.
+    """
+    by_user(monkeypatch)
+    inside, outside = (_scored(config) for config in ("inside", "outside"))
+    single, clustered = (
+        oochub.evaluate(
+            [copied(inside, copies), copied(outside, copies)], detectors=["max_logit", "msp"], probes=["zoom"]
+        )
+        for copies in (1, COPIES)
+    )
+    assert single.detection and single.probes
+    for part in ("detection", "probes"):
+        assert not narrow(getattr(single, part), getattr(clustered, part))
+
+
+def test_comparisons_take_clusters(monkeypatch):
+    """Every number of two models on the same rows."""
+    by_user(monkeypatch)
+    first = predictions_of(Declared("own", None, (None, None), "classes", 4, frozenset({"challenge", "group"})))
+    logits = np.roll(first.logits, 4, axis=0)
+    place = first.table.column_names.index("logits")
+    second = first.with_table(first.table.set_column(place, "logits", pa.array(list(logits.astype(np.float32)))))
+    pairs = [(copied(first, copies), copied(second, copies)) for copies in (1, COPIES)]
+    assert not narrow(*(paired_comparison(*pair, resamples=300) for pair in pairs))
+
+
+def _scored(config: str) -> Predictions:
+    rng, n = np.random.default_rng([5, len(config)]), 90
+    label = rng.integers(0, 3, n)
+    logits = rng.normal(size=(n, 3)) + (1.5 * np.eye(3)[label] if config == "inside" else 0)
+    columns = {
+        "is_ood": [config != "inside"] * n,
+        "zoom_logits": list((logits + rng.normal(0, 0.3, (n, 3))).astype("f4")),
+    }
+    made = Predictions.from_arrays(logits=logits, label=label, class_names=["a", "b", "c"], config=config, **columns)
+    return Predictions(made.table, dataclasses.replace(made.metadata, zoom=ZoomSettings(factor=1.2)))

@@ -1,0 +1,28 @@
+"""Which tasks `--task every` names: those with a context, by captions too where scenes have a similarity to them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from oochub.errors import OochubError
+from oochub.evaluation import task_reports
+
+
+def scenes(monkeypatch, *, similarity, contexts):
+    """Scenes of cars, cows and cups, as the rows of nooch/all have them."""
+    found = SimpleNamespace(
+        similarity=similarity, alpha=0.05, names=["car", "cow", "cup"], contexts=lambda alpha: np.array(contexts)
+    )
+    monkeypatch.setattr(task_reports.Scenes, "of", lambda predictions, split: found)
+    return task_reports._every(SimpleNamespace(split=np.array(["train", "test"])))
+
+
+def test_every_task_has_a_context_and_what_its_criterion_reads(monkeypatch):
+    """Fault planted: the tasks by captions where there is no similarity, and none where there is one."""
+    contexts = [[False, True], [False, False], [True, True]]
+    assert scenes(monkeypatch, similarity=None, contexts=contexts) == ["ce_car", "ce_cup"]
+    both = scenes(monkeypatch, similarity=np.ones(2), contexts=contexts)
+    assert both == ["ce_car", "ce_cup", "gist_car", "gist_cup"]
+    with pytest.raises(OochubError, match="no class has a context"):
+        scenes(monkeypatch, similarity=None, contexts=[[False]] * 3)

@@ -1,0 +1,771 @@
+"""Every sentence of a report against plain counts of its rows: one pattern for each, and none without one.
+
+The counts are numpy's and scipy's, of the arrays that were drawn; nothing of the package is asked but the text.
+"""
+
+import html
+import math
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from drawn_reports import Drawn
+from rich.text import Text
+from scipy import stats
+
+from oochub.report.report import Report
+from oochub.report.tables import terminal
+from oochub.stats.unpaired_shares import unpaired_shares
+
+_BLOCK = re.compile(r"<(h1|h2|h3|p|dd|figcaption)\b[^>]*>(.*?)</\1>", re.DOTALL)
+_NUMBER = r"[+\u2212]?\d+(?:\.\d+)?"
+_NEAR = 0.2
+_RULES: list[tuple[re.Pattern[str], Callable[..., Any]]] = []
+_SHORT = {
+    "N": _NUMBER,
+    "K": r"\d+",
+    "SIDE": r"(?:in (?:usual contexts|unusual (?:contexts|ones)|the worst group)|on (?:easy|hard) rows|over all rows)",
+    "METRIC": r"(?:accuracy|AUC|Accuracy|Macro F1|ECE|NLL)",
+    "GROUP": r"[a-z]+(?:, | in |/)[a-z]+",
+    "BRACKET": r"\((?:[^()]|\([^()]*\))*\)",
+}  # fmt: skip
+
+
+def rule(pattern: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Ties a check to a pattern: `<name:KIND>` is a group of that name; the check gives what is wrong, or nothing."""
+    pattern = re.sub(r"<(\w+):(\w+)>", lambda m: f"(?P<{m[1]}>{_SHORT[m[2]]})", pattern)
+
+    def tied(check: Callable[..., Any]) -> Callable[..., Any]:
+        _RULES.append((re.compile(rf"(?:{pattern})(?=\s|$)"), check))
+        return check
+
+    return tied
+
+
+def texts_of(report: Report) -> list[str]:
+    """What the terminal and the page say, without tables and charts, a paragraph each."""
+    said = [part.plain for part in terminal(report).renderables if isinstance(part, Text)]
+    page = report.to_html()
+    page = re.sub(r"<svg.*?</svg>", "", page[: page.index('<section id="reproduce"')], flags=re.DOTALL)
+    for block in _BLOCK.finditer(page):
+        text = " ".join(html.unescape(re.sub("<[^>]*>", " ", block[2])).split())
+        said.append(re.sub(r" ([,:;])(?= )", r"\1", text))
+    return [text for text in dict.fromkeys(said) if text]
+
+
+def faults(rows: Drawn, report: Report) -> list[str]:
+    """The sentences that are false of the rows, and those that no pattern knows."""
+    counts = Counts(rows)
+    return [fault for text in texts_of(report) for fault in _faults_of(text, counts)]
+
+
+def _faults_of(text: str, counts: "Counts") -> Iterator[str]:
+    rest = text
+    while rest:
+        found = [(match, check) for pattern, check in _RULES if (match := pattern.match(rest))]
+        if not found:
+            yield f"no pattern knows {rest!r} in {text!r}"
+            return
+        match, check = max(found, key=lambda pair: pair[0].end())
+        given = {name: value for name, value in match.groupdict().items() if value is not None}
+        try:
+            wrong = check(counts, **given)
+        except (IndexError, KeyError) as error:  # a row, a side or a group that is not there
+            wrong = f"there is no {error}"
+        if wrong:
+            yield f"{match[0]!r}: {wrong}"
+        rest = rest[match.end() :].lstrip()
+
+
+class Counts:
+    """What is true of the rows."""
+
+    def __init__(self, rows: Drawn) -> None:
+        self.rows = rows
+        self.said = rows.logits.argmax(1)
+        self.right = self.said == rows.label
+        self.known = rows.label >= 0
+        splits = rows.split.tolist()
+        self.main = "test" if "test" in splits else splits[-1]
+        self.all = self.known & (rows.split == self.main)
+        self.binary = len(rows.names) == 2
+        self.has_usual = rows.usual is not None and rows.challenge is not None
+        self.metric = (
+            "AUC" if self.binary and not self.has_usual and (self.challenged or not self.grouped) else "accuracy"
+        )
+
+    @property
+    def challenged(self) -> bool:
+        return self.rows.challenge is not None
+
+    @property
+    def grouped(self) -> bool:
+        return self.rows.group is not None
+
+    @property
+    def chance(self) -> float:
+        return 0.5 if self.binary else 1 / len(self.rows.names)
+
+    @cached_property
+    def sides(self) -> dict[str, np.ndarray]:
+        """The rows of each side, by the words of both."""
+        if self.rows.challenge is not None:
+            words = np.array([str(word) for word in self.rows.challenge])
+            easy, hard = self.all & (words == "easy"), self.all & np.char.startswith(words, "hard")
+            if self.has_usual:
+                return {"in usual contexts": easy, "in unusual contexts": hard, "in unusual ones": hard}
+            return {"on easy rows": easy, "on hard rows": hard}
+        sides = {"over all rows": self.all}
+        if self.rows.group is not None:
+            worst = min((self.value(mask) for mask in self.groups(self.all).values()), default=math.nan)
+            tied = [mask for mask in self.groups(self.all).values() if self.value(mask) == worst]
+            sides["in the worst group"] = tied[0] if tied else np.zeros_like(self.all)
+        return sides
+
+    @property
+    def pair(self) -> tuple[np.ndarray, np.ndarray]:
+        inside, outside = [*self.sides.values(), np.zeros_like(self.all)][:2]
+        return inside, outside
+
+    def groups(self, mask: np.ndarray) -> dict[str, np.ndarray]:
+        names = self.rows.group if self.rows.group is not None else []
+        known = sorted({name for name in names if name is not None})
+        every = {name: mask & np.array([each == name for each in names]) for name in known}
+        return {name: of for name, of in every.items() if of.any()}
+
+    def accuracy(self, mask: np.ndarray) -> float:
+        return float(self.right[mask].mean()) if mask.any() else math.nan
+
+    def value(self, mask: np.ndarray) -> float:
+        """The primary metric."""
+        if self.metric == "accuracy" or not mask.any():
+            return self.accuracy(mask)
+        logits, positive = self.rows.logits[mask].astype(np.float64), self.rows.label[mask] == 1
+        if positive.all() or not positive.any():
+            return math.nan
+        score = logits[:, 1] - logits[:, 0]
+        ranks = stats.rankdata(score)
+        n = positive.sum()
+        return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * (~positive).sum()))
+
+    def named(self, words: str) -> np.ndarray:
+        return self.sides[words]
+
+    def group_named(self, words: str) -> tuple[str, str]:
+        """The name of a group that is said as "ant, bay" or "ant in bay"."""
+        label, place = re.split(", | in |/", words)
+        return f"{label}/{place}", label
+
+    @cached_property
+    def gap(self) -> float:
+        inside, outside = self.pair
+        return self.value(outside) - self.value(inside)
+
+    @cached_property
+    def matched(self) -> tuple[float, float]:
+        """The gap at equal shares of the classes, as often as out of context, and the share that has a counterpart."""
+        inside, outside = self.pair
+        if not inside.any() or not outside.any() or self.rows.challenge is None:
+            return math.nan, math.nan
+        both = [k for k in range(len(self.rows.names)) if (self.rows.label[inside] == k).any() and (self.rows.label[outside] == k).any()]  # fmt: skip  # noqa: E501
+        of = [outside & (self.rows.label == k) for k in both]
+        n = sum(int(mask.sum()) for mask in of)
+        if not n:
+            return math.nan, 0.0
+        if self.metric == "AUC":
+            return self.gap if len(both) == 2 else math.nan, n / int(outside.sum())
+        gap = sum(mask.sum() / n * (self.accuracy(mask) - self.accuracy(inside & (self.rows.label == k))) for k, mask in zip(both, of, strict=True))  # fmt: skip  # noqa: E501
+        return float(gap), n / int(outside.sum())
+
+    @property
+    def judged(self) -> float:
+        return self.matched[0] if self.rows.match and not math.isnan(self.matched[0]) else self.gap
+
+    @cached_property
+    def drops(self) -> dict[str, tuple[float, bool]]:
+        """Each group out of context less its class in context, and whether Holm's test finds it."""
+        inside, outside = self.pair
+        if self.rows.challenge is None:
+            return {}
+        found: dict[str, tuple[float, float]] = {}
+        of_inside = self.groups(inside)
+        for name, mask in self.groups(outside).items():
+            label = name.partition("/")[0]
+            same = [of for other, of in of_inside.items() if other.partition("/")[0] == label]
+            if same:
+                base = np.any(same, axis=0)
+                table = [[int(self.right[of].sum()), int((~self.right[of]).sum())] for of in (mask, base)]
+                p = 1.0
+                if self.rows.user is not None:  # its own tests hold it to a loop
+                    of = np.concatenate([np.flatnonzero(mask), np.flatnonzero(base)])
+                    first = np.arange(len(of)) < mask.sum()
+                    p = unpaired_shares(self.right[of], first, cluster=self.rows.user[of])
+                    p = 1.0 if math.isnan(p) else p
+                elif all(map(sum, zip(*table, strict=True))):
+                    p = stats.chi2_contingency(table, correction=True).pvalue
+                found[name] = self.accuracy(mask) - self.accuracy(base), p
+        order = sorted(found, key=lambda name: found[name][1])
+        clear, goes_on = {}, True
+        for k, name in enumerate(order):
+            goes_on = goes_on and found[name][1] <= 0.05 / (len(order) - k)
+            clear[name] = goes_on
+        return {name: (found[name][0], clear[name]) for name in found}
+
+    @cached_property
+    def clusters(self) -> int | None:
+        return None if self.rows.user is None else len(set(self.rows.user[self.known].tolist()))
+
+    def hits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+        """Of the errors that can tell: which go to a class of the context, and both shares by chance; all errors."""
+        rows = self.rows
+        if rows.place is None or (rows.counts is None and rows.usual is None):
+            return None
+        own: dict[str, set[str]] = {}
+        if rows.counts is not None:
+            for name in rows.names:
+                of = {g.partition("/")[2]: k for g, k in rows.counts.items() if g.partition("/")[0] == name}
+                own[name] = {place for place, k in of.items() if k and k == max(of.values())}
+        else:
+            own = {name: set(places) for name, places in (rows.usual or {}).items()}
+        mask = self.all & np.array([place is not None for place in rows.place])
+        tells, hit, even, answered = [], [], [], []
+        for k in np.flatnonzero(mask & ~self.right):
+            others = [j for j, name in enumerate(rows.names) if j != rows.label[k] and rows.place[k] in own[name]]
+            if 0 < len(others) < len(rows.names) - 1:
+                tells.append(k)
+                hit.append(self.said[k] in others)
+                even.append(len(others) / (len(rows.names) - 1))
+                said = self.said[mask]
+                answered.append(np.isin(said, others).sum() / (said != rows.label[k]).sum())
+        return np.array(hit, bool), np.array(even), np.array(answered), mask & ~self.right
+
+
+def read(number: str) -> float:
+    """A number as it is printed."""
+    return float(number.replace("\u2212", "-").replace("\u202f", ""))
+
+
+def rounds(printed: str, value: float) -> bool:
+    """Whether a printed number is the value to its last digit."""
+    digits = len(printed.partition(".")[2])
+    return not math.isnan(value) and abs(read(printed) - value) <= 0.5001 * 10.0**-digits + 1e-6
+
+
+def differs(printed: str, value: float, by: float = 100.0) -> str:
+    """What is wrong where a printed share is not the value; "" where it is."""
+    return "" if rounds(printed, by * value) else f"{printed} is {by * value:.6g}"
+
+
+def first(*wrong: str) -> str:
+    """The first thing that is wrong."""
+    return next((each for each in wrong if each), "")
+
+
+def bracket(counts: Counts, text: str, value: float | None = None, by: float = 100.0) -> str:
+    """What is wrong with "(95% interval 1.0 to 2.0; reason)": its ends hold the value, its reasons are true."""
+    inner = text[1:-1]
+    if inner.startswith("no interval"):
+        return reasons(counts, inner.partition(": ")[2])
+    ends, _, why = inner.partition("; ")
+    match = re.match(rf"(?:95% interval )?({_NUMBER}) to ({_NUMBER})", ends)
+    if not match:
+        return f"no interval in {text!r}"
+    low, high = read(match[1]), read(match[2])
+    outside = value is not None and not low - 0.06 <= by * value <= high + 0.06
+    return f"{by * value:.4g} is outside of {text}" if outside and value is not None else reasons(counts, why)
+
+
+_REASONS = (
+    r"only (?P<fewest>\d+)(?: to (?P<most>\d+))? clusters: the interval may be too narrow",
+    r"one cluster only: nothing is known of the differences between clusters",
+    r"only (?P<few>\d+)(?: to (?P<many>\d+))? rows: the interval may be too narrow",
+    r"\S+ in every resample: the bootstrap has no width, and says nothing of more rows",
+    r"only (?P<ordered>\d+)(?: to \d+)? groups: the (?:lower end is the smallest|upper end is the largest) possible"
+    r" value",
+    r"one row only: nothing is known of its spread",
+    r"too few rows or clusters in group (?P<groups>[\w/, ]+?)(?: and \d+ more)?",
+    r"(?:\d+ to )?(?P<ones>\d+) rows of class 1 and (?:\d+ to )?(?P<zeros>\d+) of class 0: .*",
+    r"all (?P<n>\d+)(?: to \d+)? rows are of class (?P<label>[01])",
+    r"a class lies in one cluster only, or no cluster differs from another: no variance",
+    r"a side has (?P<errors>\d+)(?: to \d+)? errors or right answers: it may be too narrow",
+    r"the weighted rows count as [\d.]+ equal ones, too few for an interval",
+    r"too few resamples are defined or differ: no interval",
+    r"there are no rows (?P<none>.*?)(?: and none (?P<other>.*))?",
+    r"no rows with a value on one side",
+    r"the two sides have no rows of like values to compare",
+    r"no context is named",
+    r"no row has a group in group",
+    r"all rows of a class win the same share of pairs \(such as equal scores\): no variance",
+    r"one side is a statistic over groups of the same rows",
+    r"\S+ in every row or cluster: that says nothing of more rows",
+    r"(?:\d+ to )?\d+ of \d+ resamples .*",
+    r"no errors|no error in a context of some of the other classes|no interval|not evaluated|no such rows",
+    r"(?P<left>\d+) of (?P<among>\d+) groups have no (?:value|interval)",
+    r"none of (?P<groups_in_all>\d+) groups has a value: .*",
+    r"the gap could not be computed",
+)
+
+
+def reasons(counts: Counts, text: str) -> str:
+    """What is wrong with reasons, joined by semicolons."""
+    for reason in filter(None, text.rstrip(".").split("; ")):
+        match = next((match for pattern in _REASONS if (match := re.fullmatch(pattern, reason))), None)
+        if match is None:
+            return f"no pattern knows the reason {reason!r}"
+        of = match.groupdict()
+        n, c = int(counts.known.sum()), counts.clusters
+        if of.get("fewest") and not (c and 2 <= int(of["fewest"]) <= int(of["most"] or of["fewest"]) <= min(c, 39)):
+            return f"{reason!r}, and there are {c} clusters"
+        if of.get("few") and not 1 <= int(of["few"]) <= int(of["many"] or of["few"]) <= min(n, 99):
+            return f"{reason!r}, and there are {n} rows"
+        if reason.startswith("one cluster") and c is None:
+            return f"{reason!r}, and there are no clusters"
+        if of.get("ones") and int(of["ones"]) > (counts.rows.label == 1).sum():
+            return f"{reason!r}, and there are {(counts.rows.label == 1).sum()}"
+        if of.get("groups"):
+            strangers = set(of["groups"].split(", ")) - set(counts.groups(counts.known))
+            if strangers:
+                return f"{reason!r} names no groups: {strangers}"
+        for side in (of.get("none"), of.get("other")):
+            if side and counts.named(side).any():
+                return f"{reason!r}, and there are {counts.named(side).sum()}"
+    return ""
+
+
+# The verdict: what the model does.
+
+
+@rule(r"This model has not learned the task\. Its gap says nothing\.|This model has not learned the task\.")
+def _(c: Counts) -> str:
+    value = c.value(c.pair[0])
+    return "" if value <= c.chance + _NEAR * (1 - c.chance) else f"in context it is {value:.3f}, chance {c.chance:.3f}"
+
+
+def is_beyond_chance(c: Counts, level: float = 0.001) -> bool:
+    """Whether independent rows in context tell the model from a guess; their number is all that is asked."""
+    inside = c.pair[0]
+    if c.clusters is not None or not inside.any():
+        return False
+    if c.metric == "accuracy":
+        return bool(stats.binomtest(int(c.right[inside].sum()), int(inside.sum()), c.chance, alternative="greater").pvalue < level)  # fmt: skip  # noqa: E501
+    score, positive = c.rows.logits[inside, 1] - c.rows.logits[inside, 0], c.rows.label[inside] == 1
+    if positive.all() or not positive.any() or min(positive.sum(), (~positive).sum()) < 10:
+        return False
+    return bool(stats.mannwhitneyu(score[positive], score[~positive], alternative="greater").pvalue < level)
+
+
+@rule(r"Too few examples <side:SIDE> to say that this model learned the task\.")
+def _(c: Counts, side: str) -> str:
+    return f"{c.value(c.pair[0]):.3f} of {c.pair[0].sum()} is above chance" if is_beyond_chance(c) else ""
+
+
+def smallest_out(c: Counts) -> int:
+    outside = c.pair[1]
+    if c.rows.challenge is None:
+        return int(outside.sum())
+    words = [c.rows.challenge[k] for k in np.flatnonzero(outside)]
+    parts = [words.count(word) for word in ("hard_positive", "hard_negative") if word in words]
+    return min(parts, default=len(words))
+
+
+@rule(r"Too few examples <side:SIDE> to say\.")
+def _(c: Counts, side: str) -> str:
+    tied = c.rows.challenge is None  # the worst group may be one of several equal ones
+    n = min((int(m.sum()) for m in c.groups(c.all).values()), default=0) if tied else smallest_out(c)
+    return "" if n < 50 else f"there are {n}"
+
+
+@rule(r"The gap (?:could not be measured|has no interval), so the data do not say\.")
+def _(c: Counts) -> str:
+    return ""
+
+
+@rule(r"These data name no context, so there is nothing to compare\. A column “group” or “challenge” names one\.")
+def _(c: Counts) -> str:
+    return "" if c.rows.challenge is None and c.rows.group is None else "they do"
+
+
+def gap_said(c: Counts, gap: str, at: str | None, spread: str | None) -> str:
+    clear = [name for name, (drop, is_clear) in c.drops.items() if is_clear and drop < 0]
+    if bool(spread) != (bool(c.drops) and not clear):
+        return f"clear in {clear} of {list(c.drops)}"
+    return differs(gap, c.judged if at else c.gap)
+
+
+_SIZE = r"The gap is <gap:N> points(?P<at> at equal shares of the classes)?(?P<spread>, and no single group is clearly lower)?\."  # fmt: skip  # noqa: E501
+
+
+@rule(rf"(?P<level>(?:At|Below) chance <where:SIDE>, t|T)his model (?:relies on context|does worse <side:SIDE>|does worse there than <than:SIDE>)\. {_SIZE}")  # fmt: skip  # noqa: E501
+def _(c: Counts, level: str, gap: str, at: str = "", spread: str = "", where: str = "", **_: str) -> str:
+    if read(gap) > -2 + 0.05:
+        return f"a gap of {gap} is small"
+    there = c.value(c.pair[1])
+    if level.startswith("Below") and there >= c.chance:
+        return f"it is {there}"
+    return gap_said(c, gap, at, spread)
+
+
+@rule(rf"(?P<level>(?:At|Below) chance <where:SIDE>, t|T)his model is slightly worse (?:<side:SIDE>|there than <than:SIDE>)\. {_SIZE}")  # fmt: skip  # noqa: E501
+def _(c: Counts, level: str, gap: str, at: str = "", spread: str = "", **_: str) -> str:
+    return f"a gap of {gap} is large" if not -2.05 <= read(gap) <= 0 else gap_said(c, gap, at, spread)
+
+
+@rule(r"Any (?:effect of context|difference) is smaller than 2 points\.")
+def _(c: Counts) -> str:
+    return "" if abs(c.judged) < 0.02 else f"it is {c.judged}"
+
+
+@rule(r"This model does better <side:SIDE>\. Check labels and slices before believing it\.")
+def _(c: Counts, side: str) -> str:
+    return "" if c.judged > 0 else f"the gap is {c.judged}"
+
+
+@rule(r"No clear sign that this model (?:relies on context|does worse <side:SIDE>)\. The data allow a gap between <low:N> and <high:N> points\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, low: str, high: str, **_: str) -> str:
+    return "" if read(low) - 0.06 <= 100 * c.judged <= read(high) + 0.06 else f"the gap is {c.judged}"
+
+
+# Both sides in words.
+
+
+@rule(r"It is right <one:N> times in 100 <here:SIDE> and <other:N> times <there:SIDE>\.")
+def _(c: Counts, one: str, here: str, other: str, there: str) -> str:
+    exact = [n in ("0", "100") and not v in (0, 1) for n, v in ((one, c.accuracy(c.named(here))), (other, c.accuracy(c.named(there))))]  # fmt: skip  # noqa: E501, E713
+    return first("all, or none, of them is not true" if any(exact) else "", differs(one, c.accuracy(c.named(here))), differs(other, c.accuracy(c.named(there))))  # fmt: skip  # noqa: E501
+
+
+@rule(r"Shown one positive example and one negative, it picks the right one <one:N> times in 100 <here:SIDE>, and <other:N> times <there:SIDE>\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, one: str, here: str, other: str, there: str) -> str:
+    return first(differs(one, c.value(c.named(here))), differs(other, c.value(c.named(there))))
+
+
+@rule(r"<metric:METRIC> is <value:N> of 100 <here:SIDE>(?:; <there:SIDE> it (?P<why>could not be measured|was not evaluated))?\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, metric: str, value: str, here: str, there: str = "", why: str = "") -> str:
+    is_wrong = metric.lower() != c.metric.lower()
+    if why == "could not be measured" and not math.isnan(c.value(c.named(there))):
+        return f"{there} it is {c.value(c.named(there))}"
+    return f"the metric is {c.metric}" if is_wrong else differs(value, c.value(c.named(here)))
+
+
+@rule(r"<metric:METRIC> (?P<why>could not be measured|was not evaluated) on either side\.")
+def _(c: Counts, metric: str, why: str) -> str:
+    if why == "was not evaluated":
+        asked = c.rows.metrics or (c.metric.lower(),)
+        return f"it was: {asked}" if c.metric.lower() in asked else ""
+    known = [v for v in map(c.value, c.pair) if not math.isnan(v)]
+    return f"they are {known}" if known else ""
+
+
+@rule(r"<metric:METRIC> was not evaluated <here:SIDE> and could not be measured <there:SIDE>\.")
+def _(c: Counts, metric: str, here: str, there: str) -> str:
+    value = c.value(c.named(there))
+    return "it was" if metric.lower() in (c.rows.metrics or ()) else "" if math.isnan(value) else f"it is {value}"
+
+
+# How much, on what, how sure.
+
+
+@rule(r"(?:How much: )?<gap:N> points of <metric:METRIC> <inner:BRACKET>, <n:K> examples <here:SIDE> against <m:K>(?: \+ (?P<more>\d+))? <there:SIDE>\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, gap: str, metric: str, inner: str, n: str, here: str, m: str, there: str, more: str = "0") -> str:
+    size = int(c.named(there).sum())
+    tied = {int(mask.sum()) for mask in c.groups(c.all).values()} if there == "in the worst group" else {size}
+    if int(n) != c.named(here).sum() or int(m) + int(more) not in tied:
+        return f"they are {c.named(here).sum()} and {size}"
+    return first(differs(gap, c.gap), bracket(c, inner, c.gap), "" if metric == c.metric else f"it is {c.metric}")
+
+
+@rule(r"(?:How much: )?n/a: (?P<why>[^.]*(?:\.(?=\d)[^.]*)*)\.")
+def _(c: Counts, why: str) -> str:
+    return reasons(c, why) or ("" if math.isnan(c.gap) or c.metric not in (c.rows.metrics or [c.metric]) else f"it is {c.gap}")  # fmt: skip  # noqa: E501
+
+
+@rule(r"(?:On what: )?Groups were not measured\.")
+def _(c: Counts) -> str:
+    return "" if not c.groups(c.pair[1]) or c.rows.challenge is None else f"there are {list(c.groups(c.pair[1]))}"
+
+
+@rule(r"(?:On what: )?No single group stands out\.")
+def _(c: Counts) -> str:
+    clear = [name for name, (drop, is_clear) in c.drops.items() if is_clear and drop < 0]
+    return f"{clear} do" if clear or not c.drops else ""
+
+
+@rule(r"(?:On what: )?Most for (?P<named>[^.]*(?:\.\d[^.]*)*), in points of accuracy against the same class <side:SIDE>(?:; least for <least:GROUP> \(<by:N>\))?\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, named: str, side: str, least: str = "", by: str = "") -> str:
+    said = re.findall(rf"({_SHORT['GROUP']}) \(({_NUMBER})\)", named)
+    clear = sorted(drop for drop, is_clear in c.drops.values() if is_clear and drop < 0)[:3]
+    values = [c.drops[c.group_named(name)[0]] for name, _ in said]
+    wrong = [differs(number, drop) for (_, number), (drop, _) in zip(said, values, strict=True)]
+    if least:
+        drop = c.drops[c.group_named(least)[0]][0]
+        wrong += [differs(by, drop), "" if drop == max(d for d, _ in c.drops.values()) else "it is not the least"]
+    is_most = len(values) == len(clear) and np.allclose([drop for drop, _ in values], clear)
+    return first(*wrong, "" if is_most else f"the clear ones are {clear}")
+
+
+def worst_said(c: Counts, group: str, error: str, inner: str, mask: np.ndarray | None = None) -> str:
+    errors = {name: 1 - c.accuracy(of) for name, of in c.groups(c.all if mask is None else mask).items()}
+    own = errors.get(c.group_named(group)[0])
+    if own is None:
+        return f"there is no such group: {errors}"
+    over = re.search(r"simultaneous over (\d+) groups", inner)
+    n = re.search(r"n = (\d+)", inner)
+    return first(
+        "" if own == max(errors.values()) and own > 0 else f"the errors are {errors}",
+        differs(error, own),
+        bracket(c, inner, own),
+        f"there are {len(errors)} groups" if over and int(over[1]) != len(errors) else "",
+        "n is another" if n and int(n[1]) != c.groups(c.all)[c.group_named(group)[0]].sum() else "",
+    )
+
+
+@rule(r"(?:On what: )?Highest error for <group:GROUP>: error <error:N>% <inner:BRACKET>\.")
+def _(c: Counts, group: str, error: str, inner: str) -> str:
+    is_over_all = "simultaneous" in inner or "no interval" in inner
+    return worst_said(c, group, error, inner, None if is_over_all else c.pair[1] if c.pair[1].any() else None)
+
+
+@rule(r"Worst group: <group:GROUP>\. Error <error:N>% <inner:BRACKET>\.")
+def _(c: Counts, group: str, error: str, inner: str) -> str:
+    return worst_said(c, group, error, inner)
+
+
+@rule(r"(?:On what: )?No group has an error <inner:BRACKET>\.")
+def _(c: Counts, inner: str) -> str:
+    errors = {name: 1 - c.accuracy(of) for name, of in c.groups(c.all).items()}
+    return first(f"the errors are {errors}" if any(errors.values()) else "", bracket(c, inner, 0.0))
+
+
+@rule(r"Worst group by error: (?P<named>.*?\))\.")
+def _(c: Counts, named: str) -> str:
+    for one in named.split("; "):
+        match = re.fullmatch(rf"({_SHORT['GROUP']}), of (\d+) groups \((.*)\)", one)
+        if not match:
+            return f"{one!r} is not understood"
+        side = next((mask for words, mask in c.sides.items() if words in match[3]), c.all)
+        errors = {name: 1 - c.accuracy(of) for name, of in c.groups(side).items()}
+        if len(errors) != int(match[2]) or errors[c.group_named(match[1])[0]] != max(errors.values()):
+            return f"the errors are {errors}"
+    return ""
+
+
+@rule(r"(?:How sure: )?<n:K> examples <side:SIDE>(?P<part> in the smaller set)?, 50 are needed\.")
+def _(c: Counts, n: str, side: str, part: str = "") -> str:
+    sizes = {int(m.sum()) for m in c.groups(c.all).values()} if side == "in the worst group" else {smallest_out(c)}
+    return "" if int(n) in sizes | ({0} if not sizes else set()) and int(n) < 50 else f"there are {sizes}"
+
+
+@rule(r"(?:How sure: )?<side:SIDE> (?:it is )?<low:N> to <high:N>(?P<why> \([^()]*\))?, chance is <chance:N>\.".replace("<side:SIDE>", f"(?P<side>{_SHORT['SIDE']}|{'|'.join(w[0].upper() + w[1:] for w in ('in usual contexts', 'in unusual contexts', 'on easy rows', 'on hard rows', 'over all rows', 'in the worst group'))})"))  # fmt: skip  # noqa: E501
+def _(c: Counts, side: str, low: str, high: str, chance: str, why: str = "") -> str:
+    value = c.value(c.named(side[0].lower() + side[1:]))
+    inside = read(low) - 0.06 <= 100 * value <= read(high) + 0.06
+    return first("" if inside else f"it is {value}", differs(chance, c.chance), reasons(c, why.strip(" ()")))
+
+
+@rule(r"(?:How sure: )?Nothing is compared\.")
+def _(c: Counts) -> str:
+    return "" if c.rows.challenge is None and c.rows.group is None else "there are sides"
+
+
+@rule(r"(?:How sure: )?Undefined: (?P<why>(?:[^.]|\.(?=\d))*)\.")
+def _(c: Counts, why: str) -> str:
+    return reasons(c, why)
+
+
+@rule(r"(?:How sure: )?The interval (?P<what>includes|excludes) zero\.")
+def _(c: Counts, what: str) -> str:
+    return "the gap is 0" if what == "excludes" and c.judged == 0 else ""
+
+
+@rule(r"(?:How sure: )?The interval lies between \u22122 and \+2 points\.")
+def _(c: Counts) -> str:
+    return "" if abs(c.judged) < 0.02 else f"the gap is {c.judged}"
+
+
+@rule(r"Clearly lower in <k:K> of <m:K> groups \(Holm, 5%\)\.")
+def _(c: Counts, k: str, m: str) -> str:
+    clear = sum(is_clear and drop < 0 for drop, is_clear in c.drops.values())
+    return "" if (int(k), int(m)) == (clear, len(c.drops)) else f"it is {clear} of {len(c.drops)}"
+
+
+@rule(r"(?:How sure: )?One model: covers test examples, not training\.")
+def _(c: Counts) -> str:
+    return ""
+
+
+# The gap at equal shares of the classes.
+
+
+@rule(r"The gap is the same at equal shares of the classes\.")
+def _(c: Counts) -> str:
+    return "" if math.isclose(c.gap, c.matched[0], abs_tol=1e-6) else f"{c.gap} and {c.matched[0]}"
+
+
+@rule(r"At equal shares of the classes the gap could not be measured: (?P<why>.*?)\.")
+def _(c: Counts, why: str) -> str:
+    return first(reasons(c, why), "" if math.isnan(c.matched[0]) else f"it is {c.matched[0]}")
+
+
+@rule(r"(?P<how>Of the gap|The gap) of <raw:N> points(?:,)? (?:becomes )?<after:N> (?:remain )?at equal shares of the classes <inner:BRACKET>\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, how: str, raw: str, after: str, inner: str) -> str:
+    remains = c.gap * c.matched[0] >= 0 and abs(c.matched[0]) <= abs(c.gap) + 1e-9
+    if (how == "Of the gap") != remains and not math.isclose(abs(c.gap), abs(c.matched[0]), abs_tol=1e-6):
+        return f"{c.gap} and {c.matched[0]}"
+    return first(differs(raw, c.gap), differs(after, c.matched[0]), bracket(c, inner, c.matched[0]))
+
+
+@rule(r"It covers the <share:N>% of the examples <there:SIDE> that have a counterpart <here:SIDE>\.")
+def _(c: Counts, share: str, **_: str) -> str:
+    return differs(share, c.matched[1])
+
+
+# Errors by context, confidence, mistakes.
+
+
+@rule(r"(?P<what>It is not shown that errors follow the context|(?:More|Fewer) errors than by chance go to a class (?:that has the same context in training|whose usual context it is))\. <hits:K> of <n:K> (?:errors do|go to a class (?:that has the same context in training|whose usual context it is)): <share:N>% <inner:BRACKET>\. By chance it would be <even:N>% \(to the other classes alike\) or <of:N>% \(to each as often as answered\)\.(?: <left:K> more errors cannot tell: their context is that of no other class, or of every other\.)?")  # fmt: skip  # noqa: E501
+def _(c: Counts, what: str, hits: str, n: str, share: str, inner: str, even: str, of: str, left: str = "0") -> str:
+    found = c.hits()
+    if found is None:
+        return "nothing is known of contexts"
+    hit, by_even, by_answers, wrong = found
+    if (int(hits), int(n), int(left)) != (hit.sum(), len(hit), wrong.sum() - len(hit)):
+        return f"{hit.sum()} of {len(hit)}, {wrong.sum()} errors"
+    above = hit.mean() > max(by_even.mean(), by_answers.mean())
+    below = hit.mean() < min(by_even.mean(), by_answers.mean())
+    is_wrong = (what.startswith("More") and not above) or (what.startswith("Fewer") and not below)
+    return first(
+        "the share lies elsewhere" if is_wrong else "",
+        differs(share, hit.mean()),
+        bracket(c, inner, hit.mean()),
+        differs(even, by_even.mean()),
+        differs(of, by_answers.mean()),
+    )
+
+
+@rule(r"Where the errors go cannot be told: (?P<why>.*?)\.")
+def _(c: Counts, why: str) -> str:
+    found = c.hits()
+    return reasons(c, why) or (f"{len(found[0])} errors can tell" if found is not None and len(found[0]) else "")
+
+
+@rule(r"The worst group is that of the other half of the rows: (?P<named>.*)\. Chosen by the rows that measure it, the worst group of any model would seem too sure of itself\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, named: str) -> str:
+    """At most two groups, each with no more rows than it has."""
+    said = re.findall(r"(\w+(?:, | in |/)\w+) \((\d+) rows?\)", named)
+    sizes = {name: int(mask.sum()) for name, mask in c.groups(c.all).items()}
+    wrong = [name for name, count in said if not 1 <= int(count) <= sizes[c.group_named(name)[0]]]
+    return f"{wrong} have fewer rows" if wrong else "" if 1 <= len(said) <= 2 else f"{len(said)} groups"
+
+
+@rule(r"(?P<side>In usual contexts|In unusual contexts|On easy rows|On hard rows|Over all rows|In the worst group) <right:N>% are right at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, side: str, right: str, mean: str) -> str:
+    mask = c.named(side[0].lower() + side[1:])
+    z = c.rows.logits.astype(np.float64)
+    p = np.exp(z - z.max(1, keepdims=True))
+    confidence = (p / p.sum(1, keepdims=True)).max(1)
+    if side == "In the worst group":  # of the half of its rows that did not choose it
+        fit = any(
+            confidence[of].min() - 0.001 <= read(mean) / 100 <= confidence[of].max() + 0.001
+            and any(not differs(right, k / n) for n in range(1, of.sum() + 1) for k in range(n + 1))
+            for of in c.groups(c.all).values()
+        )
+        return "" if fit else "it is no half of a group's"
+    return first(differs(right, c.accuracy(mask)), differs(mean, confidence[mask].mean()))
+
+
+@rule(r"(?P<kind>confused|missed|seen, not there): (?P<name>\w+)(?P<place>(?:,? (?:in )?[a-z]+)?)(?: (?P<side>in usual contexts|on easy rows|over all rows))? said (?P<said>\w+) at <sure:N>% (?P<id>\d+)")  # fmt: skip  # noqa: E501
+def _(c: Counts, kind: str, name: str, said: str, sure: str, id: str, place: str = "", side: str = "") -> str:
+    k, names = int(id), c.rows.names
+    z = c.rows.logits[k].astype(np.float64)
+    p = np.exp(z - z.max())
+    shown = names[c.said[k]] if kind.startswith("seen") else names[c.rows.label[k]]
+    where = place.removeprefix(",").strip().removeprefix("in ")
+    places = {str(of[k]).rpartition("/")[2] for of in (c.rows.place, c.rows.group) if of is not None}
+    return first(
+        "" if shown == name and names[c.said[k]] == said and not c.right[k] and c.known[k] else f"it is {shown}",
+        differs(sure, (p / p.sum())[c.said[k]]),
+        f"it is in {places}" if where and where not in places else "",
+        "" if not side or c.named(side)[k] else f"it is not {side}",
+    )
+
+
+@rule(r"Wrong answers(?: <only:SIDE>)? with the highest loss(?:, worst first|; those <first_side:SIDE> come first)\. <n:K> shown, at most six of a kind\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, n: str, only: str = "", first_side: str = "") -> str:
+    wrong = int((~c.right & c.all).sum())
+    return "" if 1 <= int(n) <= max(wrong, int((~c.right & c.known).sum())) else f"there are {wrong}"
+
+
+# Notes.
+
+
+@rule(r"(?:Note: |About these data: )?<n:K> rows have nothing in (?P<column>\w+)(?P<sides>: they are neither easy nor hard)?[;.]?")  # fmt: skip  # noqa: E501
+def _(c: Counts, n: str, column: str, sides: str = "") -> str:
+    values = getattr(c.rows, {"context": "place"}.get(column, column))
+    missing = 0 if values is None else sum(value is None for value in values)
+    return "" if int(n) == missing else f"there are {missing}"
+
+
+@rule(r"(?:Note: |About these data: )?<n:K> rows outside the label set are left out[;.]?")
+def _(c: Counts, n: str) -> str:
+    return "" if int(n) == (~c.known).sum() else f"there are {(~c.known).sum()}"
+
+
+@rule(r"[ᵃᵇᶜᵈᵉᶠᵍʰ] (?P<why>.+?)\.(?= [ᵃᵇᶜᵈᵉᶠᵍʰ] |$)")
+def _(c: Counts, why: str) -> str:
+    return reasons(c, why)
+
+
+@rule(r"The line under each value is its 95% interval\.")
+def _(c: Counts) -> str:
+    return ""
+
+
+@rule(r"(?P<metric>Error rate %|NLL nats|ECE %|AUC × 100|Macro F1 × 100|Accuracy %|Worst-group accuracy %|Worst-group error %|Worst-group NLL nats) [↑↓], (?P<where>[^:]*): (?P<value>n/a|[+\u2212]?[\d.]+) <inner:BRACKET>\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, metric: str, where: str, value: str, inner: str) -> str:
+    side = next((mask for words, mask in c.sides.items() if words in where), c.all)
+    groups = {name: c.accuracy(of) for name, of in c.groups(side).items()}
+    known = {
+        "Accuracy %": lambda: c.accuracy(side),
+        "Error rate %": lambda: 1 - c.accuracy(side),
+        "Worst-group accuracy %": lambda: min(groups.values()),
+        "Worst-group error %": lambda: 1 - min(groups.values()),
+    }.get(metric)
+    if known is None or value == "n/a":
+        return bracket(c, inner)
+    return first(differs(value, known()), bracket(c, inner, known()))
+
+
+_STATIC = (
+    r"Slices|Groups|Confidence|What the errors say|The worst mistakes",
+    r"Every pair that training never showed errs more than every pair that it did",
+    r"(?:In unusual contexts|On hard rows|In the worst group) it is too sure of itself",
+    r"The interval of a worst group is simultaneous: it allows for the choice among the groups\. In the list of groups "
+    r"each has its single interval, of this group alone\.",
+    r"No bin of confidence holds 20 answers, so no curve is drawn\.",
+    r"Share of right answers against the confidence they were given with\. The band is the Wilson 95% interval; bins "
+    r"under 20 answers are not drawn\. Below the dotted line it is too sure, above it not sure enough\.",
+    r"Error % of each class on each \w+(?:; “tested” pairs were never seen in training)?; “–” is not in the data\.",
+    r"Error % of each group with its single 95% interval, of this group alone(?:; the \d+ with the highest error, \d+ "
+    r"more in report\.json)?\. [a-z ]+",
+    r"error %(?: [\d.]+)+ to [\d.]+",
+    r"Answers in %, \w+: a row for each class and context\. Heat is on wrong answers; • marks the classes that .*",
+    r"Errors that go to a class that .*, in %, with 95% interval\. Dotted: chance, if errors went to the other classes "
+    r"alike\.(?: \d+ more are in report\.json\.)?",
+)
+
+
+@rule("|".join(_STATIC))
+def _(c: Counts) -> str:
+    return ""
+
+
+@rule(r"Highest error: <group:GROUP>")
+def _(c: Counts, group: str) -> str:
+    every = {}
+    for side in c.pair if c.rows.challenge is not None else (c.all,):
+        for name, mask in c.groups(side).items():
+            every.setdefault(name, []).append(1 - c.accuracy(mask))
+    best = max(max(errors) for errors in every.values())
+    return "" if best in every[c.group_named(group)[0]] else f"the errors are {every}"

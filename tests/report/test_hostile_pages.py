@@ -1,0 +1,191 @@
+"""Names that are markup, scripts, styles, addresses or signs: in a real browser each page shows them as text.
+
+Nothing runs, nothing is asked for, and no element comes of them. Planted fault seen: a page that does not escape names.
+"""
+
+import base64
+from dataclasses import replace
+
+import every_page
+import numpy as np
+import pytest
+from browser import CHROMIUM, Browser
+from every_page import PAGES
+
+import oochub
+from oochub.build_record import BuildFacts
+from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.leaderboard.site import Site
+from oochub.prediction.predictions import Predictions
+from oochub.report.comparing.comparison import comparison
+from oochub.reviewing.question import RIGHT_OR_WRONG, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
+
+NAMES = (
+    "<script>window.ran=1</script>",
+    "\"><img src=x onerror='window.ran=2'>",
+    "'><svg onload=window.ran=3>",
+    "</style><script>window.ran=4</script>",
+    "</title><script>window.ran=5</script>",
+    "</script><script>window.ran=6</script>",
+    "javascript:window.ran=7",
+    "[x](javascript:window.ran=8)",
+    "data:text/html,<script>window.ran=9</script>",
+    "<style>*{display:none}</style>",
+    "x;background:url(http://evil.example/a)",
+    "<a href=http://evil.example/b>x</a><meta http-equiv=refresh content='0;url=http://evil.example/c'>",
+    "<iframe srcdoc='<script>parent.ran=10</script>'></iframe><base href=http://evil.example/>",
+    "{{7*7}}${window.ran=11}`${window.ran=12}`",
+    "&lt;b&gt;&#60;img src=x onerror=window.ran=13&#62;&quot;",
+    "\u202eright to left\u202c\u2066\u200f",
+    "line\u2028window.ran=14\u2029paragraph\nnew\rline\ttab",
+    "\x1b[31mred\x07\x9b31m",
+    "-->]]><!--<![CDATA[",
+    "' or 1=1 --",
+)
+_LONG = "<b>" + "y" * 1_990
+N = 240
+
+
+def _columns():
+    label = np.arange(N) % len(NAMES)
+    hard = np.arange(N) % 3 == 0
+    context = np.array(NAMES)[(label + np.where(hard, 1, 0)) % len(NAMES)]
+    return {
+        "label": label,
+        "class_names": list(NAMES),
+        "challenge": np.where(hard, "hard", "easy"),
+        "context": context,
+        "group": [f"{NAMES[k]}/{place}" for k, place in zip(label, context, strict=True)],
+        "example_id": [f"{NAMES[k % len(NAMES)]}{k}" for k in range(N)],
+    }
+
+
+def _predictions(model, skill=2.0, **more):
+    columns = _columns()
+    logits = np.random.default_rng(int(skill * 10)).normal(size=(N, len(NAMES)))
+    logits[np.arange(N), columns["label"]] += skill
+    made = Predictions.from_arrays(
+        logits=logits, model=model, thumbnail=[every_page._picture(k) for k in range(N)], **columns | more
+    )
+    usual = {name: (name,) for name in columns["class_names"]}
+    return Predictions(made.table, replace(made.metadata, facts=BuildFacts(usual_contexts=usual)))
+
+
+def _own(model=NAMES[0]):
+    return oochub.evaluate(_predictions(model), match="label", resamples=100).to_html()
+
+
+def _long():
+    names = [_LONG, *NAMES[1:]]
+    return oochub.evaluate(_predictions("m", class_names=names), match="label", resamples=100).to_html()
+
+
+def _text():
+    label = np.arange(N) % 2
+    made = Predictions.from_arrays(
+        logits=np.random.default_rng(0).normal(size=(N, 2)),
+        label=label,
+        class_names=NAMES[:2],
+        text=[NAMES[k % len(NAMES)] for k in range(N)],
+        challenge=_columns()["challenge"],
+    )
+    return oochub.evaluate(made, resamples=100).to_html()
+
+
+def _comparison():
+    reports = [oochub.evaluate(_predictions(NAMES[k], 1.0 + k / 3), resamples=100) for k in range(4)]
+    return comparison(reports).to_html()
+
+
+def _paired():
+    return paired_comparison(_predictions(NAMES[1], 1.0), _predictions(NAMES[3], 2.0)).to_html()
+
+
+def _review():
+    question = Question(heading=NAMES[0], lead=NAMES[1], then=NAMES[3], choices=RIGHT_OR_WRONG, file=NAMES[5])
+    uri = f"data:image/jpeg;base64,{base64.b64encode(every_page._picture(0)).decode()}"
+    cards = [Card(id=name, pictures=(Shown(name, uri, name, name),), note=name) for name in NAMES]
+    return review_page(cards, question, title=NAMES[4], about=NAMES[2], store=NAMES[5])
+
+
+MADE = {"own": _own, "long": _long, "text": _text, "comparison": _comparison, "paired": _paired, "review": _review}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+def _look(browser, path):
+    browser.events.clear()
+    browser.show(path, width=1280)
+    browser.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    seen = browser.evaluate("""({
+        ran: String(window.ran),
+        text: document.documentElement.textContent,
+        shown: document.body.innerText.length,
+        made: document.querySelectorAll(
+            'iframe, object, embed, base, meta[http-equiv=refresh], img[src=x]').length,
+        handlers: [...document.querySelectorAll('*')].filter(
+            one => [...one.attributes].some(a => a.name.startsWith('on'))).length,
+        links: [...document.querySelectorAll('[href], [src], [action]')].map(
+            one => one.getAttribute('href') || one.getAttribute('src') || one.getAttribute('action')),
+    })""")
+    assert seen["ran"] == "undefined" and not seen["made"] and not seen["handlers"]
+    bad = [link for link in seen["links"] if link.lower().startswith(("javascript:", "data:text"))]
+    assert not bad and not [link for link in seen["links"] if "evil.example" in link]
+    assert browser.requests() <= {"file", "data"}, browser.requests()
+    assert seen["shown"] > 200, "a style of a name hides the page"
+    return seen["text"]
+
+
+@pytest.mark.parametrize(
+    "kind", [name if name == "own" else pytest.param(name, marks=pytest.mark.slow) for name in MADE]
+)
+def test_hostile_names_are_text_in_a_browser(browser, tmp_path, kind):
+    """On each kind of page, with the names wherever a user or a sender can put them."""
+    path = tmp_path / "page.html"
+    path.write_text(MADE[kind](), encoding="utf-8")
+    if kind == "long":
+        assert path.stat().st_size < 20_000_000
+    text = _look(browser, path)
+    assert "window.ran" in text or kind == "long"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_each_hostile_model_is_text_in_a_browser(browser, tmp_path, name):
+    """One at a time, so that none hides another."""
+    path = tmp_path / "page.html"
+    path.write_text(_own(name), encoding="utf-8")
+    _look(browser, path)
+
+
+@pytest.mark.slow
+def test_what_is_sent_to_a_leaderboard_is_text_in_a_browser(browser, tmp_path):
+    """Model, sender and all that an entry says, on the index, the board and each entry."""
+    from leaderboard_entries import made_predictions, sent_entry
+
+    for number, name in enumerate(NAMES[:6]):
+        made = made_predictions(1.0 + number / 4, model=name)
+        sent_entry(tmp_path / "results", predictions=made, model=name, who=name, external_data=name)
+    site = Site.write(tmp_path / "results", tmp_path / "site").folder
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) >= 8
+    assert "window.ran" in "".join([_look(browser, page) for page in pages])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", PAGES)
+def test_no_kind_of_page_asks_for_anything(browser, tmp_path, kind):
+    """As it is."""
+    path = tmp_path / "page.html"
+    path.write_text(PAGES[kind](), encoding="utf-8")
+    browser.events.clear()
+    browser.show(path, width=1280)
+    assert browser.requests() <= {"file", "data"}

@@ -1,0 +1,113 @@
+"""What reports of odd shapes say, sentence by sentence, against plain counts of their rows.
+
+`make campaign` draws 1,000 reports by `OOCHUB_FUZZ_SEED`; those on record in `OOCHUB_FUZZ_RECORD` are not drawn again.
+"""
+
+import os
+import re
+from random import Random
+from unittest import mock
+
+import pytest
+from case_record import SEED, WRONG, is_done, recorded
+from counted_sentences import Counts, _faults_of, faults, texts_of
+from drawn_reports import drawn, report_of
+
+from oochub.errors import OochubError
+from oochub.report import error_words, findings, numbers, verdict, wording
+
+NUMBER = 1000
+REFUSED = re.compile(r"has no row with a label|The metric worst_group needs group, which these predictions lack")
+
+
+def reported(seed):
+    """The first draw of a seed that is not refused, and its report."""
+    for attempt in range(100):
+        rows = drawn(f"{seed}/{attempt}")
+        try:
+            return rows, report_of(rows)
+        except OochubError as error:
+            assert REFUSED.search(str(error)), error
+    raise AssertionError(f"every draw of {seed} is refused")
+
+
+def check(seed):
+    rows, report = reported(seed)
+    wrong = faults(rows, report)
+    assert not wrong, f"seed {seed}: {wrong}"
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_every_sentence_is_true_of_the_rows(number):
+    check(f"every day {number}")
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("number", range(NUMBER))
+def test_every_sentence_of_a_thousand_reports_is_true(number):
+    seed, case = os.environ[SEED], f"report {number}"
+    if is_done("sentences", case, seed):
+        pytest.skip("on record")
+    with recorded("sentences", "rows", case, seed, "") as record:
+        record.outcome = WRONG
+        check(f"{seed} {number}")
+        record.outcome = "same"
+
+
+SEEDS = [f"lies {k}" for k in (*range(30), 74, 88, 91)]  # in the last three a group is clearly lower
+_NUMBER = re.compile(r"(?<![\w.])[+\u2212]?\d+(?:\.\d+)?(?![\w.]*\w)")
+
+
+@pytest.fixture(scope="module")
+def said():
+    """Reports with what they say, true so far."""
+    every = [(rows, report, texts_of(report)) for rows, report in map(reported, SEEDS)]
+    assert not [fault for rows, report, _ in every for fault in faults(rows, report)]
+    return every
+
+
+@pytest.mark.slow
+def test_a_number_that_is_changed_is_noticed(said):
+    """Each number of each sentence in turn is made 7 more: of those outside of intervals nearly all are caught."""
+    told, caught, missed = 0, 0, []
+    for rows, _, texts in said:
+        counts = Counts(rows)
+        for text in dict.fromkeys(texts):
+            bare = re.sub(
+                r"\([^()]*\)|chance is \S+|[\d.]+ to [\d.]+|100 |of 100|95%|5%|error % .*|50 are", _blank, text
+            )
+            for match in _NUMBER.finditer(bare):
+                value = float(match[0].replace("\u2212", "-")) + 7
+                digits = len(match[0].partition(".")[2])
+                lie = f"{text[: match.start()]}{value:.{digits}f}{text[match.end() :]}".replace("-", "\u2212")
+                told += 1
+                if any(_faults_of(lie, counts)):
+                    caught += 1
+                else:
+                    missed.append(lie)
+    assert told > 300 and caught >= 0.9 * told, (told, caught, Random(0).sample(missed, min(20, len(missed))))
+
+
+def _blank(match):
+    return "_" * len(match[0])
+
+
+FAULTS = {
+    "the sides change places": (numbers, "times_in_100", lambda real: lambda a, b: real(b, a)),
+    "a group is called by another": (wording, "pair_words", lambda real: lambda b, label, place: real(b, "ant", place)),
+    "no drop is clear": (findings, "holm", lambda real: lambda p: [False] * len(p)),
+    "each drop is clear": (findings, "holm", lambda real: lambda p: [True] * len(p)),
+    "nothing is learned": (verdict, "is_near_chance", lambda real: lambda *_: True),
+    "the gap loses its sign": (numbers, "points", lambda real: lambda value, unit="fraction": real(abs(value), unit)),
+    "an interval is another's": (numbers, "interval", lambda real: lambda estimate, unit="fraction": "98.5 to 99.5"),
+    "errors are counted as rows": (error_words.numbers, "count", lambda real: lambda value: real(value + 1)),
+    "a sentence is new": (verdict, "_level_of_chance", lambda real: lambda report: "Somewhat"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_found(said, name):
+    module, function, changed = FAULTS[name]
+    with mock.patch.object(module, function, changed(getattr(module, function))):
+        assert any(faults(rows, report) for rows, report, _ in said)

@@ -1,0 +1,104 @@
+"""docs/intervals.md is what its counts say; truths by hand; some cells simulated, the whole table as a campaign."""
+
+import math
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from oochub.stats.estimate import Estimate
+
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS))
+
+import interval_worlds  # noqa: E402
+import intervals_page  # noqa: E402
+from interval_worlds import CELLS, Cell  # noqa: E402
+
+SIX = [
+    Cell("tokens", 100, 33),
+    Cell("tokens", 10, 5),
+    Cell("boxes", 300, 30),
+    Cell("users", 300, 30),
+    Cell("groups", 1000, 0, 10),
+    Cell("groups", 100, 20, 2),
+]
+
+
+def test_the_page_is_what_the_counts_say(tmp_path, capsys):
+    """Every cell is there, so that the maker simulates none. Planted fault: a number of the page changed by hand."""
+    counts = intervals_page.read(intervals_page.FOLDER)
+    assert counts.keys() == set(CELLS)
+    intervals_page.main(["--folder", str(intervals_page.FOLDER), "--page", str(tmp_path / "page.md")])
+    assert (tmp_path / "page.md").read_text("utf-8") == intervals_page.PAGE.read_text("utf-8")
+    assert "all hold" in capsys.readouterr().out
+
+
+def test_a_fault_in_a_cell_ends_the_run_and_keeps_what_was_made(tmp_path, monkeypatch):
+    """Planted fault: the error told when all other cells were made, and those not kept."""
+    good, bad = Cell("tokens", 10, 5), Cell("nothing", 10, 5)
+    with pytest.raises(KeyError, match="nothing"):
+        intervals_page.simulate(tmp_path, [good, bad, *CELLS], worlds=20, jobs=1)
+    assert {path.name for path in tmp_path.iterdir()} == {f"{good}.json"}
+
+
+def test_no_cell_of_the_page_covers_too_little_without_a_caveat():
+    """Those that are committed."""
+    for cell, counts in intervals_page.read(intervals_page.FOLDER).items():
+        for name, count in counts.items():
+            assert count.is_fine, f"{name} of {cell}: {count}"
+
+
+def test_truths_are_those_of_the_normal_law():
+    """A margin of variance 1.25 around 1.2 - 0.8 hard - 0.6 group / groups; planted fault: clusters without effect."""
+    spread = math.sqrt(1.25)
+    means = {(hard, group): 1.2 - 0.8 * hard - 0.3 * group for hard in (0, 1) for group in (0, 1)}
+    right = {key: special.ndtr(mean / spread) for key, mean in means.items()}
+    groups = [0.6 * right[0, k] + 0.4 * right[1, k] for k in (0, 1)]
+    assert interval_worlds.truths("classes", 2)["accuracy"] == pytest.approx(np.mean(groups), abs=0.003)
+    truths = interval_worlds.truths("groups", 2)
+    assert truths["worst group's accuracy"] == pytest.approx(min(groups), abs=0.003)
+    assert truths["accuracy of a group"] == pytest.approx(groups[0], abs=0.003)
+    assert interval_worlds.truths("boxes", 2)["detection_accuracy"] == pytest.approx(
+        special.ndtr(0.9 / spread), abs=0.003
+    )
+
+
+def test_a_cell_is_low_where_a_binomial_test_says_so():
+    """By a sum over the binomial law; an interval that is not there, or has a caveat, is no miss."""
+    worst = next(k for k in range(1800, 2000) if stats.binom.cdf(k, 2000, 0.92) >= 0.01)
+    assert intervals_page.Count(plain=2000, plain_held=worst).is_fine
+    assert not intervals_page.Count(plain=2000, plain_held=worst - 1).is_fine
+    assert intervals_page.Count(caveat=10, without=5).is_fine
+    nothing = Estimate(0.5, n=3, method="none", reason="few")
+    assert interval_worlds.holds(nothing, 0.5) is None
+    assert interval_worlds.holds(Estimate(0.5, low=0.4, high=0.6, n=3, method=""), 0.7) is False
+
+
+def test_an_interval_that_forgets_its_clusters_is_seen(monkeypatch):
+    """Planted fault: every number told that its rows are independent."""
+    monkeypatch.setattr(interval_worlds, "_shared", lambda sampling: {"seed": sampling.seed})
+    count = intervals_page.counted(Cell("tokens", 1000, 10), 150)["token_accuracy"]
+    assert count.plain == 150 and not count.is_fine
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", SIX, ids=str)
+def test_six_cells_cover(cell):
+    """500 worlds each; a miss is a binomial test at 1% against .92."""
+    for name, count in intervals_page.counted(cell, 500).items():
+        assert count.is_fine, f"{name}: {count}"
+
+
+@pytest.mark.campaign
+def test_every_cell_covers(tmp_path):
+    """2,000 worlds a cell; goes on in the folder that OOCHUB_INTERVALS names."""
+    folder = Path(os.environ.get("OOCHUB_INTERVALS", tmp_path))
+    intervals_page.simulate(folder)
+    counts = intervals_page.read(folder)
+    assert counts.keys() == set(CELLS)
+    low = [f"{name} of {cell}" for cell, own in counts.items() for name, each in own.items() if not each.is_fine]
+    assert not low
