@@ -43,6 +43,8 @@ WRONG = {
     "upper case": ([word.upper() for word in CHALLENGE], "'HARD_|'EASY'.*Did you mean"),
     "a space": (written({"easy": "easy "}), "'easy '.*Did you mean 'easy'"),
     "one row": ([*CHALLENGE[:-1], "eazy"], "1 of 60 rows has it, first 59"),
+    "two words more": (["eazy", "Hard", "hrd", *CHALLENGE[3:]], "first 0. 2 more words are unknown"),
+    "one more": (["eazy", "Hard", *CHALLENGE[2:]], "first 0. 1 more word is unknown"),
     "0 and 1": ((CHALLENGE != "easy").astype(int), "challenge must hold the words easy, .*got int64, first 1"),
     "truths": (CHALLENGE != "easy", "challenge must hold the words easy, .*got bool, first True"),
     "fractions": (RNG.random(N), "challenge must hold the words easy, .*got double"),

@@ -10,7 +10,7 @@ from scipy import stats
 import oochub
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluated import Evaluated
-from oochub.evaluation.group_sides import group_side
+from oochub.evaluation.group_sides import group_side, worst_group_rows
 from oochub.metric import facts_of
 from oochub.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.estimate import Estimate
@@ -117,6 +117,19 @@ def test_the_percentile_is_that_of_a_loop(kind: str, name: str, grouping: tuple[
     assert number.n == sum(sizes.values()) and number.method == "order statistics of 6 groups"
     end = "lower end is the smallest" if is_high else "upper end is the largest"
     assert number.reason == f"only 6 groups: the {end} possible value"
+
+
+def test_the_rows_of_the_worst_group() -> None:
+    """None where no group has a number: one class a group has no AUC. Planted fault: the worst of nothing asked for."""
+    label = np.array([0, 1, 0, 1, 0, 0, 1, 1])
+    score = np.array([0.1, 0.9, 0.9, 0.1, 0.2, 0.3, 0.7, 0.8])
+    made = {"label": label, "logits": np.stack([-score, score], 1)}
+    side, auc, everything = WorstOfGroups(split="test"), oochub.get("metric", "auc"), np.ones(8, bool)
+    rows = evaluated(oochub.Predictions.from_arrays(**made, group=list("aabbcccc")))
+    assert worst_group_rows(side, auc, everything, rows).tolist() == [False, False, True, True] + [False] * 4
+    rows = evaluated(oochub.Predictions.from_arrays(**made, group=list("abababdd")))
+    assert worst_group_rows(side, auc, np.arange(8) > 3, rows).sum() == 0
+    assert worst_group_rows(side, auc, ~everything, rows).sum() == 0
 
 
 def test_the_interval_of_the_worst_is_simultaneous() -> None:

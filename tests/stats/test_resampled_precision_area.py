@@ -56,6 +56,22 @@ def test_ends_are_those_of_resampled_rows(case: str, positive: str) -> None:
     assert np.quantile(of_cells, (0.025, 0.5, 0.975)) == pytest.approx([low, middle, high], abs=0.07 * (high - low))
 
 
+def test_ties_of_several_rows_are_those_of_resampled_rows() -> None:
+    """Cells of one to three rows of either kind; the mean of 20,000 resamples by cells against 4,000 by scikit-learn.
+
+    Planted faults: cells are counted as two rows where they have one; a tie before its own negatives.
+    """
+    is_ood = np.repeat([True, False, True, False, True, False], [1, 2, 1, 1, 3, 1])
+    score = np.repeat([4, 4, 3, 3, 2, 1], [1, 2, 1, 1, 3, 1])
+    rng, of_rows = np.random.default_rng(0), []
+    for times in rng.poisson(1, (4000, len(score))):
+        if times[is_ood].any() and times[~is_ood].any():
+            of_rows.append(average_precision_score(~is_ood, score, sample_weight=times))
+    of_cells = resampled_precision_area(*accepted(*tallies(score, is_ood), "id"), Sampling(resamples=20_000))
+    assert np.nanmean(of_cells) == pytest.approx(np.mean(of_rows), abs=4 * np.std(of_rows) / 4000**0.5)
+    assert np.nanstd(of_cells) == pytest.approx(np.std(of_rows), rel=0.05)
+
+
 @pytest.mark.slow
 def test_the_trapezoid_is_that_of_resampled_rows() -> None:
     """Four scores: precision counts as 1 before the first row that is drawn.

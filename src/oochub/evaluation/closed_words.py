@@ -68,7 +68,8 @@ def _checked(predictions: Predictions, column: str, words: Sequence[str]) -> Ite
         rows = [row for row, words_of_row in enumerate(cells) if strange[0] in words_of_row]
         first = table.column("example_id")[rows[0]]
         said = f"{len(rows):,} of {len(table):,} rows {'has' if len(rows) == 1 else 'have'} it, first {first}."
-        others = f" {len(strange) - 1:,} more words are unknown." if len(strange) > 1 else ""
+        more = len(strange) - 1
+        others = f" {more:,} more {'word is' if more == 1 else 'words are'} unknown." if more else ""
         raise unknown_name(f"word of the column {column}", strange[0], words, said + others)
     missing = sum(counts.get(word, 0) for word in (None, ""))
     if missing and column == "challenge":

@@ -135,6 +135,21 @@ def test_thirds_are_of_the_rows_to_choose_on():
         named(rows, [True, True] + [False] * 9)
 
 
+def test_day_is_from_seven_to_nineteen():
+    """Planted faults: another first or last hour."""
+    hours = [0, 6, 7, 12, 18, 19, 23]
+    rows = []
+    for hour in hours:
+        exif = Image.Exif()
+        exif[0x8769] = {36867: f"2024:05:06 {hour:02}:59:00"}
+        rows.append(stored(Image.new("RGB", (4, 4)), exif=exif.tobytes()))
+    rows += [stored(Image.new("RGB", (4, 4)))]  # which says no hour
+    found = named(rows * 20, [True] * 20 * len(rows))
+    by_day, by_night = (found.has[: len(rows), found.names.index(name)].tolist() for name in ("by day", "by night"))
+    assert by_day == [*(7 <= hour < 19 for hour in hours), False]
+    assert by_night == [*(not 7 <= hour < 19 for hour in hours), False]
+
+
 def test_a_camera_is_a_context_from_twenty_pictures_on():
     exif = Image.Exif()
     exif[272] = "Lumix"

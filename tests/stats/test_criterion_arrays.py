@@ -1,0 +1,19 @@
+"""What the criteria share: labels that are signed, columns of one length."""
+
+import numpy as np
+import pytest
+
+from oochub.errors import OochubError
+from oochub.stats.criterion_arrays import signed
+
+
+def test_names_by_hand():
+    hard, positive = np.array([False, True, True]), np.array([True, True, False])
+    assert signed(hard).tolist() == ["easy", "hard", "hard"]
+    assert signed(hard, positive).tolist() == ["easy", "hard_positive", "hard_negative"]
+
+
+def test_labels_of_another_length_are_refused():
+    """Planted fault: the length asked for only where there is no label."""
+    with pytest.raises(OochubError, match="label has 2 examples, the other columns have 3"):
+        signed(np.array([True, False, True]), np.array([True, False]))
