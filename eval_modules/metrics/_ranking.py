@@ -16,6 +16,7 @@ from oochub.stats.proportion import wilson
 from oochub.stats.ranking import kinds, rows_needed, share_taken
 
 _FEW_OF_AREAS = 300  # rows; below, the area under precision and recall is too high, and so is its interval
+_FEWEST_BEYOND = 0.6  # rows beyond the threshold: below, it is the outermost row, of which resamples say nothing
 _FEW_OF_A_KIND = 40  # below, a threshold that few rows set moves by more than resamples of them show
 OOD, ID, INCORRECT, CORRECT = "OOD", "ID", "incorrect ID", "correct ID"
 Masks = Mapping[str, Array]
@@ -132,12 +133,17 @@ def share_estimate(
         sampling: Clusters, number of resamples, seed and level.
 
     Returns:
-        The share; `reason` says where ties at the threshold take more rows than asked.
+        The share; `reason` says where ties at the threshold take more rows than asked. Without interval where so few
+        rows set the threshold that fewer than 0.6 lie beyond it: of 95%, below 12 rows, where it would cover 0.75.
     """
     undefined = _undefined(masks)
     if undefined is not None:
         return undefined
     of, until = tallies_of(*_tallies(*_cells(masks, score)))
+    if share < 1 and round((1 - share) * until[-1], 9) < _FEWEST_BEYOND:
+        reason = f"only {until[-1]:.0f} rows set the threshold, which is that of their outermost row"
+        value = share_taken(of, until, share)
+        return Estimate(value, n=int(of[-1] + until[-1]), method="percentile bootstrap", reason=reason)
     if sampling.cluster is None:
         low, high = np.quantile(_drawn_shares(of, until, share, sampling), (sampling.tail, 1 - sampling.tail))
         method = f"percentile bootstrap of each kind of rows, {sampling.resamples} resamples"

@@ -106,6 +106,8 @@ def test_the_interval_of_groups_is_that_of_order_statistics():
     highest = min(k for k in range(41) if sum(below[: k + 1]) >= 0.975)
     assert (lowest, highest) == (1, 8)
     assert (number.low, number.high) == (ordered[lowest - 1], ordered[highest])
+    each = estimate(accuracy_percentile, columns, cluster=columns["group"])  # a user is a cluster: drawn by itself too
+    assert repr(each) == repr(number) and each.method == number.method
 
 
 @pytest.mark.parametrize("groups_of_a_cluster", [3])

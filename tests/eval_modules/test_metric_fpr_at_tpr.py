@@ -118,6 +118,23 @@ def test_clusters_widen_the_interval() -> None:
     assert "60 clusters" in together.method
 
 
+def test_a_threshold_that_the_outermost_row_sets_has_no_interval() -> None:
+    """5% of 11 rows is half a row; 5% of 12, or 20% of 3, is 0.6 of one. Planted fault: an interval there."""
+    rng, few = np.random.default_rng(0), "rows set the threshold"
+    for inside, tpr, words in (
+        (11, 0.95, f"only 11 {few}"),
+        (12, 0.95, None),
+        (2, 0.8, f"only 2 {few}"),
+        (3, 0.8, None),
+    ):
+        arrays = {"score": rng.normal(size=inside + 40), "is_ood": np.arange(inside + 40) >= inside}
+        for cluster in (None, np.arange(inside + 40) % 30):
+            number = estimate(fpr_at_tpr, arrays, cluster=cluster, options={"tpr": tpr})
+            assert number == fpr_at_tpr(**arrays, tpr=tpr) and number.n == inside + 40
+            assert np.isnan(number.low) == np.isnan(number.high) == (words is not None)
+            assert (words or "") in number.reason
+
+
 def test_undefined_is_nan_with_a_reason() -> None:
     assert np.isnan(fpr_at_tpr([1, 2], [1, 1]))
     assert estimate(fpr_at_tpr, {"score": [1, 2], "is_ood": [1, 1]}).reason == "no row is ID"

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import ndtri
 from sklearn.metrics import average_precision_score
 
@@ -73,27 +74,34 @@ def test_undefined_is_nan_with_a_reason() -> None:
     assert math.isnan(number) and number.reason == "no label has a known positive and a known negative row"
 
 
-@pytest.mark.parametrize("cluster", [None, np.arange(40) // 2])
-def test_interval_is_the_basic_bootstrap_of_rows(cluster: np.ndarray | None) -> None:
-    """Against scikit-learn on drawn rows: 2 value - quantiles.
+@pytest.mark.parametrize(("n", "clusters"), [(300, None), (300, 30), (40, None), (40, 20), (300, 10)])
+def test_interval_is_that_of_drawn_rows(n: int, clusters: int | None) -> None:
+    """Against scikit-learn on drawn rows: 2 value - quantiles, Student's t of few rows or clusters; ends in [0, 1].
 
     Planted faults: quantiles of the resamples themselves; labels resampled apart; a label undefined in a resample
-    counted as 0.
+    counted as 0; the normal law's 1.96 in place of t.
     """
-    given, rng = columns(40, 3, 1, share=0.1), np.random.default_rng(0)
+    given, rng = columns(n, 3, 1, share=0.1), np.random.default_rng(0)
+    cluster = None if clusters is None else np.arange(n) * clusters // n
     number = estimate(mean_average_precision, given, cluster=cluster, resamples=300)
     drawn = []
     for _ in range(300):
         if cluster is None:
-            rows = rng.integers(40, size=40)
+            rows = rng.integers(n, size=n)
         else:
-            rows = np.concatenate([np.flatnonzero(cluster == each) for each in rng.integers(20, size=20)])
+            units = rng.integers(clusters, size=clusters)
+            rows = np.concatenate([np.flatnonzero(cluster == each) for each in units])
         drawn.append(ogb(**{name: column[rows] for name, column in given.items()}))
-    value = ogb(**given)
-    low, high = np.nanquantile(drawn, (0.025, 0.975))
+    value, count = ogb(**given), clusters or n
+    if n < 300 or count < 20:
+        half = stats.t.ppf(0.975, count - 1) * np.nanstd(drawn, ddof=1) * math.sqrt(count / (count - 1))
+        ends, method = [value - half, value + half], "t interval, bootstrap of "
+    else:
+        low, high = np.nanquantile(drawn, (0.025, 0.975))
+        ends, method = [2 * value - high, 2 * value - low], "basic bootstrap of "
     assert number.value == pytest.approx(value, abs=1e-13)
-    assert [number.low, number.high] == pytest.approx([max(2 * value - high, 0), min(2 * value - low, 1)], abs=1e-12)
-    assert number.method.startswith("basic bootstrap of ")
+    assert [number.low, number.high] == pytest.approx(np.clip(ends, 0, 1).tolist(), abs=1e-12)
+    assert number.method.startswith(method)
 
 
 @pytest.mark.slow

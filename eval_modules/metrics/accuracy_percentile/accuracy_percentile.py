@@ -5,7 +5,7 @@
 Groups without rows do not count.
 
 Interval: the groups in order, of which two hold the percentile (`oochub.stats.quantile_interval`); a percentile
-bootstrap of clusters where each group lies in one.
+bootstrap of clusters where several groups lie in one.
 
 Limitations: A group of few rows is low, or high, by chance, so the percentile of many small groups is too low. Of
 fewer than some 40 groups nothing is known of a tenth: the interval then ends at 0.
@@ -70,7 +70,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling, percentile: float =
     accuracies = np.array(list(state.accuracies().values()))
     group = np.unique(check_group(columns["group"]).codes, return_inverse=True)[1]
     chosen, n = sampling.of_groups(group), len(columns["label"])
-    if chosen.cluster is None:
+    if chosen.cluster is None or chosen.clusters == len(accuracies):  # each group is drawn by itself
         found = quantile_interval(accuracies, percentile, within=(0.0, 1.0), confidence=sampling.confidence)
     else:
         found = bootstrap(lambda value: float(np.percentile(value, percentile)), {"value": accuracies}, chosen)

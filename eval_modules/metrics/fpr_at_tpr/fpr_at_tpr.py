@@ -5,7 +5,8 @@ Two conventions go by the name FPR@95, and differ on the same scores:
     positive="id":   share of OOD rows accepted when 95% of the ID rows are (papers of ODIN, KNN, ViM, ReAct)
     positive="ood":  share of ID rows rejected when 95% of the OOD rows are (OpenOOD, pytorch-ood)
 
-Interval: a percentile bootstrap, widened to Wilson's where that reaches further.
+Interval: a percentile bootstrap, widened to Wilson's where that reaches further; none where fewer than 12 positives set
+the threshold of 95%, which is then their outermost score.
 
 Limitations: The threshold is the score of one row: on few rows the value jumps. Rows that tie with it count as taken on
 both sides; the interval's `reason` says how many positives that are.

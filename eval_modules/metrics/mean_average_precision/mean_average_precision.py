@@ -8,7 +8,8 @@ ranking and are left out, as in the evaluator of the Open Graph Benchmark.
 
 Interval: the basic bootstrap of rows, 2 mAP less the quantiles of the resamples. Average precision of few rows is too
 high, and more so of resamples: of 10 labels held by 2% of 1,000 rows it covers 0.93, the percentile bootstrap 0.41. Of
-10,000 independent rows and more, and labels of 100 known rows of either kind, the resamples' normal law and bias.
+10,000 independent rows and more, and labels of 100 known rows of either kind, the resamples' normal law and bias. Of
+fewer than 300 rows Student's t and the resamples' spread, which cover 0.86 of 10 rows, where the basic one covers 0.61.
 
 Limitations: Every label counts once, the rare ones too, and chance is the share of positives of each: values of
 different labels, or of different rows, do not compare. Of few positives a label's average precision is biased upwards.
@@ -176,7 +177,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     def of_resample(row: Array) -> float:
         return _mean(rankings, np.bincount(row, minlength=n))  # sorted once, not in every resample
 
-    drawn = bootstrap(of_resample, {"row": np.arange(n)}, sampling, basic_within=(0.0, 1.0))
+    drawn = bootstrap(of_resample, {"row": np.arange(n)}, sampling, basic_within=(0.0, 1.0), by_t=n < _SURE)
     return with_few_rows(drawn, at_least=_SURE)
 
 

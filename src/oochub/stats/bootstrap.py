@@ -1,6 +1,6 @@
 """Percentile bootstrap of any metric, of single rows or of whole clusters.
 
-Below ten clusters percentiles are too narrow; then the interval is value +- t(clusters - 1) times the standard
+Below 20 clusters percentiles are too narrow; then the interval is value +- t(clusters - 1) times the standard
 deviation of the replicates, scaled by sqrt(c / (c - 1)). Below two there is none.
 """
 
@@ -16,7 +16,7 @@ from oochub.stats.estimate import Estimate, Sampling
 
 FEW_ROWS = 100
 """Below so many rows percentiles are too narrow, and Student's t is where numbers are skewed (docs/intervals.md)."""
-_FEW_CLUSTERS = 10  # below, percentiles of a cluster bootstrap cover too little, and a t interval stands instead
+_FEW_CLUSTERS = 20  # below, percentiles of a cluster bootstrap cover too little, and a t interval stands instead
 
 
 def bootstrap(

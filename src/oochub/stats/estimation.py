@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from oochub.metric import facts_of
+from oochub.metric import MetricFacts, facts_of
 from oochub.stats.array_checks import check_same_length
 from oochub.stats.bootstrap import bootstrap, replicates
 from oochub.stats.delong import delong, delong_covariance, paired_delong
@@ -74,9 +74,20 @@ def estimate(
     present = {name: column for name, column in columns.items() if column is not None}
     check_same_length(**present, cluster=sampling.cluster)
     facts = facts_of(metric)
-    if facts is not None and facts.interval is not None:
-        return facts.interval(present, sampling, **options)
-    return bootstrap(partial(metric, **options), present, sampling)
+    if facts is None:
+        return bootstrap(partial(metric, **options), present, sampling)
+    if facts.interval is None:
+        return _within_range(bootstrap(partial(metric, **options), present, sampling), facts)
+    return _within_range(facts.interval(present, sampling, **options), facts)
+
+
+def _within_range(found: Any, facts: MetricFacts) -> Any:
+    """The same without what no value can be: a t interval may reach beyond 0 or 1."""
+    if isinstance(found, dict):
+        return {key: _within_range(each, facts.keys[key]) if key in facts.keys else each for key, each in found.items()}
+    low = max(found.low, facts.minimum)
+    high = found.high if facts.maximum is None else min(found.high, facts.maximum)
+    return Estimate.from_dict({**found.to_dict(), "low": low, "high": high})
 
 
 def gap(
