@@ -272,6 +272,17 @@ def test_without_the_name_of_a_group_there_is_no_worst_one():
     assert np.isnan(report.gap.estimate.value)
 
 
+def test_a_gap_that_cannot_be_is_of_the_rows_that_are_there():
+    """Planted fault: a row of the side that is not there."""
+    arrays = {
+        "logits": np.eye(2, dtype=np.float32).repeat(5, 0),
+        "label": np.arange(10) % 2,
+        "challenge": ["easy"] * 10,
+    }
+    gap = oochub.evaluate(oochub.Predictions.from_arrays(**arrays), resamples=100).gap
+    assert np.isnan(gap.estimate.value) and (gap.estimate.n, gap.n_in, gap.n_out) == (10, 10, 0)
+
+
 def test_what_limits_one_group_limits_the_worst():
     """F1 of 40 and of 400 rows, the larger group the worst. Planted fault: what limits the worst one alone."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,7 @@
 """Which tasks `--task every` names: those with a context, by captions too where scenes have a similarity to them."""
 
+import io
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,3 +28,26 @@ def test_every_task_has_a_context_and_what_its_criterion_reads(monkeypatch):
     assert both == ["ce_car", "ce_cup", "gist_car", "gist_cup"]
     with pytest.raises(OochubError, match="no class has a context"):
         scenes(monkeypatch, similarity=None, contexts=[[False]] * 3)
+
+
+class Terminal(io.StringIO):
+    """What a bar is written to where somebody looks on."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("tasks", "bar"), [(["ce_car"], False), (["ce_car", "ce_cup"], True)])
+def test_a_bar_counts_the_tasks_of_several(tasks, bar, monkeypatch, tmp_path):
+    """One report is made under the bars of its own. Planted fault: a bar of one task."""
+    saved = SimpleNamespace(save=lambda out: out)
+    for name, stand_in in (
+        ("opened_predictions", lambda parts: parts),
+        ("concatenate", lambda parts: parts),
+        ("task", lambda part, name: name),
+        ("evaluate", lambda part: saved),
+    ):
+        monkeypatch.setattr(task_reports, name, stand_in)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    assert list(task_reports.task_reports(["p.parquet"], tasks, tmp_path / "out")) == tasks
+    assert ("Evaluating" in terminal.getvalue()) == bar

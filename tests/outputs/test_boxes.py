@@ -20,6 +20,7 @@ from oochub.prediction.predictions import Predictions
 
 _A, _B, _C = [0.0, 0.0, 10.0, 10.0], [20.0, 0.0, 30.0, 10.0], [0.0, 20.0, 10.0, 30.0]
 _NEAR = [0.0, 0.0, 10.0, 8.0]  # 8/10 of _A
+_HALF, _UNDER_HALF = [0.0, 0.0, 10.0, 5.0], [0.0, 0.0, 10.0, 4.8]  # 5/10 and 4.8/10 of _A
 _OFF = [6.0, 0.0, 16.0, 10.0]  # 4/16 of _A
 # The true boxes, those of the model, their scores, and TP / (TP + FP + FN) of those above 0.5.
 _ROWS = {
@@ -32,6 +33,8 @@ _ROWS = {
     "unsure and too many": ([_A, _B], [_A, _B, _C], [0.9, 0.8, 0.2], 1.0),
     "misplaced": ([_A], [_OFF], [0.9], 0.0),
     "found": ([_A], [_NEAR], [0.51], 1.0),
+    "half of it": ([_A], [_HALF], [0.9], 1.0),
+    "under half of it": ([_A], [_UNDER_HALF], [0.9], 0.0),
 }
 
 
