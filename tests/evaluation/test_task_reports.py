@@ -49,5 +49,6 @@ def test_a_bar_counts_the_tasks_of_several(tasks, bar, monkeypatch, tmp_path):
     ):
         monkeypatch.setattr(task_reports, name, stand_in)
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    assert list(task_reports.task_reports(["p.parquet"], tasks, tmp_path / "out")) == tasks
+    out = tmp_path / ("out" if bar else "out.json")
+    assert list(task_reports.task_reports(["p.parquet"], tasks, out)) == tasks
     assert ("Evaluating" in terminal.getvalue()) == bar
