@@ -57,3 +57,17 @@ def test_overconfidence_is_a_mean_of_clusters(predictions, monkeypatch):
     assert found.to_dict() == pytest.approx(wanted.to_dict())
     single = mean_estimate(confidence - correct, are_shares=False, **answers)
     assert found.high - found.low > 1.5 * (single.high - single.low)
+
+
+def test_numbers_of_groups_are_those_of_their_rows():
+    """Of a number that is predicted, by numpy. Planted fault: what classes lack left out."""
+    rng = np.random.default_rng(1)
+    label, group = rng.normal(size=90), rng.choice(["day", "night"], 90)
+    value = label + rng.normal(size=90)
+    parts = oochub.Predictions.from_arrays(value=value, label=label, group=group.tolist())
+    rows = oochub.evaluate(parts, resamples=100).groups.rows
+    assert [row.group for row in rows] == ["day", "night"]
+    for row in rows:
+        x, y = label[group == row.group], value[group == row.group]
+        assert row.n == len(x) and row.accuracy is None
+        assert row.metrics == {"mean_absolute_error": pytest.approx(np.abs(x - y).mean(), rel=1e-5)}

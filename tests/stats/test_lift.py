@@ -101,6 +101,8 @@ def test_rows_in_clusters_tell_no_more_than_their_clusters():
     assert copied.high - copied.low > 2.5 * (rows.high - rows.low)
     one = lift(has, own, Sampling(cluster=np.where(own, 0, np.arange(80))))
     assert "one cluster" in one.reason and one.low == 0
+    often = lift(rng.random(80) < 0.9, own, Sampling(cluster=np.where(own, 0, np.arange(80))))
+    assert often.low == 0 and often.high > 1  # other clusters of the class may have none, or all
 
 
 def test_clusters_of_one_class_say_that_there_is_nothing_to_compare():

@@ -14,8 +14,9 @@ import torch
 import transformers as hf
 from PIL import Image
 from scipy.spatial.distance import pdist
+from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import oochub
 from oochub.context_way import OpenedPicture
@@ -63,6 +64,15 @@ def test_what_is_beyond_the_class_is_found(model):
     for k in (4, 7):
         sizes = named(model, label, values, chosen_on, k=k).has[chosen_on].sum(0)
         assert len(sizes) == k and sizes.tolist() == sorted(sizes, reverse=True)
+
+
+def test_no_more_clusters_than_half_of_the_rows(model):
+    """By the silhouette one more would be chosen, of single rows. Planted fault: one more is tried."""
+    values = np.array([(-1, 0), (0, 0), (0, 0.01), (1, 0)], np.float32)
+    every = {k: KMeans(k, n_init=10, random_state=0).fit_predict(values) for k in (2, 3)}
+    scores = {k: silhouette_score(values, labels) for k, labels in every.items()}
+    assert max(scores, key=scores.get) == 3
+    assert Clusters(model=model)._clustered(values, np.ones(4, bool))[1] == 2
 
 
 def test_nothing_of_the_other_rows_is_used(model):
