@@ -71,3 +71,14 @@ def test_numbers_of_groups_are_those_of_their_rows():
         x, y = label[group == row.group], value[group == row.group]
         assert row.n == len(x) and row.accuracy is None
         assert row.metrics == {"mean_absolute_error": pytest.approx(np.abs(x - y).mean(), rel=1e-5)}
+
+
+@pytest.mark.parametrize("right", [0.0, 1.0])
+def test_no_end_of_overconfidence_is_beyond_one(right):
+    """Five rows, all sure of themselves and wrong, or unsure and right. Planted fault: an upper end of 1.2."""
+    label, sure = np.arange(5) % 2, 9.0 if right == 0 else 0.01
+    logits = sure * np.eye(2)[label if right else 1 - label]
+    report = oochub.evaluate(oochub.Predictions.from_arrays(logits=logits, label=label), resamples=100)
+    (side,) = report.calibration.values()
+    assert -1 <= side.overconfidence.low < side.overconfidence.high <= 1
+    assert side.overconfidence == pytest.approx(0.5 - 1 if right else 1, abs=0.01)

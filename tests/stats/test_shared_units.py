@@ -8,6 +8,7 @@ import pytest
 import oochub
 from oochub.stats.estimate import Sampling
 from oochub.stats.mean_interval import mean_estimate
+from oochub.stats.paired_shares import paired_shares
 from oochub.stats.shared_units import mean_of_shared
 
 
@@ -34,6 +35,13 @@ def test_rows_that_share_nothing_are_independent():
     values = np.random.default_rng(1).normal(size=80)
     found, rows = mean_of_shared(values, np.arange(80)[:, None]), mean_estimate(values, are_shares=False)
     assert (found.low, found.high) == pytest.approx((rows.low, rows.high), rel=0.02)
+
+
+def test_changes_of_rows_that_share_nothing_are_paired_shares():
+    """None of 80 rows changes: Bonett and Price's interval of 80 rows. Planted fault: each row counted as a half."""
+    assert mean_of_shared(np.zeros(80), np.arange(80)[:, None], of="changes").high == pytest.approx(
+        paired_shares(np.ones(80), np.ones(80)).difference.high
+    )
 
 
 def test_one_role_is_about_a_cluster():
