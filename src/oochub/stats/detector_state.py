@@ -51,7 +51,7 @@ def check_state(
             values = values.reshape(())
         fits = values.dtype.name in (_FLOATS if kind == "float" else (kind,)) and values.ndim == len(letters)
         wanted = [lengths.setdefault(letter, n) for letter, n in zip(letters, values.shape, strict=fits)]
-        if not fits or not values.size or wanted != list(values.shape):
+        if not fits or wanted != list(values.shape):
             shape = ", ".join(str(lengths.get(letter, letter)) for letter in letters)
             got = f"{values.dtype.name} ({', '.join(map(str, values.shape))})"
             raise OochubError(f"{file}: {name} must be {kind} ({shape}), got {got}. Fit the detector again.")
@@ -65,7 +65,7 @@ def check_state(
 
 def _are_finite(values: Array) -> bool:
     rows = np.atleast_1d(values)
-    for part in row_blocks(len(rows), max(1, _TOGETHER // rows[:1].size)):
+    for part in row_blocks(len(rows), max(1, _TOGETHER // max(1, rows[:1].size))):
         if not np.isfinite(rows[part]).all():
             return False
         let_go(values)
