@@ -55,7 +55,7 @@ def check_state(
             shape = ", ".join(str(lengths.get(letter, letter)) for letter in letters)
             got = f"{values.dtype.name} ({', '.join(map(str, values.shape))})"
             raise OochubError(f"{file}: {name} must be {kind} ({shape}), got {got}. Fit the detector again.")
-        if any(n == 0 and letter != "r" for letter, n in zip(letters, values.shape, strict=True)):  # a rank may be 0
+        if not values.size:
             raise OochubError(f"{file}: {name} is empty. Fit the detector again.")
         if values.dtype.kind not in "fiu" or not _are_finite(values):
             raise OochubError(f"{file}: {name} must be finite numbers. Fit the detector again.")
@@ -65,7 +65,7 @@ def check_state(
 
 def _are_finite(values: Array) -> bool:
     rows = np.atleast_1d(values)
-    for part in row_blocks(len(rows), max(1, _TOGETHER // max(1, rows[:1].size))):
+    for part in row_blocks(len(rows), max(1, _TOGETHER // rows[:1].size)):
         if not np.isfinite(rows[part]).all():
             return False
         let_go(values)
