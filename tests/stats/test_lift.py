@@ -9,6 +9,7 @@ from scipy import optimize, stats
 import oochub
 from oochub.stats.estimate import Sampling
 from oochub.stats.lift import lift, lift_of_counts
+from oochub.stats.mean_interval import share_of_clusters
 
 
 def test_by_hand():
@@ -101,8 +102,11 @@ def test_rows_in_clusters_tell_no_more_than_their_clusters():
     assert copied.high - copied.low > 2.5 * (rows.high - rows.low)
     one = lift(has, own, Sampling(cluster=np.where(own, 0, np.arange(80))))
     assert "one cluster" in one.reason and one.low == 0
-    often = lift(rng.random(80) < 0.9, own, Sampling(cluster=np.where(own, 0, np.arange(80))))
-    assert often.low == 0 and often.high > 1  # other clusters of the class may have none, or all
+    has = rng.random(80) < 0.9  # other clusters of the class may have none, or all
+    often = lift(has, own, Sampling(cluster=np.where(own, 0, np.arange(80))))
+    p, others = has[own].mean(), share_of_clusters(has[~own] * 1.0, Sampling(cluster=np.arange((~own).sum())))
+    high = optimize.brentq(lambda t: p - t * others + math.hypot(p - 1, t * (others - others.low)), p / others, 9)
+    assert often.low == 0 and often.high == pytest.approx(high, rel=1e-9)
 
 
 def test_clusters_of_one_class_say_that_there_is_nothing_to_compare():

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import oochub
 from oochub.stats.estimate import Sampling
@@ -35,6 +36,10 @@ def test_rows_that_share_nothing_are_independent():
     values = np.random.default_rng(1).normal(size=80)
     found, rows = mean_of_shared(values, np.arange(80)[:, None]), mean_estimate(values, are_shares=False)
     assert (found.low, found.high) == pytest.approx((rows.low, rows.high), rel=0.02)
+    for n in (2, 3, 80):  # Student's t of rows, whose variance is of n - 1
+        few = mean_of_shared(values[:n], np.arange(n)[:, None])
+        half = stats.t.ppf(0.975, n - 1) * values[:n].std(ddof=1) / math.sqrt(n)
+        assert few.high - few == pytest.approx(half, rel=1e-9)
 
 
 def test_changes_of_rows_that_share_nothing_are_paired_shares():

@@ -569,6 +569,13 @@ def test_worst_loss_of_a_single_row_has_no_interval() -> None:
     assert math.isnan(result.high) and result.reason == "too few rows or clusters in group b"
 
 
+def test_a_group_of_one_cluster_has_no_interval():
+    """Right and wrong rows of one cluster, which says nothing of others. Planted fault: an interval of its rows."""
+    right, cluster = np.r_[np.arange(10) % 2, np.ones(10)], np.r_[np.zeros(10, int), np.arange(1, 11)]
+    found = worst_group_interval(right, np.repeat(["a", "b"], 10), worst="smallest", cluster=cluster)
+    assert found == 0.5 and math.isnan(found.low) and found.reason == "too few rows or clusters in group a"
+
+
 # Differences
 
 
