@@ -307,6 +307,11 @@ def test_what_cannot_be(model, encoder, tmp_path):
         Captions(model=model, hard=1)
     with pytest.raises(OochubError, match=r"got 0\.9, 0\.1 and 1\.5"):
         Captions(model=model, tau=1.5)
+    for wrong in ({"top_p": 0}, {"top_p": 1.01}, {"hard": 0}, {"hard": 1.01}, {"tau": 1.01}, {"tau": -1.01}):
+        with pytest.raises(OochubError, match="top_p is in"):
+            Captions(model=model, **wrong)
+    for right in ({"top_p": 1}, {"tau": 1}, {"tau": -1}, {"fewest": 1}, {"most": 1}, {"captions": 1}):
+        Captions(model=model, encoder=encoder, **right)
     way = Captions(model=model, encoder=str(tmp_path / "resnet"))
     with pytest.raises(OochubError, match="not a sentence-transformers model"):
         way.measures([opened(photographs(1)[0])])
