@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 LOWEST := $(VENV)/lowest
 NEWER := $(VENV)/newer
 AXE := $(VENV)/axe/axe_playwright_python/axe.min.js
-MAIN_JOB := tests/builders tests/data tests/prediction tests/commands/test_cli.py \
+MAIN_JOB := tests/builders tests/data tests/prediction tests/commands/test_command_line.py \
   tests/commands/test_command_contract.py tests/test_registration.py
-NO_TORCH := tests/builders tests/outputs tests/stats tests/test_parquet_file.py \
-  tests/test_picture_file.py tests/test_reading.py tests/test_registration.py \
+NO_TORCH := tests/builders tests/outputs tests/stats tests/storage/test_parquet_file.py \
+  tests/storage/test_picture_file.py tests/storage/test_reading.py tests/test_registration.py \
   --ignore=tests/builders/test_plugin_benchmark.py --ignore=tests/builders/test_sentence_embeddings.py
 export OMP_NUM_THREADS ?= 2
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.errors import OochubError
-from oochub.reading import read_lines
-from oochub.sides import Rows, WorstOfGroups
-from oochub.vocabulary import Vocabulary
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows, WorstOfGroups
+from oochub.records.vocabulary import Vocabulary
+from oochub.storage.reading import read_lines
 
 _HAIR, _SEX = {"-1": "not_blond", "1": "blond"}, {"-1": "female", "1": "male"}
 _SPLITS = {"0": "train", "1": "validation", "2": "test"}

@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 import datasets
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.imagenet import is_wnid
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
-from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, columns_of, entering, set_of
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
-from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.builders.sources.stored import Stored, containers
+from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_wnids import LABELS
 from oochub.errors import OochubError
-from oochub.shards import shards
-from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows
+from oochub.records.vocabulary import Vocabulary
+from oochub.storage.shards import shards
 
 _ACCESS = "ImageNet terms of access: non-commercial research and education"
 _ILSVRC = "https://image-net.org/challenges/LSVRC/2012/"

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import datasets
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.nooch.images import NoochImages
@@ -17,8 +16,9 @@ from oochub.builders.sources.nooch.suite import PAPER_ENCODER, PUBLISHED_CONTEXT
 from oochub.builders.sources.nooch.task import NoochTask, Tau, nooch_task_of_all
 from oochub.builders.sources.nooch.without_context import without_context
 from oochub.errors import OochubError, unknown_name
-from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows
+from oochub.records.vocabulary import Vocabulary
 
 _ANNOTATIONS: dict[str, Any] = dict(
     url="http://images.cocodataset.org/annotations/annotations_trainval2017.zip",

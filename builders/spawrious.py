@@ -11,7 +11,6 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.spawrious_compositions import (
     BACKGROUNDS,
@@ -26,8 +25,9 @@ from oochub.builders.sources.spawrious_compositions import (
 from oochub.builders.sources.spawrious_files import ARCHIVES, FOLDER, SpawriousFiles, spawrious_places
 from oochub.builders.sources.stored import Stored
 from oochub.errors import OochubError, either
-from oochub.sides import Rows, WorstOfGroups
-from oochub.vocabulary import Vocabulary
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows, WorstOfGroups
+from oochub.records.vocabulary import Vocabulary
 
 _URL = "https://github.com/aengusl/spawrious (the links to the archives stand in its README)"
 _LICENSE = "CC BY 4.0 (README); CC BY-SA (setup.py)"

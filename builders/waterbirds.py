@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.criteria.mismatch import mismatch
 from oochub.builders.sources.metadata_table import MetadataTable
-from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows
+from oochub.records.vocabulary import Vocabulary
 
 _RELEASED = "waterbird_complete95_forest2water2"
 _COLUMNS = ("img_id", "img_filename", "y", "split", "place", "place_filename")

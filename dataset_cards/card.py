@@ -6,7 +6,7 @@ from datasets import get_dataset_config_names
 from huggingface_hub import DatasetCard, DatasetCardData
 
 from oochub.benchmark import Benchmark
-from oochub.sides import GroupsOfRows, Rows
+from oochub.records.sides import GroupsOfRows, Rows
 
 
 def card(benchmark: Benchmark) -> DatasetCard:

@@ -31,12 +31,12 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
-from oochub.data.scenes import Scenes
+from oochub.evaluation.scenes import Scenes
 from oochub.evaluation.task_losses import task_losses
 from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildRecord
 from oochub.report import theme
 
 _DOCS = Path(__file__).parent

@@ -17,11 +17,11 @@ from matplotlib import pyplot
 from tqdm import tqdm
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
 from oochub.evaluation.detector_scores import ScoredSet, detector_scores
 from oochub.prediction.predictions import Predictions, row_counts
 from oochub.prediction.stored_head import StoredHead
+from oochub.records.build_record import BuildRecord
 from oochub.studies.imagenet_ood.measures import SetScores, random_measures
 
 _FIGURES = Path(__file__).parent / "figures"

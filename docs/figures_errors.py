@@ -11,10 +11,10 @@ from matplotlib import pyplot
 from sklearn.linear_model import LogisticRegression
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.figures.misclassified_pictures import misclassified_pictures
 from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildRecord
 
 NAMES = ("confusion_by_context", "misclassified_pictures")
 """The figures."""

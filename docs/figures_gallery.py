@@ -9,10 +9,10 @@ import pyarrow as pa
 from datasets import Dataset, load_dataset
 from matplotlib import pyplot
 
-from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.figures.gallery import gallery
 from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildRecord
 
 _FIGURES = Path(__file__).parent / "figures"
 

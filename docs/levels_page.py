@@ -17,7 +17,7 @@ from scipy import stats
 
 from oochub import get
 from oochub.evaluation.paired_difference import worst_difference
-from oochub.sides import PercentileOfGroups
+from oochub.records.sides import PercentileOfGroups
 from oochub.stats.bootstrap import interval_of, with_width
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Sampling

@@ -15,7 +15,7 @@ from PIL import Image
 
 import oochub
 from oochub.errors import OochubError
-from oochub.files import written_whole
+from oochub.storage.files import written_whole
 from oochub.studies.demo.example import example
 
 _TARGET = Path(__file__).resolve().parent / "figures" / "report_page.webp"

@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.files import written_whole
+from oochub.storage.files import written_whole
 
 _ROOT = Path(__file__).resolve().parent.parent
 _FIGURES = _ROOT / "docs" / "figures"

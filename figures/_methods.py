@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from oochub.errors import OochubError, unknown_name
+from oochub.records.records import Role
 from oochub.report import numbers
-from oochub.report.records import Role
 from oochub.report.report import Report
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from oochub.data.scenes import Scenes
 from oochub.errors import OochubError, either, unknown_name
+from oochub.evaluation.scenes import Scenes
 
 Side = Literal["positive", "negative"]
 SIDES: tuple[Side, Side] = ("positive", "negative")

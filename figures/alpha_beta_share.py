@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oochub.data.scenes import Scenes
+from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
 from oochub.figures._style import SHARES, axes, heat_map
 from oochub.report import numbers

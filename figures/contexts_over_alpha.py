@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oochub.data.scenes import Scenes
 from oochub.errors import OochubError
+from oochub.evaluation.scenes import Scenes
 from oochub.figures._style import GRID, INK2, axes, bare, title
 
 if TYPE_CHECKING:

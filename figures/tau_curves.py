@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oochub.data.scenes import Scenes
+from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import by_similarity, thresholds
 from oochub.figures._style import GRID, LINES, axes, bare, legend, title
 from oochub.report import numbers

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.data.scenes import Scenes
+from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import by_similarity, thresholds
 from oochub.figures._style import GRID, LINES, axes, bare, legend, title
 from oochub.report import numbers

@@ -9,9 +9,7 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 
 from oochub import catalog
-from oochub.artifacts import REPOSITORY
 from oochub.benchmark import data_folder
-from oochub.build_record import BuildRecord
 from oochub.data.size_category import size_category
 from oochub.data.stored_record import store_record
 from oochub.data.write_webdataset import WrittenSplits
@@ -19,7 +17,9 @@ from oochub.data.written_files import WrittenFiles
 from oochub.dataset_cards.card import card
 from oochub.dataset_cards.license_text import license_text
 from oochub.errors import OochubError
-from oochub.files import check_writable, folder_written_whole, sole_writer, written_whole
+from oochub.records.build_record import BuildRecord
+from oochub.storage.artifacts import REPOSITORY
+from oochub.storage.files import check_writable, folder_written_whole, sole_writer, written_whole
 
 _PATIENCE = 60.0  # seconds
 _FORMS = {".parquet": "Parquet", ".tar": "WebDataset"}

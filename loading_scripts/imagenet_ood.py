@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.program import program
+from oochub.process.program import program
 
 
 def imagenet_ood(

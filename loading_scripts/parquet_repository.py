@@ -7,7 +7,7 @@ from typing import Any
 
 from oochub.data.write_webdataset import WrittenSplits
 from oochub.loading_scripts.built_repository import built_files, built_repository
-from oochub.parquet_file import seal
+from oochub.storage.parquet_file import seal
 
 
 def parquet_repository(

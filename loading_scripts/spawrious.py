@@ -8,7 +8,7 @@ import typer
 
 from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.program import program
+from oochub.process.program import program
 
 
 def spawrious(

@@ -14,8 +14,8 @@ from images import jpeg
 
 import oochub
 from oochub.builders.sources.sentence_embeddings import image_embeddings
-from oochub.data.context_columns import way_of
-from oochub.data.measured_pictures import measured_pictures
+from oochub.context_finding.context_columns import way_of
+from oochub.context_finding.measured_pictures import measured_pictures
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 

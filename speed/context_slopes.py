@@ -15,9 +15,9 @@ from datasets import Image as ImageFeature
 from PIL import Image
 
 import oochub
-from oochub.context_way import ContextWay
-from oochub.data.context_columns import way_of
-from oochub.data.measured_pictures import measured_pictures
+from oochub.context_finder import ContextWay
+from oochub.context_finding.context_columns import way_of
+from oochub.context_finding.measured_pictures import measured_pictures
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 

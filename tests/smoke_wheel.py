@@ -29,7 +29,7 @@ def main() -> None:
         "report/templates/page.css",
         "report/templates/review.js",
         "studies/reported/nooch.json",
-        "builders/sources/wordnet_facts.tsv",
+        "src/oochub/class_names/wordnet_facts.tsv",
         "sweep/recipes/nooch_suite.toml",
         "py.typed",
     )

@@ -7,9 +7,9 @@ from transformers import ResNetConfig, ResNetForImageClassification
 
 import oochub
 from oochub.errors import OochubError
+from oochub.records.schema import to_json
 from oochub.report.report import Report
 from oochub.report.verdict import verdict
-from oochub.schema import to_json
 
 COLUMNS = {"label": "tone", "context": "ground"}
 

@@ -7,7 +7,7 @@ import pytest
 from datasets import load_dataset_builder
 
 import oochub  # noqa: F401  registers the builders
-from oochub.shards import shards
+from oochub.storage.shards import shards
 
 
 @pytest.mark.parametrize("name", ["nooch/ce_car", "nooch/all", "spawrious/o2o_easy"])

@@ -9,9 +9,9 @@ import pytest
 from test_main_job_on_real_pictures import raw  # noqa: F401  # a fixture
 
 import oochub
-from oochub.build_record import BuildRecord
-from oochub.data.contexts.segments import Segments
+from oochub.context_finding.ways.segments import Segments
 from oochub.errors import OochubError
+from oochub.records.build_record import BuildRecord
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 from datasets import load_dataset
 
 import oochub
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 from oochub.training import train
 
 

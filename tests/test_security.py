@@ -62,7 +62,7 @@ def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call, dict[str, str]]]:
 
 
 def _imports(tree: ast.Module, forbidden: set[str]) -> list[str]:
-    return [name for name in imported_names(tree) if {name, name.partition(".")[0]} & forbidden]
+    return [name for name in imported_names(tree, types=False) if {name, name.partition(".")[0]} & forbidden]
 
 
 def _unpickled(module: str, tree: ast.Module) -> list[str]:
@@ -120,7 +120,7 @@ def _shell(module: str, tree: ast.Module) -> list[str]:
 
 
 def _pictures(module: str, tree: ast.Module) -> list[str]:
-    if module == "oochub.picture_file":
+    if module == "oochub.storage.picture_file":
         return []
     return [
         ast.unparse(call) for name, call, _ in _calls(tree) if re.fullmatch(r"(PIL\.)?(Image|Pictures)\.open", name)

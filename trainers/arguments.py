@@ -7,7 +7,7 @@ from typing import Any
 
 from oochub.errors import OochubError, unknown_name
 from oochub.inputs.pictures.augmentation import parts_of
-from oochub.parameters import check_parameters
+from oochub.records.parameters import check_parameters
 from oochub.trainers.samplers import SAMPLERS
 
 _CHOICES = {

@@ -10,10 +10,10 @@ import datasets
 import pyarrow.compute as pc
 import torch
 
-from oochub.build_record import BuildRecord
-from oochub.data.context_environments import found_environments
+from oochub.context_finding.context_environments import found_environments
 from oochub.input import Input
-from oochub.provenance import provenance
+from oochub.records.build_record import BuildRecord
+from oochub.records.provenance import provenance
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.objective import Objective
 

@@ -8,9 +8,9 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
-from oochub.held_out import HeldOut
 from oochub.input import Input, check_changes, check_config, kind_of_processor
 from oochub.models.pretrained import pretrained
+from oochub.records.held_out import HeldOut
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
 from oochub.trainers.fine_tuning.callbacks import Callbacks
@@ -67,7 +67,7 @@ class RobustTrainer:
         image_processor: The processor of the model, for pictures.
         tokenizer: The tokenizer of the model, for texts.
         processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an
-            `oochub.models.array_processor.ArrayProcessor`.
+            `oochub.processors.array_processor.ArrayProcessor`.
         processing_class: The same, by the name that transformers' Trainer has for it.
         environment_column: As in the arguments, over which it wins.
         metrics: Names of metrics computed on the validation split after each epoch.

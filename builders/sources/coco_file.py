@@ -11,7 +11,7 @@ from oochub.builders.sources.coco_categories import IDS, STUFF, THINGS
 from oochub.builders.sources.coco_json import coco_json
 from oochub.builders.sources.coco_records import CocoRecords
 from oochub.errors import OochubError
-from oochub.reading import read_json
+from oochub.storage.reading import read_json
 
 OTHER = 183
 """COCO-Stuff's "other": everything that is none of the stuff classes; nobody's context."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, TypedDict
 
-from oochub.reading import check_weight, may_hold_half, read_bytes, read_json
+from oochub.storage.reading import check_weight, may_hold_half, read_bytes, read_json
 
 _LISTS = ("images", "annotations", "categories", "licenses")
 _IMAGE = ("id", "height", "width", "file_name", "license", "flickr_url", "coco_url", "name")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from oochub.builders.sources.stored import Enter, Stored, stored_pictures
 from oochub.errors import OochubError
-from oochub.picture_file import open_picture
+from oochub.storage.picture_file import open_picture
 
 WNID = re.compile(r"n[0-9]{8}")
 

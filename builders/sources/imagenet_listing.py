@@ -18,10 +18,10 @@ from oochub.builders.sources.imagenet_sets import (
     set_of,
 )
 from oochub.builders.sources.imagenet_truth import validation_wnids
-from oochub.builders.sources.imagenet_wnids import LABELS
 from oochub.builders.sources.stored import Stored
+from oochub.class_names.imagenet_wnids import LABELS
 from oochub.errors import OochubError, did_you_mean
-from oochub.reading import read_lines
+from oochub.storage.reading import read_lines
 
 _PAPER_SAYS = 31_807
 _OF_21K = re.compile(r"(n\d{8})/\1_\d+\.JPEG")

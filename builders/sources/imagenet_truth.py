@@ -9,7 +9,7 @@ from pathlib import Path
 
 from oochub.builders.sources.imagenet import WNID
 from oochub.errors import OochubError
-from oochub.reading import read_bytes, read_lines, read_text
+from oochub.storage.reading import read_bytes, read_lines, read_text
 
 SOLUTION = "LOC_val_solution.csv"
 DEVKIT = "ILSVRC2012_devkit_t12"

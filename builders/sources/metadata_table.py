@@ -13,7 +13,7 @@ import numpy as np
 from oochub.builders.sources._check_header import check_header
 from oochub.builders.sources.check_named_files import check_named_files
 from oochub.errors import OochubError, did_you_mean
-from oochub.reading import plain_number, read_text
+from oochub.storage.reading import plain_number, read_text
 
 if TYPE_CHECKING:
     import pandas as pd

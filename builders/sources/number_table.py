@@ -9,7 +9,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.reading import regular_file
+from oochub.storage.reading import regular_file
 
 _BLOCK = 2**22  # bytes
 _UNKNOWN = ["", "nan", "NaN"]

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from oochub.caches import cache_folder
 from oochub.errors import OochubError
-from oochub.files import check_writable, written_whole
-from oochub.hub.snapshot import snapshot
+from oochub.remote.snapshot import snapshot
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.files import check_writable, written_whole
 
 _CHUNK = 2048  # sentences a file of the cache: what a kill can lose
 _IMAGES = 2048  # images whose sentences are in memory at a time
@@ -59,7 +59,7 @@ def image_embeddings(
         encoder: A sentence-transformers model: its folder, an installed package that holds one, or its id on the Hub.
             The default is the paper's. Its weights must be safetensors; code that comes with it is not run.
         cache_dir: Where embeddings are kept, in a folder for each encoder; None is `embeddings` in the
-            folder of our caches, see `oochub.caches.cache_folder`.
+            folder of our caches, see `oochub.storage.cache_folder.cache_folder`.
 
     Returns:
         The embeddings, rows in the order of `captions`. Numbers may differ in the last digits where sentences were

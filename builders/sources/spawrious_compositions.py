@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from oochub.errors import OochubError, unknown_name
-from oochub.reading import read_text
-from oochub.schema import from_json
+from oochub.records.schema import from_json
+from oochub.storage.reading import read_text
 
 BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 BACKGROUNDS = ("desert", "jungle", "dirt", "mountain", "snow", "beach")

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.picture_file import check_beginning, check_inside, read_picture
+from oochub.storage.picture_file import check_beginning, check_inside, read_picture
 
 Enter = Callable[[str], bool]
 """Whether to look into the folder, or the archive of that name without its suffix."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oochub.builders.sources._check_header import check_header
 from oochub.errors import OochubError, did_you_mean
-from oochub.reading import plain_number, regular_file
+from oochub.storage.reading import plain_number, regular_file
 
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 _PART = 1 << 24  # bytes of the file read at a time; no row is longer

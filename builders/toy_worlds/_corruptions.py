@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-from oochub.picture_file import open_picture
+from oochub.storage.picture_file import open_picture
 
 Pixels = NDArray[np.float64]
 """(height, width, 3), 0 to 1."""

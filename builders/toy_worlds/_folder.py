@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, unknown_name
-from oochub.files import folder_written_whole
+from oochub.storage.files import folder_written_whole
 
 _RECORD = "toy_world.json"
 

@@ -11,11 +11,11 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark
-from oochub.build_record import BuildFacts
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.wilds import _data_set
 from oochub.builders.wilds._data_set import WildsDataSet, WildsRows
-from oochub.shards import shards
+from oochub.records.build_record import BuildFacts
+from oochub.storage.shards import shards
 
 
 def _data_sets() -> list[WildsDataSet]:

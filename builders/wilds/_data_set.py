@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
-from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows
+from oochub.records.vocabulary import Vocabulary
 
 BASE = Benchmark(
     name="wilds",

@@ -15,7 +15,7 @@ from oochub.benchmark import Benchmark
 from oochub.builders.sources.table_part import TablePart
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
-from oochub.sides import Rows, WorstOfGroups
+from oochub.records.sides import Rows, WorstOfGroups
 
 _FOLDER = "amazon_v2.1"
 _COLUMNS = ("reviewerID", "asin", "overall", "reviewText", "category", "reviewYear")

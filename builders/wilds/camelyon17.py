@@ -9,7 +9,7 @@ import pyarrow as pa
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
-from oochub.sides import Rows
+from oochub.records.sides import Rows
 
 _SPLITS = ("train", "id_val", "test", "val")
 _CODES = {str(code): split for code, split in enumerate(_SPLITS)}

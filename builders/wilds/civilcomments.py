@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from oochub.builders.sources.table_part import TablePart
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, joined, of_splits, raw_files, sides_named
-from oochub.sides import Rows, WorstOfGroups
+from oochub.records.sides import Rows, WorstOfGroups
 
 _FILE = "all_data_with_identities.csv"
 _SPLITS = ("train", "val", "test")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
-from oochub.sides import Rows, WorstOfGroups
+from oochub.records.sides import Rows, WorstOfGroups
 
 _SPLITS = ("train", "id_val", "id_test", "val", "test")
 _MIXED = "fmow_mixed-to-test"

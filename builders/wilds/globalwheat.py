@@ -12,9 +12,9 @@ from oochub.benchmark import Benchmark
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.errors import OochubError
-from oochub.picture_file import open_picture
-from oochub.reading import read_bytes
-from oochub.sides import Rows
+from oochub.records.sides import Rows
+from oochub.storage.picture_file import open_picture
+from oochub.storage.reading import read_bytes
 
 _SPLITS = {
     "globalwheat": {

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from oochub.build_record import BuildFacts
 from oochub.builders.sources.number_table import number_table
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
-from oochub.reading import NUMPY_FAULTS, regular_file
-from oochub.sides import Rows
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows
+from oochub.storage.reading import NUMPY_FAULTS, regular_file
 
 _FOLDER = "ogbg_molpcba"  # that of the package ogb, which downloads it for WILDS
 _SPLITS = {"train": "train", "val": "valid", "test": "test"}  # and OGB's names of them

@@ -7,12 +7,12 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from oochub.build_record import BuildFacts
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
-from oochub.reading import NUMPY_FAULTS, regular_file
-from oochub.sides import Rows
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows
+from oochub.storage.reading import NUMPY_FAULTS, regular_file
 
 _SHAPE = (8, 224, 224)
 _PUBLISHED = 19_669

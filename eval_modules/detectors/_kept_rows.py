@@ -8,9 +8,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.memory_map import let_go, mapped
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
+from oochub.storage.memory_map import let_go, mapped
 
 
 class _Filed(NamedTuple):

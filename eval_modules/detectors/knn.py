@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from oochub import memory_map
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._graph import Graph, check_faiss
@@ -14,10 +13,11 @@ from oochub.eval_modules.detectors._hyperparameters import check_choice, check_c
 from oochub.eval_modules.detectors._kept_rows import KeptRows
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
-from oochub.memory_map import let_go
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
 from oochub.stats.search_recall import SearchRecall
+from oochub.storage import memory_map
+from oochub.storage.memory_map import let_go
 
 _INDICES = ("exact", "faiss")
 _SAMPLED = 500  # rows that the index is measured on

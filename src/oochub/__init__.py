@@ -13,12 +13,12 @@ from oochub.registration import register
 
 if TYPE_CHECKING:
     from oochub.auditing import audit
-    from oochub.data.context_columns import contexts
+    from oochub.context_finding.context_columns import contexts
     from oochub.data.join_images import join_images
     from oochub.data.load import load
-    from oochub.data.tasks import task
     from oochub.evaluation.compare import compare
     from oochub.evaluation.evaluate import evaluate
+    from oochub.evaluation.tasks import task
     from oochub.hub.push import push
     from oochub.prediction.predict import predict
     from oochub.prediction.predictions import Predictions
@@ -56,13 +56,13 @@ _LAZY = {
     "RobustTrainingArguments": "oochub.trainers.arguments",
     "audit": "oochub.auditing",
     "compare": "oochub.evaluation.compare",
-    "contexts": "oochub.data.context_columns",
+    "contexts": "oochub.context_finding.context_columns",
     "evaluate": "oochub.evaluation.evaluate",
     "join_images": "oochub.data.join_images",
     "load": "oochub.data.load",
     "predict": "oochub.prediction.predict",
     "push": "oochub.hub.push",
-    "task": "oochub.data.tasks",
+    "task": "oochub.evaluation.tasks",
     "train": "oochub.training",
 }
 

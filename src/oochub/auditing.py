@@ -6,29 +6,27 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args
 
-from oochub.artifacts import AUDIT
-from oochub.checked_data_set import checked_data_set
-from oochub.context_way import ContextWay
+from oochub import catalog
+from oochub.context_finder import ContextWay
+from oochub.context_finding.context_columns import contexts as with_contexts
+from oochub.context_finding.context_columns import way_of
+from oochub.context_finding.rows_to_choose_on import CHOICES
 from oochub.data.check_context import check_context
 from oochub.data.columns import Columns
-from oochub.data.context_columns import contexts as with_contexts
-from oochub.data.context_columns import way_of
 from oochub.data.load import declaration_for, load_columns
-from oochub.data.rows_to_choose_on import CHOICES
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.evaluate import evaluate
-from oochub.files import check_writable, sole_writer
-from oochub.hub.check_source import check_source
-from oochub.parameters import check_parameters
+from oochub.prediction.checked_data_set import checked_data_set
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
-from oochub.probing.background_settings import BackgroundSettings
-from oochub.probing.chosen_area import chosen_area
-from oochub.probing.probe_backgrounds import probe_backgrounds
+from oochub.records.parameters import check_parameters
+from oochub.records.schema import to_json
+from oochub.remote.check_source import check_source
 from oochub.report.report import Report
-from oochub.schema import to_json
 from oochub.stats.adjusted_p_values import Correction
 from oochub.stats.estimate import Sampling
+from oochub.storage.artifacts import AUDIT
+from oochub.storage.files import check_writable, sole_writer
 
 
 def audit(
@@ -80,7 +78,7 @@ def audit(
             `oochub.contexts`.
         correction: Over all contexts tested, see `oochub.evaluate`.
         probe: "background" asks the model about altered pictures too: the object alone, the background alone, the
-            object on other backgrounds; see `oochub.probing.background_settings`. The verdict does not go by it.
+            object on other backgrounds; see `oochub show probe background`. The verdict does not go by it.
         probe_settings: Of the probe by name, such as {"masks": "segmentations"}.
         resamples: Bootstrap replicates.
         seed: Of the bootstrap, and of the rows that are altered.
@@ -128,7 +126,7 @@ def audit(
         data = checked_data_set(source)
     _check_task(data)
     if asked is not None:
-        chosen_area(asked, next(iter(data.values())) if isinstance(data, Mapping) else data, data_dir=data_dir)
+        asked.check(data, data_dir=data_dir)
     if way is None:
         check_context(data)
     else:
@@ -141,11 +139,10 @@ def audit(
         """The report with what the probe gives; without one where none was asked for."""
         if asked is None:
             return replace(report, background=None)
-        found = probe_backgrounds(
+        found = asked.run(
             model,
             data,
             predictions,
-            asked,
             split=next((part.split for part in report.slices), report.benchmark.out_of_context.split),
             data_dir=data_dir,
             resamples=resamples,
@@ -167,14 +164,13 @@ def audit(
     return report
 
 
-def _asked(probe: str | None, settings: Mapping[str, Any]) -> BackgroundSettings:
-    """The settings of the probe, checked."""
+def _asked(probe: str | None, settings: Mapping[str, Any]) -> Any:
+    """The probe with its settings, checked."""
     if probe is None:
         raise OochubError("probe_settings= are those of a probe: name it with probe=.")
-    if probe != "background":
-        raise unknown_name("probe", probe, ("background",))
-    check_parameters(BackgroundSettings, settings, kind="setting of the probe background")
-    return BackgroundSettings(**settings)
+    kind = catalog.get("probe", probe)
+    check_parameters(kind, settings, kind=f"setting of the probe {probe}")
+    return kind(**settings)
 
 
 def _check_task(data: Any) -> None:

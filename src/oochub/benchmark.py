@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from oochub.build_record import BuildFacts
 from oochub.errors import OochubError, either
-from oochub.sides import Rows
-from oochub.vocabulary import Vocabulary
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows
+from oochub.records.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,14 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
+import multiprocess
 import numpy as np
 import pyarrow as pa
 from datasets.builder import Key
@@ -18,13 +20,13 @@ from datasets.exceptions import DatasetGenerationError
 from datasets.features.features import to_pyarrow_listarray
 
 from oochub.benchmark import Benchmark, data_folder
-from oochub.build_record import COLUMN, BuildFacts, BuildRecord
-from oochub.builder_options import builder_options
 from oochub.errors import OochubError, causes, either, unknown_name
-from oochub.joined_pictures import joined_pictures
-from oochub.picture_file import check_inside, read_picture
-from oochub.shards import shards
-from oochub.swept_sockets import swept_sockets
+from oochub.records.build_record import COLUMN, BuildFacts, BuildRecord
+from oochub.records.parameters import check_parameters
+from oochub.storage.files import scratch_folder
+from oochub.storage.joined_pictures import joined_pictures
+from oochub.storage.picture_file import check_inside, read_picture
+from oochub.storage.shards import shards
 
 _ARRAYS = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)
 _ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
@@ -261,7 +263,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def download_and_prepare(self, *args: Any, **kwargs: Any) -> None:
         """Builds the data set; see `datasets.DatasetBuilder.download_and_prepare`."""
         try:
-            with swept_sockets():
+            with build_sockets():
                 super().download_and_prepare(*args, **kwargs)
         except (DatasetGenerationError, OSError) as error:
             for cause in causes(error):
@@ -297,3 +299,53 @@ def _as_column(feature: Any, values: Any) -> Any:
         return values
     listed = values.to_pylist() if isinstance(values, pa.ChunkedArray) else values
     return feature.str2int(listed) if isinstance(listed[0], str) else values
+
+
+_COMMON = {field.name for field in fields(datasets.BuilderConfig)}
+
+
+def builder_options(kind: Any, given: Any, *, benchmark: str) -> dict[str, Any]:
+    """The options of a builder, paths as text, without those that are None: they keep their defaults.
+
+    Args:
+        kind: The class of its configurations, whose fields are the options.
+        given: Options by name.
+        benchmark: Its name, for errors.
+
+    Raises:
+        OochubError: No options by name; a name that the builder does not have, a value of another type.
+
+    >>> from dataclasses import make_dataclass
+    >>> kind = make_dataclass("Config", [("alpha", float, 0.05)])
+    >>> builder_options(kind, {"alpha": "x"}, benchmark="nooch")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: The option of nooch alpha must be a finite number, got 'x'.
+    """
+    if not isinstance(given, Mapping):
+        raise OochubError(f"Options of {benchmark} are given by name, as in {{'strict': True}}, got {given!r:.80}.")
+    allowed = [field.name for field in fields(kind) if field.name not in _COMMON]
+    options = {}
+    for name, value in given.items():
+        if name not in allowed:
+            raise unknown_name(f"option of {benchmark}", name, allowed)
+        if value is not None:
+            options[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
+    check_parameters(kind, options, kind=f"option of {benchmark}")
+    return options
+
+
+_LONGEST_FOLDER = 88  # bytes: a socket's whole path may have 107
+
+
+@contextmanager
+def build_sockets() -> Iterator[None]:
+    """Puts the socket of `num_proc=` not into TMPDIR/pymp-* but into a folder that a later build sweeps."""
+    settings = multiprocess.current_process()._config
+    earlier = settings.get("tempdir")
+    with scratch_folder() as folder:
+        if len(os.fsencode(folder)) <= _LONGEST_FOLDER:
+            settings["tempdir"] = str(folder)
+        try:
+            yield
+        finally:
+            settings["tempdir"] = earlier

@@ -4,9 +4,10 @@ A file (or metric folder) in the right folder is found by its name, without impo
 theirs through entry points of the group `oochub.<kind>`; a clash of names is an error.
 """
 
-import importlib
 import pkgutil
+from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,16 @@ _PACKAGES = {
     "output": "outputs",
     "mode": "models.modes",
     "model": "models.built_in",
-    "context": "data.contexts",
+    "context": "context_finding.ways",
+    "probe": "probing.probes",
     "figure": "figures",
     "command": "commands",
 }
 _HELPERS_OF_BUILDERS = {"sources", "criteria", "toy_worlds"}  # folders beside the benchmarks, not benchmarks
 _CORE = Path(__file__).parent
 _STUDIES = _CORE / "studies"
+_BESIDE = ("attention", "probing", "reviewing")
+"""The folders at the root that use the core as studies do, and have commands; the core reaches them by name alone."""
 
 
 def kinds() -> list[str]:
@@ -39,7 +43,7 @@ def kinds() -> list[str]:
 
     >>> kinds()  # doctest: +NORMALIZE_WHITESPACE
     ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'model', 'context',
-    'figure', 'command']
+    'probe', 'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -49,7 +53,7 @@ def names(kind: str) -> list[str]:
 
     Args:
         kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "model",
-            "context", "figure" or "command".
+            "context", "probe", "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -93,7 +97,7 @@ def get(kind: str, name: str) -> Any:
 
     Returns:
         metric, criterion, figure, command: the function named like the file. detector, objective, input, output,
-        mode, model, context: the class. benchmark: its `Benchmark` declaration.
+        mode, model, context, probe: the class. benchmark: its `Benchmark` declaration.
 
     Raises:
         OochubError: An unknown kind or name; near names are given.
@@ -101,7 +105,7 @@ def get(kind: str, name: str) -> Any:
     >>> get("metric", "accuracy")(label=[0, 1], prediction=[0, 0])
     0.5
     """
-    module = importlib.import_module(module_name(kind, name))
+    module = import_module(module_name(kind, name))
     return _public_object(module, kind, name)
 
 
@@ -126,7 +130,7 @@ def source(kind: str, name: str) -> str:
 
     plugin = _plugins(kind).get(name)
     if plugin:
-        return inspect.getsource(importlib.import_module(plugin.module))
+        return inspect.getsource(import_module(plugin.module))
     return source_file(kind, name).read_text("utf-8")
 
 
@@ -161,14 +165,30 @@ def studied(function: str) -> dict[str, str]:
     return {file.parent.name: f"oochub.studies.{file.parent.name}.{function}" for file in files}
 
 
+def function_beside(name: str) -> Callable[..., Any]:
+    """A function of the rooms that stand on the core (attention, probing, reviewing), by the name of its file.
+
+    Raises:
+        OochubError: No such file.
+
+    >>> function_beside("context_page").__module__
+    'oochub.reviewing.context_page'
+    """
+    known = {file.stem: room for room in _BESIDE for file in (_CORE / room).glob("[a-z]*.py")}
+    if name not in known:
+        raise unknown_name("function of attention, probing and reviewing", name, known)
+    function: Callable[..., Any] = getattr(import_module(f"oochub.{known[name]}.{name}"), name)
+    return function
+
+
 @cache
 def _own_folders(kind: str) -> dict[str, Path]:
-    """The folder of each of the hub's own things, by name; studies have commands of their own."""
+    """The folder of each of the hub's own things, by name; studies and what stands beside them have own commands."""
     if kind not in _PACKAGES:
         raise unknown_name("kind of thing", kind, _PACKAGES)
     folders = [_CORE.joinpath(*_PACKAGES[kind].split("."))]
     if kind == "command":
-        folders += sorted(_STUDIES.glob("*/commands"))
+        folders += [*(_CORE / room / "commands" for room in _BESIDE), *sorted(_STUDIES.glob("*/commands"))]
     known: dict[str, Path] = {}
     for folder in folders:
         for module in pkgutil.iter_modules([str(folder)]):
@@ -207,7 +227,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
         candidates: list[Any] = [
             value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
         ]
-    elif kind in ("detector", "objective", "input", "output", "mode", "model", "context"):
+    elif kind in ("detector", "objective", "input", "output", "mode", "model", "context", "probe"):
         candidates = [
             value
             for key, value in vars(module).items()

@@ -1,10 +1,10 @@
 """The program `oochub`; its commands are imported once a Ctrl-C is heard."""
 
-from oochub.program import program
+from oochub.process.program import program
 
 
 def main() -> None:
-    """Runs the command line in a process of its own; see `oochub.program.program` for its exit codes."""
+    """Runs the command line in a process of its own; see `oochub.process.program.program` for its exit codes."""
     program(_commands)
 
 

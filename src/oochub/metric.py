@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -12,7 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.metric_features import metric_features
+
+_TYPES = {
+    "label": "int64",
+    "prediction": "int64",
+    "score": "float64",
+    "probability": "float64",
+    "challenge": "string",
+    "kind": "int64",
+    "group": "string",
+    "is_ood": "bool",
+    "correct": "bool",
+}
+_TYPES_OF_NUMBERS = {"label": "float64", "prediction": "float64"}
+_DEPTHS = {"boxes": 2, "true_boxes": 2, "scores": 1}  # of the lists of numbers that a row of these is
+_PER_LABEL = ("label", "prediction", "score", "probability", "kind")  # lists where a row has several labels or tokens
 
 Unit = Literal["fraction", "correlation", "nats", "label", "label squared"]
 
@@ -144,7 +158,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
 
         file = sys.modules[type(self).__module__]
         facts = vars(file).get("FACTS", MetricFacts(title=file.__name__, direction="none"))
-        features = metric_features(tuple(_parameters(self.state.update)), facts.outputs, state=self.state.__name__)
+        features = _metric_features(tuple(_parameters(self.state.update)), facts.outputs, state=self.state.__name__)
         self.citation = self.citation or paragraph(file.__doc__, "Source")
         return evaluate.MetricInfo(
             description=file.__doc__,
@@ -288,3 +302,42 @@ class MeanState:
     def _take(self, values: NDArray[Any]) -> None:
         self._sum += float(np.count_nonzero(values) if values.dtype.kind == "b" else values.sum(dtype=np.float64))
         self._n += len(values)
+
+
+def _metric_features(arrays: Sequence[str], outputs: Sequence[str], *, state: str) -> Any:
+    """The `datasets.Features` of a metric's arrays: one alternative a kind of output, two for a probability of classes.
+
+    Args:
+        arrays: Their names.
+        outputs: The kinds of output that the metric scores.
+        state: The name of its state, for an error.
+
+    Returns:
+        The alternative, or a list of several.
+
+    Raises:
+        OochubError: An array of a name that has no type.
+
+    >>> _metric_features(["label", "prediction"], ["classes"], state="State")
+    {'label': Value('int64'), 'prediction': Value('int64')}
+    """
+    from datasets import Features, List, Value
+
+    unknown = [name for name in arrays if name not in (*_TYPES, *_DEPTHS)]
+    if unknown:
+        raise OochubError(
+            f"Arrays of a metric are {', '.join((*_TYPES, *_DEPTHS))}; {state} takes {', '.join(unknown)}. "
+            "Name it as one of these, or write `_info` in the metric's class."
+        )
+    alternatives = []
+    for kind in outputs:
+        named = {**_TYPES, **_TYPES_OF_NUMBERS} if kind in ("labels", "number") else _TYPES
+        types = {name: Value(named.get(name, "float64")) for name in arrays}
+        for name in (each for each in arrays for _ in range(_DEPTHS.get(each, 0))):
+            types[name] = List(types[name])
+        lists = {name: List(types[name]) for name in _PER_LABEL if name in types}
+        features = Features({**types, **lists} if kind in ("labels", "tokens") else types)
+        alternatives += [features] if features not in alternatives else []
+        if kind == "classes" and "probability" in types:
+            alternatives.append(Features({**types, "probability": lists["probability"]}))
+    return alternatives if len(alternatives) > 1 else alternatives[0]

@@ -1,9 +1,9 @@
 """The form of a kind of output: what a row of predictions holds, and what follows from it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
-from oochub.output_columns import no_truth
-
-if TYPE_CHECKING:
-    from oochub.prediction.predictions import Predictions
+from oochub.records.given_columns import GivenColumns
+from oochub.records.output_columns import no_truth
 
 Arrays = dict[str, Any]
 """By name, each (n, ...); probabilities of classes are a `oochub.stats.class_probability.ClassProbability`."""
@@ -43,6 +40,48 @@ class RowBoxes(NamedTuple):
 
     true: Sequence[Sequence[float]]
     answered: Sequence[Sequence[float]]
+
+
+class PredictedRows(Protocol):
+    """What a kind of output asks of predictions: see `oochub.Predictions`, which is one."""
+
+    @property
+    def rows(self) -> Any:
+        """The columns: `column(name)`, `take(places)`, `light`."""
+
+    @property
+    def label(self) -> NDArray[Any]:
+        """The truth (n, ...)."""
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """The answers, of the shape of the label."""
+
+    @property
+    def probability(self) -> NDArray[np.float64]:
+        """Probabilities of classes or labels."""
+
+    @property
+    def logits(self) -> NDArray[np.float32]:
+        """Logits (n, c)."""
+
+    @property
+    def summary(self) -> Any:
+        """Of kind classes: `prediction`, `confidence`, `loss` and `correct` of each row, made of its logits."""
+
+    @property
+    def class_names(self) -> Sequence[str]:
+        """The c classes."""
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """The columns that are there."""
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column as an array (n,)."""
+
+    def blocks(self, *names: str) -> Iterator[tuple[slice, Mapping[str, NDArray[Any]]]]:
+        """The rows in blocks, so that long columns are never whole in memory."""
 
 
 class Output(ABC):
@@ -133,11 +172,11 @@ class Output(ABC):
         """Which rows have a truth to compare with (n,)."""
 
     @abstractmethod
-    def prediction(self, predictions: "Predictions") -> NDArray[Any]:
+    def prediction(self, predictions: PredictedRows) -> NDArray[Any]:
         """The answer to each row, of the shape of its label."""
 
     @abstractmethod
-    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """Probabilities of classes or labels, float64 in [0, 1].
 
         Raises:
@@ -145,7 +184,7 @@ class Output(ABC):
         """
 
     @abstractmethod
-    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+    def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """What metrics get, by the names of their arguments; and `loss` (n,), how wrong each row is.
 
         Args:
@@ -207,7 +246,7 @@ class Output(ABC):
         return self.label(pa.table({self.label_column: truth}), class_names)
 
     @abstractmethod
-    def chance(self, predictions: "Predictions") -> float:
+    def chance(self, predictions: PredictedRows) -> float:
         """The primary metric of guessing; nan where there is no such number."""
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from oochub import catalog
 from oochub.errors import OochubError, OochubWarning
 
-_OF_BUILDERS = ("benchmark", "build_record", "builder", "picture_file", "reading")
+_OF_BUILDERS = ("benchmark", "records/build_record", "builder", "storage/picture_file", "storage/reading")
 """The modules of the core that decide what a build contains."""
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
-from oochub.artifacts import RUN
+from oochub.context_finding.context_environments import context_environments
 from oochub.data.check_hold_out import check_hold_out
 from oochub.data.columns import Columns
-from oochub.data.context_environments import context_environments
 from oochub.data.load import declaration_for, declaration_of, is_benchmark, load_columns
 from oochub.data.rows_that_choose import rows_that_choose
 from oochub.errors import OochubError, either, unknown_name
-from oochub.files import check_writable
-from oochub.hub.check_source import check_source
 from oochub.output import output_of_features
-from oochub.parameters import check_parameters
+from oochub.records.parameters import check_parameters
+from oochub.remote.check_source import check_source
+from oochub.storage.artifacts import RUN
+from oochub.storage.files import check_writable
 
 DEFAULTS: Mapping[str, Any] = {
     "num_train_epochs": 12,
@@ -68,7 +68,7 @@ def train(
         environments: Column of the training environments; None takes the benchmark's own, of own data `group`, and
             none where the rows have none and the objective needs none. Of rows that `oochub.contexts` wrote also
             "contexts:NAME" (has the context or lacks it), "contexts" (the one of each row), and "label/contexts:NAME"
-            or "label/contexts", the groups of class and context; see `oochub.data.context_environments`.
+            or "label/contexts", the groups of class and context; see `oochub.context_finding.context_environments`.
         arguments: Fields of RobustTrainingArguments, over `DEFAULTS`.
         image_size: Pixels to whose square whole pictures are squeezed; None leaves that to the model's processor.
         pretrained: Load the weights of `model`; False takes its architecture alone.

@@ -6,8 +6,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from oochub import artifacts
-from oochub.files import check_writable, sole_writer
+from oochub.storage.files import check_writable, sole_writer
+from oochub.studies import file_kinds
 from oochub.studies.demo.effect import DEMO, SideMeans, run
 
 
@@ -24,7 +24,7 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
         The page of ERM on Spawrious.
     """
     folder, printer = Path(out), console or Console()
-    check_writable(folder, kind=artifacts.DEMO)
+    check_writable(folder, kind=file_kinds.DEMO)
     started = time.monotonic()
     table = Table(
         box=None,

@@ -17,7 +17,7 @@ import typer
 
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
-from oochub.end_with_parent import end_with_parent
+from oochub.process.end_with_parent import end_with_parent
 from oochub.report.report import Report
 from oochub.stats.estimation import Estimate
 
@@ -253,7 +253,7 @@ def main(
     """Trains the whole table and writes the page."""
     from tqdm import tqdm
 
-    from oochub.files import written_whole
+    from oochub.storage.files import written_whole
 
     jobs = [(row, seed) for row in TABLE for seed in range(seeds)]
     worlds = {world_of(row): row for row in TABLE}

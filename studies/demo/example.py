@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from oochub.artifacts import EXAMPLE
 from oochub.builders.toy_worlds.toy_pictures import toy_pictures
-from oochub.files import check_writable, sole_writer
+from oochub.storage.files import check_writable, sole_writer
+from oochub.studies.file_kinds import EXAMPLE
 from oochub.training import train
 
 _EPOCHS = 6

@@ -19,14 +19,14 @@ import typer
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.builders.toy_worlds.toy_waterbirds import toy_waterbirds
-from oochub.data.context_columns import contexts, way_of
-from oochub.data.context_environments import context_environments
+from oochub.context_finding.context_columns import contexts, way_of
+from oochub.context_finding.context_environments import context_environments
 from oochub.data.load import load
-from oochub.files import written_whole
-from oochub.parquet_file import write_parquet
+from oochub.records.build_record import BuildRecord
+from oochub.storage.files import written_whole
+from oochub.storage.parquet_file import write_parquet
 from oochub.studies.demo.results_runs import KEY
 from oochub.sweep.measurement import measure
 from oochub.sweep.runs import Run, RunResult

@@ -16,9 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import typer
 
-from oochub.end_with_parent import end_with_parent
-from oochub.files import written_whole
-from oochub.parquet_file import write_parquet
+from oochub.process.end_with_parent import end_with_parent
+from oochub.storage.files import written_whole
+from oochub.storage.parquet_file import write_parquet
 from oochub.studies.demo.results_runs import HERE, KEY, RECIPES, render
 from oochub.sweep.measurement import measure
 from oochub.sweep.read_recipe import read_recipe

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from oochub.files import written_whole
-from oochub.parquet_file import read_parquet
 from oochub.report import numbers
+from oochub.storage.files import written_whole
+from oochub.storage.parquet_file import read_parquet
 from oochub.studies.demo.found_groups_runs import TABLE as FOUND
 from oochub.studies.demo.found_groups_section import found_groups_section
 from oochub.studies.demo.repeated_runs import TABLE as REPEATS

@@ -8,8 +8,8 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from oochub.files import written_whole
 from oochub.report import theme
+from oochub.storage.files import written_whole
 from oochub.studies.demo.results_numbers import TASKS, MethodResult, method_results
 
 _OUT = {"nooch": "AUC-hard", "spawrious": "accuracy out of context"}

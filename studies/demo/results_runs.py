@@ -17,8 +17,8 @@ from oochub import catalog
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
-from oochub.parquet_file import write_parquet
-from oochub.schema import from_json
+from oochub.records.schema import from_json
+from oochub.storage.parquet_file import write_parquet
 from oochub.sweep.measurement import measure
 from oochub.sweep.read_recipe import read_recipe
 from oochub.sweep.runs import Run, RunResult, stages

@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
-from oochub.builders.sources.imagenet_wnids import LABELS
-from oochub.builders.sources.wordnet import read_wordnet
-from oochub.builders.sources.wordnet_facts import imagenet_21k_p, wordnet_facts
+from oochub.class_names.imagenet_wnids import LABELS
+from oochub.class_names.wordnet import read_wordnet
+from oochub.class_names.wordnet_facts import imagenet_21k_p, wordnet_facts
 from oochub.errors import OochubError, unknown_name
-from oochub.reading import read_text
+from oochub.storage.reading import read_text
 from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, ClassPool
 
 _POOLS = ("winter21", "fall11")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from oochub.builders.sources.wordnet import WordNet
+from oochub.class_names.wordnet import WordNet
 
 ORGANISM = "n00004475"
 

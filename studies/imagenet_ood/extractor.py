@@ -12,7 +12,7 @@ import numpy as np
 
 from oochub.data.load import load, split_name
 from oochub.errors import OochubError
-from oochub.files import written_whole
+from oochub.storage.files import written_whole
 from oochub.studies.imagenet_ood.model_list import StudiedModel, model_state
 
 TRAINING = "train"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
-from oochub.reading import read_lines
+from oochub.storage.reading import read_lines
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _LISTS = (".txt", ".list", ".csv")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.evaluation.present_classes import Classes
-from oochub.files import written_whole
-from oochub.parquet_file import read_parquet, write_parquet
-from oochub.ranks import Ranks
-from oochub.report.detection_records import DetectionRow
+from oochub.process.ranks import Ranks
+from oochub.records.detection_records import DetectionRow
+from oochub.storage.files import written_whole
+from oochub.storage.parquet_file import read_parquet, write_parquet
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile
 from oochub.studies.imagenet_ood.model_list import StudiedModel
 from oochub.studies.imagenet_ood.plan import Plan

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oochub.artifacts import STUDY
-from oochub.csv_table import csv_table
 from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import made_detector
-from oochub.evaluation.gathered_in_first import in_first
 from oochub.evaluation.present_classes import Classes
-from oochub.files import check_writable, sole_writer, written_whole
-from oochub.ranks import Ranks
+from oochub.process.gathered_in_first import in_first
+from oochub.process.ranks import Ranks
+from oochub.storage.csv_table import csv_table
+from oochub.storage.files import check_writable, sole_writer, written_whole
+from oochub.studies.file_kinds import STUDY
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile, StudyStopped

@@ -11,12 +11,12 @@ from pathlib import Path
 from PIL import Image
 from tqdm import tqdm
 
-from oochub.artifacts import WATERBIRDS
 from oochub.errors import OochubError
-from oochub.files import check_writable, folder_written_whole, sole_writer
-from oochub.picture_file import open_picture
-from oochub.reading import read_bytes
-from oochub.schema import to_json
+from oochub.records.schema import to_json
+from oochub.storage.files import check_writable, folder_written_whole, sole_writer
+from oochub.storage.picture_file import open_picture
+from oochub.storage.reading import read_bytes
+from oochub.studies.file_kinds import WATERBIRDS
 from oochub.studies.waterbirds.cub_images import cub_images
 from oochub.studies.waterbirds.pasted_bird import pasted_bird
 from oochub.studies.waterbirds.water_species import Species

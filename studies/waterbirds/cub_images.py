@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.errors import OochubError
-from oochub.reading import read_lines
+from oochub.storage.reading import read_lines
 
 
 class CubImage(NamedTuple):

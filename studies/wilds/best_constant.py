@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
-from oochub.sides import GroupsOfRows
+from oochub.records.sides import GroupsOfRows
 
 _CANDIDATES = 60  # of the true boxes, that are tried
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from oochub import catalog
 from oochub.errors import OochubError, either
+from oochub.records.schema import from_json, optional
 from oochub.report import numbers
 from oochub.report.report import Report
 from oochub.report.text_table import TextTable, markdown_text
-from oochub.schema import from_json, optional
 from oochub.studies.wilds.official_replicates import official_replicates
 
 METHODS = {"erm": "ERM", "coral": "CORAL", "irm": "IRM", "group_dro": "GroupDRO"}

@@ -15,8 +15,8 @@ from pyarrow import csv
 
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.answers_file import AnswersFile
-from oochub.reading import parse_json, plain_number, read_lines
 from oochub.stats.detection_accuracies import detection_accuracies
+from oochub.storage.reading import parse_json, plain_number, read_lines
 
 _NAME = re.compile(
     r"(?P<data_set>[a-z0-9-]+)_split:(?P<split>[a-z_]+)_(?P<replicate>seed:[0-9]{1,9}|fold:[A-E])_epoch:best_pred"

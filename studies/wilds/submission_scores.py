@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import datasets
 
 from oochub import catalog
-from oochub.csv_table import csv_table
 from oochub.data.load import load
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import declaration
@@ -19,13 +18,14 @@ from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluated import Evaluated, check_metric
 from oochub.evaluation.evaluated_columns import EvaluatedColumns
 from oochub.evaluation.given_predictions import given_predictions
-from oochub.file_kind import FileKind
-from oochub.files import folder_written_whole, sole_writer
 from oochub.metric import facts_of
 from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
+from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.report.text_table import TextTable
-from oochub.sides import GroupsOfRows, WorstOfGroups
+from oochub.storage.csv_table import csv_table
+from oochub.storage.file_kind import FileKind
+from oochub.storage.files import folder_written_whole, sole_writer
 from oochub.studies.wilds.official_replicates import official_replicates
 from oochub.studies.wilds.result_tables import Replicates
 from oochub.studies.wilds.submission_file import SubmissionFile

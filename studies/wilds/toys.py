@@ -13,13 +13,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from oochub import artifacts, catalog
+from oochub import catalog
 from oochub.errors import OochubError, unknown_name
-from oochub.files import check_writable, folder_written_whole
-from oochub.program import program
+from oochub.process.program import program
 from oochub.report.comparing.comparison_page import comparison_page
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
+from oochub.storage.files import check_writable, folder_written_whole
+from oochub.studies import file_kinds
 from oochub.studies.wilds.best_constant import best_constant
 from oochub.studies.wilds.result_tables import result_tables
 from oochub.studies.wilds.toy_model import toy_model
@@ -118,7 +119,7 @@ def main(
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    check_writable(out, kind=artifacts.DEMO)
+    check_writable(out, kind=file_kinds.DEMO)
     printer, results, failed = Console(width=110), {}, {}
     declared = catalog.get("benchmark", "wilds")
     configs = list(dict.fromkeys(only or declared.tried_configs))

@@ -10,8 +10,8 @@ import numpy as np
 
 from oochub.data.load import load
 from oochub.errors import OochubError, either
-from oochub.files import written_whole
 from oochub.prediction.predictions import Predictions
+from oochub.storage.files import written_whole
 
 
 def write_submission(

@@ -10,7 +10,7 @@ import pytest
 from datasets import ClassLabel, load_dataset
 
 import oochub
-from oochub.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord
 
 _SHIFTED = ["train", "val", "id_val", "test", "id_test"]
 _CONFIGS = {

@@ -7,7 +7,7 @@ from datasets import load_dataset
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord
 
 # Name, partition, Blond_Hair, Male, and another attribute that is passed over.
 _FACES = [

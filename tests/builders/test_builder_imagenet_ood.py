@@ -16,12 +16,12 @@ from datasets import load_dataset
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.imagenet import imagenet_pictures
-from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
-from oochub.builders.sources.imagenet_wnids import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
+from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
+from oochub.records.build_record import BuildRecord
 
 
 def _load(config, raw, **options):

@@ -10,9 +10,9 @@ import pytest
 from datasets import DatasetDict, get_dataset_config_names, load_dataset
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco import read_coco
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
+from oochub.records.build_record import BuildRecord
 
 _FILES = ("instances_train2017", "instances_val2017", "stuff_train2017", "stuff_val2017")
 

@@ -10,8 +10,8 @@ import pytest
 from datasets import load_dataset
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.number_table import number_table
+from oochub.records.build_record import BuildRecord
 
 _SPLITS = {"train": "train", "val": "valid", "test": "test"}
 

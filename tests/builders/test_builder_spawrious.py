@@ -10,10 +10,10 @@ from datasets import load_dataset
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.spawrious_compositions import RELEASED, TABLE_2
 from oochub.builders.sources.spawrious_files import SpawriousFiles
 from oochub.builders.spawrious import Spawrious
+from oochub.records.build_record import BuildRecord
 
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _BACKGROUNDS = ("desert", "jungle", "dirt", "mountain", "snow", "beach")

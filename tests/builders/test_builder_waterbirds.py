@@ -10,8 +10,8 @@ from datasets import load_dataset
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.metadata_table import MetadataTable
+from oochub.records.build_record import BuildRecord
 
 _HEADER = "img_id,img_filename,y,split,place,place_filename"
 # Rows of (y, place) in each split of the release: the training groups are the weights in WILDS' waterbirds_dataset.py,

@@ -12,8 +12,8 @@ from datasets import load_dataset, load_dataset_builder
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.wilds import _OF_CONFIG
+from oochub.records.build_record import BuildRecord
 
 _DATA_SETS = {data_set.name: data_set for data_set in _OF_CONFIG.values()}
 

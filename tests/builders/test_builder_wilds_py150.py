@@ -9,7 +9,7 @@ import pytest
 from datasets import load_dataset
 
 import oochub
-from oochub.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord
 from oochub.stats.token_kinds import TOKEN_KINDS
 
 _FILES = {"train": "train", "id_val": "IDval", "val": "OODval", "id_test": "IDtest", "test": "OODtest"}

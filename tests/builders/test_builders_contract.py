@@ -29,10 +29,10 @@ from tried_configs import TRIED, tried_by_day
 
 import oochub
 from oochub import catalog
-from oochub.build_record import BuildRecord, without_build_column
 from oochub.input import kinds_of
-from oochub.schema import from_json
-from oochub.sides import GroupsOfRows
+from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.records.schema import from_json
+from oochub.records.sides import GroupsOfRows
 
 _BENCHMARKS = oochub.names("benchmark")
 _LABELS = {

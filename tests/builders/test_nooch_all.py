@@ -10,11 +10,11 @@ from datasets import load_dataset
 from tiny_encoder import tiny_encoder
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco import read_coco
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
-from oochub.data.scenes import Scenes
+from oochub.evaluation.scenes import Scenes
 from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildRecord
 
 
 @pytest.fixture(scope="module")

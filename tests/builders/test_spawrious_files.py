@@ -12,9 +12,9 @@ from datasets import load_dataset
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS, TABLE_2
 from oochub.loading_scripts.spawrious import spawrious
+from oochub.records.build_record import BuildRecord
 
 _N = 10
 _ARCHIVE = "spawrious224__entire_dataset.tar"

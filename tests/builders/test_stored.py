@@ -11,10 +11,10 @@ from datasets import load_dataset
 from PIL import Image
 
 from oochub import OochubError
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.imagenet import imagenet_pictures
 from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS
 from oochub.builders.sources.stored import stored_pictures
+from oochub.records.build_record import BuildRecord
 
 BLOCK = tarfile.BLOCKSIZE
 

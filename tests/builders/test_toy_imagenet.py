@@ -11,10 +11,10 @@ from PIL import Image
 
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
-from oochub.builders.sources.imagenet_wnids import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
 from oochub.builders.toy_worlds import toy_imagenet as module
 from oochub.builders.toy_worlds._corruptions import corrupted
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
+from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
 from oochub.errors import OochubError
 
 

@@ -10,7 +10,7 @@ import pytest
 from datasets import Image, load_dataset
 
 import oochub
-from oochub.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord
 
 
 def _rows(data):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import oochub
 from oochub.app import app
-from oochub.caches import caches
+from oochub.commands._caches import caches
 
 
 def _said(*words):

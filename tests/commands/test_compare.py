@@ -9,7 +9,7 @@ from parsed_page import ParsedPage
 import oochub
 from oochub.cli import main
 from oochub.evaluation.paired_comparison import paired_comparison
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from killed_command import End, ended
 from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs
 
 import oochub
-from oochub.parquet_file import read_parquet
-from oochub.provenance import without_when_and_where
+from oochub.records.provenance import without_when_and_where
+from oochub.storage.parquet_file import read_parquet
 
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _UNEQUAL = ("cache/", "pixels/", "/logs/", "checkpoints", "/.lock")

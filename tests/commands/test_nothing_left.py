@@ -15,7 +15,7 @@ from writing_commands import COMMANDS, Inputs
 _FORKED_AND_KILLED = """
 import os, signal, sys, time
 from pathlib import Path
-from oochub.program import program
+from oochub.process.program import program
 parent = os.getpid()
 def late():
     while os.getppid() == parent:
@@ -30,7 +30,7 @@ program(work)
 _RANK = """
 import os, sys, time
 from pathlib import Path
-from oochub.program import program
+from oochub.process.program import program
 def work():
     folder = Path(sys.argv[1])
     (folder / "draft").with_suffix("." + os.environ["RANK"]).write_text(str(os.getpid()))

@@ -7,9 +7,11 @@ from typing import get_args, get_type_hints
 import pytest
 import typer
 
-from oochub import artifacts, catalog
+from oochub import catalog
 from oochub.app import app
 from oochub.cli import main
+from oochub.storage import artifacts
+from oochub.studies import file_kinds
 
 COMMANDS = typer.main.get_command(app).commands
 KINDS = {  # of what each option writes
@@ -18,24 +20,24 @@ KINDS = {  # of what each option writes
     ("build", "--out"): artifacts.REPOSITORY,
     ("check_contexts", "--out"): artifacts.PAGE,
     ("challenge", "--out"): artifacts.REPOSITORY,
-    ("cleanliness", "--out"): artifacts.CLEANLINESS,
+    ("cleanliness", "--out"): file_kinds.CLEANLINESS,
     ("compare", "--csv"): artifacts.CSV,
     ("compare", "--html"): artifacts.PAGE,
     ("compare", "--latex"): artifacts.LATEX,
     ("compare", "--markdown"): artifacts.MARKDOWN,
-    ("compose", "--out"): artifacts.COMPOSED,
-    ("construct", "--out"): artifacts.WATERBIRDS,
+    ("compose", "--out"): file_kinds.COMPOSED,
+    ("construct", "--out"): file_kinds.WATERBIRDS,
     ("contexts", "--out"): artifacts.REPOSITORY,
-    ("demo", "--out"): artifacts.DEMO,
-    ("detect", "--out"): artifacts.STUDY,
+    ("demo", "--out"): file_kinds.DEMO,
+    ("detect", "--out"): file_kinds.STUDY,
     ("evaluate", "--keep"): artifacts.PREDICTIONS,
     ("evaluate", "--out"): artifacts.REPORT,
     ("gallery", "--export"): artifacts.CSV,
     ("gallery", "--out"): artifacts.FIGURE,
-    ("generate", "--out"): artifacts.GENERATION,
+    ("generate", "--out"): file_kinds.GENERATION,
     ("leaderboard", "--out"): artifacts.SITE,
     ("predict", "--out"): artifacts.PREDICTIONS,
-    ("prompt_check", "--out"): artifacts.PROMPT_CHECK,
+    ("prompt_check", "--out"): file_kinds.PROMPT_CHECK,
     ("push", "--out"): artifacts.REPOSITORY,
     ("report", "--html"): artifacts.PAGE,
     ("report", "--latex"): artifacts.LATEX,
@@ -46,7 +48,7 @@ KINDS = {  # of what each option writes
     ("review", "--out"): artifacts.PAGE,
     ("saliency", "--numbers"): artifacts.CSV,
     ("saliency", "--out"): artifacts.FIGURE,
-    ("submission", "--out"): artifacts.SUBMISSION,
+    ("submission", "--out"): file_kinds.SUBMISSION,
     ("suite", "--out"): artifacts.CSV,
     ("sweep", "--out"): artifacts.SWEEP,
     ("train", "--out"): artifacts.RUN,

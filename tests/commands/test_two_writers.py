@@ -22,7 +22,7 @@ from writing_commands import COMMANDS
 
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.files import sole_writer
+from oochub.storage.files import sole_writer
 
 _RECIPE = """
 about = "A tiny sweep."

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 import oochub
-from oochub.hub.check_source import check_source
+from oochub.remote.check_source import check_source
 
 _SEVERAL = """
 import json, sys
@@ -85,7 +85,7 @@ def test_a_path_asks_nobody(monkeypatch, tmp_path, name):
     """Planted fault: `_is_path` that says no."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "note").mkdir(parents=True)
-    monkeypatch.setattr("oochub.hub.check_source._is_on_hub", lambda *_: pytest.fail("asked"))
+    monkeypatch.setattr("oochub.remote.check_source._is_on_hub", lambda *_: pytest.fail("asked"))
     monkeypatch.setattr("huggingface_hub.is_offline_mode", lambda: False)
     with pytest.raises(oochub.OochubError, match=r"there is no such folder\..* Train one\.") as caught:
         check_source(name, kind="model", hint="Train one.")
@@ -95,7 +95,7 @@ def test_a_path_asks_nobody(monkeypatch, tmp_path, name):
 def test_offline_asks_nobody(monkeypatch, tmp_path):
     """Planted fault: HF_HUB_OFFLINE not looked at."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("oochub.hub.check_source._is_on_hub", lambda *_: pytest.fail("asked"))
+    monkeypatch.setattr("oochub.remote.check_source._is_on_hub", lambda *_: pytest.fail("asked"))
     with pytest.raises(oochub.OochubError, match="while HF_HUB_OFFLINE is set"):
         check_source("resnet50", kind="model", hint="Train one.")
 
@@ -105,7 +105,7 @@ def test_a_hub_that_cannot_be_reached_is_said(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("huggingface_hub.is_offline_mode", lambda: False)
     environment = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": "http://127.0.0.1:1", "HF_HOME": str(tmp_path / "home")}
-    script = "from oochub.hub.check_source import check_source\ncheck_source('a/b', kind='model', hint='')"
+    script = "from oochub.remote.check_source import check_source\ncheck_source('a/b', kind='model', hint='')"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=os.environ | environment, check=False
     )

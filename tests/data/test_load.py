@@ -10,13 +10,13 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Value
 from own_data import CHALLENGES, ROWS, class_folder, jpeg, parquet_file, path_table, picture_folder, shard
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.data.challenge import challenge
 from oochub.data.check_context import check_context
 from oochub.data.columns import Columns, parse_usual
 from oochub.data.own_rows import own_rows
 from oochub.data.usual_contexts import usual_contexts
 from oochub.errors import OochubError
+from oochub.records.build_record import BuildRecord
 
 FORM = ["example_id", "image", "label", "context", "group", "challenge"]
 

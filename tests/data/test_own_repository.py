@@ -5,13 +5,13 @@ import pytest
 from own_data import CHALLENGES, picture_folder
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.data.challenge import KINDS
 from oochub.data.challenge_repository import challenge_repository
 from oochub.data.columns import Columns
 from oochub.data.own_repository import own_repository
 from oochub.errors import OochubError
 from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.records.build_record import BuildRecord
 
 COLUMNS = Columns(label="species", context="place")
 

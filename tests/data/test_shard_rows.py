@@ -20,7 +20,7 @@ from oochub.data.shard_rows import ShardRows
 from oochub.data.write_webdataset import SplitRows, write_webdataset
 from oochub.errors import OochubError
 from oochub.inputs.pictures.stored_pictures import picture_bytes
-from oochub.tar_member import TarMember
+from oochub.storage.tar_member import TarMember
 
 _COLUMNS = Columns(label="species", context="place")
 

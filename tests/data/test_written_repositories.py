@@ -17,7 +17,6 @@ from own_data import ROWS, picture_folder
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.data.challenge_repository import challenge_repository
 from oochub.data.checked_repository import CheckedRepository
 from oochub.data.columns import Columns
@@ -25,6 +24,7 @@ from oochub.data.own_repository import own_repository
 from oochub.data.stored_record import store_record, stored_record
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
+from oochub.records.build_record import BuildRecord
 
 _COLUMNS = Columns(label="species", context="place")
 _CHANGED = r"{name} (was damaged|has [\d,]+ bytes).*build\.json.*Copy it again, or build it again"

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 from sklearn.metrics import roc_auc_score
 
 import oochub
-from oochub import catalog, detector, saved_detector, tensor_file
+from oochub import catalog, detector
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors import _kept_rows, _moments, knn, vim
@@ -28,6 +28,7 @@ from oochub.eval_modules.detectors.ash_b import AshB
 from oochub.eval_modules.detectors.energy import Energy
 from oochub.eval_modules.detectors.mahalanobis import Mahalanobis
 from oochub.eval_modules.detectors.msp import Msp
+from oochub.storage import tensor_file
 
 NAMES = oochub.names("detector")
 CLASSES, WIDTH, ROWS = 12, 32, 14_400  # more rows a class than the default k of knn
@@ -443,7 +444,7 @@ FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
         rule_changed_files,
         "state not checked",
         "react",
-        saved_detector,
+        detector,
         "check_state",
         lambda _, state, *__, **___: state,
     ),

@@ -12,11 +12,11 @@ import pytest
 from safetensors.numpy import save_file
 from sklearn.neighbors import NearestNeighbors
 
-from oochub import memory_map
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors import _graph, _nearest
 from oochub.eval_modules.detectors.knn import Knn
+from oochub.storage import memory_map
 
 
 def unit(rows: np.ndarray) -> np.ndarray:

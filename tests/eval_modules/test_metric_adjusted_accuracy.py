@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
 
-from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.adjusted_accuracy.adjusted_accuracy import _AdjustedAccuracyState, adjusted_accuracy
+from oochub.records.build_record import BuildFacts
 from oochub.stats.estimation import estimate
 
 WATERBIRDS = {"landbird/land": 3498, "landbird/water": 184, "waterbird/land": 56, "waterbird/water": 1057}

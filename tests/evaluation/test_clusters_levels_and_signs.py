@@ -12,10 +12,10 @@ from found_rows import predictions_of, rows
 from scipy import stats
 
 import oochub
-from oochub.build_record import BuildFacts
 from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import detection_accuracy
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
 from oochub.evaluation.paired_difference import worst_difference
+from oochub.records.build_record import BuildFacts
 from oochub.report.findings import group_drops
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate

@@ -14,9 +14,9 @@ from found_rows import rows
 
 import oochub
 from oochub.evaluation.paired_comparison import paired_comparison
-from oochub.prediction.metadata import ZoomSettings
 from oochub.prediction.predictions import Predictions, row_counts
-from oochub.report.records import ConfidenceBin
+from oochub.records.metadata import ZoomSettings
+from oochub.records.records import ConfidenceBin
 from oochub.stats.estimation import Estimate
 
 COPIES = 9

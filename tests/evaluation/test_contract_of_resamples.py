@@ -11,8 +11,8 @@ import pytest
 from declared_reports import KINDS, Declared, predictions_of
 
 import oochub
-from oochub.prediction.metadata import ZoomSettings
 from oochub.prediction.predictions import Predictions
+from oochub.records.metadata import ZoomSettings
 from oochub.stats.estimation import Estimate
 
 DRAWN = re.compile(r"(\d+) resamples$|(\d+) resamples, ")

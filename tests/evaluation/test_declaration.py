@@ -5,7 +5,7 @@ import pytest
 
 import oochub
 from oochub.evaluation.declaration import declaration
-from oochub.sides import Rows, WorstOfGroups
+from oochub.records.sides import Rows, WorstOfGroups
 
 _BENCHMARKS_WORDS = ("background", "object", "usual", "relies on")
 

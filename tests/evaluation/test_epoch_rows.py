@@ -11,8 +11,8 @@ import oochub
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.evaluation.paired_comparison import paired_comparison
-from oochub.prediction.metadata import Training
-from oochub.reading import read_json
+from oochub.records.metadata import Training
+from oochub.storage.reading import read_json
 from oochub.sweep.measurement import numbers_of
 from oochub.sweep.runs import Run
 

@@ -12,10 +12,10 @@ from datasets import load_dataset
 from sklearn.linear_model import LogisticRegression
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
+from oochub.records.build_record import BuildRecord
+from oochub.records.schema import to_json
 from oochub.report.report import Report
-from oochub.schema import to_json
 from oochub.stats.proportion import wilson
 
 CLASSES = ["bulldog", "corgi", "dachshund", "labrador"]

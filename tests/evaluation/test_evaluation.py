@@ -9,11 +9,11 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 import oochub
-from oochub.build_record import BuildFacts
 from oochub.prediction.predictions import Predictions, row_counts
-from oochub.report.records import Slice
+from oochub.records.build_record import BuildFacts
+from oochub.records.records import Slice
+from oochub.records.schema import from_json, to_json
 from oochub.report.report import Report
-from oochub.schema import from_json, to_json
 
 
 def nooch_predictions(n=3000, seed=0, *, effect=2.0):

@@ -20,8 +20,8 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.evaluation.opened_predictions import opened_predictions
 from oochub.prediction.predictions import Predictions
+from oochub.records.schema import to_json
 from oochub.report.report import Report
-from oochub.schema import to_json
 
 RNG = np.random.default_rng(7)
 

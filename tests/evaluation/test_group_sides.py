@@ -12,7 +12,7 @@ from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.group_sides import group_side, worst_group_rows
 from oochub.metric import facts_of
-from oochub.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
+from oochub.records.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
 

@@ -8,7 +8,7 @@ import pytest
 import oochub
 from oochub.errors import OochubError
 from oochub.evaluation.limits import MOST_GROUPS, MOST_SPLITS
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 
 
 def _predictions(n, **columns):

@@ -15,10 +15,10 @@ from oochub.evaluation import matching
 from oochub.evaluation.matching import matched_gap
 from oochub.evaluation.weighted_metric import weighted_metric, weighted_names
 from oochub.prediction.predictions import Predictions
+from oochub.records.schema import to_json
 from oochub.report.findings import matched_words
 from oochub.report.report import Report
 from oochub.report.verdict import verdict
-from oochub.schema import to_json
 from oochub.stats.estimation import gap
 
 

@@ -14,8 +14,8 @@ from oochub.evaluation import paired_rows
 from oochub.evaluation.paired_comparison import paired_comparison
 from oochub.evaluation.paired_difference import percentile_difference, worst_difference
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
-from oochub.sides import PercentileOfGroups
+from oochub.records.schema import to_json
+from oochub.records.sides import PercentileOfGroups
 from oochub.stats.adjusted_p_values import holm
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimation import difference

@@ -9,7 +9,7 @@ import pytest
 import oochub
 from oochub.cli import main
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 
 # Five classes, of which the set has pictures of 1 and 3.
 # Answers among all are 1, 0, 3, 4 and 1; among those present 1, 3, 3, 1 and 1.

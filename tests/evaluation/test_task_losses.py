@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from oochub.data.scenes import Scenes
 from oochub.errors import OochubError
+from oochub.evaluation.scenes import Scenes
 from oochub.evaluation.task_losses import task_losses
 
 NAMES = ["car", "cup", "road"]

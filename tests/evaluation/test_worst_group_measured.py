@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import oochub
+from oochub.records.sides import Rows, WorstOfGroups
 from oochub.report.findings import headings
-from oochub.sides import Rows, WorstOfGroups
 from oochub.stats.halves import halves
 
 evaluation = import_module("oochub.evaluation.evaluate")

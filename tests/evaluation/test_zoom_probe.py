@@ -11,7 +11,7 @@ from detection_reports import HEAD, made
 import oochub
 from oochub.cli import main
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 from oochub.stats.delong import paired_delong
 
 _CLASSES = 3

@@ -13,7 +13,7 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
-from oochub.data.scenes import Scenes
+from oochub.evaluation.scenes import Scenes
 from oochub.report import theme
 
 mpl.use("Agg")

@@ -15,11 +15,11 @@ from tiny_encoder import tiny_encoder
 
 import oochub
 from oochub import OochubError
-from oochub.build_record import BuildRecord
 from oochub.cli import main
+from oochub.commands._drawing import Plot
+from oochub.commands._figure_sources import Sources
 from oochub.prediction.predictions import Predictions
-from oochub.report.drawing import Plot
-from oochub.report.figure_sources import Sources
+from oochub.records.build_record import BuildRecord
 
 mpl.use("Agg")
 

@@ -14,8 +14,8 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
+from oochub.records.context_records import ContextFindings
 from oochub.report import theme
-from oochub.report.context_records import ContextFindings
 
 mpl.use("Agg")
 EVEN = dict.fromkeys(CLASSES, 40)

@@ -17,12 +17,12 @@ from scipy import stats
 from test_figures_of_detection import numbers
 
 from oochub.cli import main
+from oochub.commands._drawing import Plot, draw
+from oochub.commands._figure_sources import Sources
 from oochub.evaluation.detector_scores import detector_scores
 from oochub.evaluation.nearest import nearest_inside
 from oochub.figures._distance_fits import distance_fits
 from oochub.prediction.predictions import Predictions
-from oochub.report.drawing import Plot, draw
-from oochub.report.figure_sources import Sources
 
 mpl.use("Agg")
 SETS = ("imagenet_1k", "imagenet_r", "imagenet_ood")

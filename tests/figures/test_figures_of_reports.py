@@ -12,8 +12,8 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
+from oochub.records.schema import to_json
 from oochub.report import theme
-from oochub.schema import to_json
 
 mpl.use("Agg")
 bars = oochub.get("figure", "hard_easy_bars")

@@ -21,9 +21,9 @@ from own_data import jpeg
 from plain_counts import csv_rows, parquet_columns, tallied
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.data.columns import Columns as Named
 from oochub.data.own_repository import own_repository
+from oochub.records.build_record import BuildRecord
 
 _PLACES = {"dog": ("grass", "grass", "beach", "street"), "cat": ("sofa", "sofa", "grass", "street")}
 _COLUMNS = {"label": "species", "context": "place"}

@@ -30,9 +30,9 @@ from fuzz_predictions import evaluated, numbers_of
 from plain_counts import predictions_count, share
 
 import oochub
-from oochub.parquet_file import seal_of
 from oochub.prediction import predictions_file
 from oochub.prediction.predictions import Predictions
+from oochub.storage.parquet_file import seal_of
 
 _FILE, _FOLDER = "predictions.parquet", "parts.parquet"
 _NAMES = ["cat", "dog", "owl"]

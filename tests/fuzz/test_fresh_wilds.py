@@ -18,7 +18,7 @@ from fuzz_case import Format, Used
 from plain_counts import csv_rows, tallied
 
 import oochub
-from oochub.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord
 
 _REGIONS = ("Africa", "Americas", "Asia", "Europe", "Oceania")
 _CELLS = ("HEPG2", "HUVEC", "RPE", "U2OS")

@@ -18,8 +18,8 @@ from mutations import bytes_cases, json_text_cases, place_cases
 
 from oochub import Predictions
 from oochub.inputs.token_ids import TokenIds
-from oochub.models.graph_processor import GraphProcessor
-from oochub.models.token_processor import TokenProcessor
+from oochub.processors.graph_processor import GraphProcessor
+from oochub.processors.token_processor import TokenProcessor
 
 _FILE, _ANSWERS = "predictions.parquet", "answers.parquet"
 _ROWS = 12

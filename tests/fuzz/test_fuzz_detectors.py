@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 import oochub
 from oochub.detector import Detector
-from oochub.tensor_file import save_tensors
+from oochub.storage.tensor_file import save_tensors
 
 _NAMES = {"mahalanobis": {}, "knn": {"k": 3}, "react": {}, "energy": {"temperature": 2.0}}
 _OF_NUMBERS = ("huge", "negative", "a fraction")

@@ -18,7 +18,7 @@ from mutations import bytes_cases, json_cases, json_text_cases, place_cases
 import oochub
 from oochub.leaderboard.site import Site
 from oochub.leaderboard.write_entry import write_entry
-from oochub.parquet_file import seal
+from oochub.storage.parquet_file import seal
 
 _PLACE = "results/one"
 _TEXTS = ("entry.json", "report.json")

@@ -15,8 +15,8 @@ from fuzz_case import CHANGED, SAID, SAME, Case, Format, Used
 from mutations import bytes_cases
 from PIL import Image
 
-from oochub.data.contexts.properties import Properties
-from oochub.data.measured_pictures import measured_pictures
+from oochub.context_finding.measured_pictures import measured_pictures
+from oochub.context_finding.ways.properties import Properties
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import decode
 

@@ -11,7 +11,7 @@ from mutations import place_cases, text_cases
 from PIL import Image
 
 import oochub  # noqa: F401  makes the benchmarks known to datasets
-from oochub.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord
 from oochub.studies.waterbirds.cub_images import cub_images
 
 _IMAGES, _SPLIT = "images.txt", "train_test_split.txt"

@@ -11,7 +11,7 @@ import pytest
 from fuzz_case import CHANGED, REFUSED, SAFE, SAME, Case, Format, Used
 from mutations import place_cases, text_cases
 
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 from oochub.sweep.read_recipe import read_recipe
 
 _FILE = "own.toml"

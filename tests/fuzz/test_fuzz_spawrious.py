@@ -15,7 +15,7 @@ from mutations import bytes_cases, place_cases
 from PIL import Image
 
 import oochub  # noqa: F401  makes the benchmarks known to datasets
-from oochub.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord
 
 _BREEDS = ("bulldog", "corgi", "dachshund", "labrador")
 _PLACES = ("beach", "desert", "dirt", "jungle", "mountain", "snow")

@@ -15,7 +15,7 @@ from fuzz_case import CHANGED, REFUSED, SAFE, SAME, Case, Format, Used
 from mutations import bytes_cases, json_cases, json_text_cases, place_cases, text_cases
 
 import oochub
-from oochub.build_record import BuildRecord
+from oochub.records.build_record import BuildRecord
 
 _ROW = 3  # that is changed, the first is 0
 _WHOLE = ("", " ", "nan", "-1", "1.5", "x", "١", "9" * 400, "1e0", "0x1", "1_0", "+1", "null")

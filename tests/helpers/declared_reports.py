@@ -12,11 +12,11 @@ import numpy as np
 
 import oochub
 from oochub.benchmark import Benchmark
-from oochub.build_record import BuildFacts
 from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
-from oochub.sides import GroupsOfRows
 
 KINDS = tuple(oochub.names("output"))
 _ROWS = 120  # of each side

@@ -9,7 +9,7 @@ import reports
 
 import oochub
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 
 CLASSES, WIDTH = 12, 16
 DETECTORS = ("msp", "max_logit", "energy", "max_cosine", "ash_b", "grad_norm")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from drawn_changes import HOSTILE, changed_field
 from fresh_cases import Change
 
-from oochub.parquet_file import seal
+from oochub.storage.parquet_file import seal
 
 CHALLENGES = (
     *("hard-positive", "hard_pos", "eazy", "EASY", "Easy", " easy", "easy ", "hard", "positive", "HARD_NEGATIVE", ""),

@@ -8,9 +8,9 @@ from unittest import mock
 import numpy as np
 
 import oochub
-from oochub.build_record import BuildFacts
 from oochub.evaluation import evaluate as evaluation
 from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildFacts
 from oochub.report.report import Report
 
 NAMES = ("ant", "bee", "cow", "dog", "elk", "fox", "gnu", "hen", "ibis", "jay", "koi", "lynx")

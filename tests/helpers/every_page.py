@@ -14,20 +14,20 @@ import reports
 from detection_reports import detection_report
 from found_rows import found_report
 from leaderboard_entries import sent_entry
+from oochub.reviewing.question import RIGHT_OR_WRONG, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
 from PIL import Image, ImageDraw
 from probed_report import probe
 
 import oochub
-from oochub.build_record import BuildFacts
 from oochub.evaluation.paired_comparison import paired_comparison
 from oochub.hub.push_metric import _space
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
-from oochub.report.background_records import ProbedPicture, ShownRow, Variant
+from oochub.records.background_records import ProbedPicture, ShownRow, Variant
+from oochub.records.build_record import BuildFacts
+from oochub.records.schema import to_json
 from oochub.report.comparing.comparison import comparison
-from oochub.reviewing.question import RIGHT_OR_WRONG, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
-from oochub.schema import to_json
 
 N = 240
 _HARD = np.arange(N) % 3 == 0

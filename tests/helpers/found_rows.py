@@ -7,10 +7,10 @@ import numpy as np
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildFacts
-from oochub.found_contexts import FoundContexts
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.build_record import BuildFacts
+from oochub.records.found_contexts import FoundContexts
+from oochub.records.schema import to_json
 
 NAMES = ("grass", "sand")
 CLASSES = ["cow", "camel", "bird"]

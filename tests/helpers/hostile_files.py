@@ -124,7 +124,7 @@ def _card(path: Path, size: int, *, what: str) -> Path:
 
 
 def _read_json(path: Path) -> Any:
-    from oochub.reading import read_json
+    from oochub.storage.reading import read_json
 
     return read_json(path)
 
@@ -161,13 +161,13 @@ def _read_decisions(path: Path) -> Any:
 
 def _read_picture(path: Path) -> Any:
     from oochub.inputs.pictures.preprocessing import Preprocessing
-    from oochub.reading import read_bytes
+    from oochub.storage.reading import read_bytes
 
     return Preprocessing(resize=(8, 8)).pixels(read_bytes(path), str(path)).shape
 
 
 def _read_tensors(path: Path) -> Any:
-    from oochub.tensor_file import load_tensors
+    from oochub.storage.tensor_file import load_tensors
 
     return len(load_tensors(path).arrays)
 
@@ -180,7 +180,7 @@ def _read_recipe(path: Path) -> Any:
 
 def _read_card(path: Path) -> Any:
     from oochub.data.repository_card import RepositoryCard
-    from oochub.reading import read_text
+    from oochub.storage.reading import read_text
 
     return RepositoryCard.read(read_text(path), place=str(path))
 

@@ -6,7 +6,18 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PLUGIN_FOLDERS = ("builders", "dataset_cards", "eval_modules", "figures", "loading_scripts", "studies", "trainers")
+PLUGIN_FOLDERS = (
+    "attention",
+    "builders",
+    "dataset_cards",
+    "eval_modules",
+    "figures",
+    "loading_scripts",
+    "probing",
+    "reviewing",
+    "studies",
+    "trainers",
+)
 """The folders at the root, each a subpackage of `oochub` by a link."""
 
 Graph = Mapping[str, set[str]]
@@ -25,10 +36,10 @@ def module_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported_names(tree: ast.AST) -> set[str]:
-    """All that a file imports, inside functions too, but for what only the type checker reads."""
+def imported_names(tree: ast.AST, *, types: bool = True) -> set[str]:
+    """All that a file imports, inside functions too; with `types` also what only the type checker reads."""
     names: set[str] = set()
-    for node in _run_nodes(tree):
+    for node in _statements(tree, types=types):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -43,10 +54,10 @@ def trees() -> Mapping[str, ast.Module]:
 
 
 @cache
-def import_graph() -> Graph:
-    """Each module of the project with those of the project that it imports, read once."""
+def import_graph(*, types: bool = True) -> Graph:
+    """Each module of the project with those of the project that it imports, read once; see `imported_names`."""
     known = trees()
-    return {module: _modules(imported_names(tree), known) - {module} for module, tree in known.items()}
+    return {module: _modules(imported_names(tree, types=types), known) - {module} for module, tree in known.items()}
 
 
 def circles(graph: Graph) -> list[list[str]]:
@@ -77,12 +88,13 @@ def circles(graph: Graph) -> list[list[str]]:
     return result
 
 
-def _run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All statements that run."""
+def _statements(tree: ast.AST, *, types: bool) -> Iterator[ast.AST]:
+    """All statements, with `types` also those under `if TYPE_CHECKING`; expressions hold none."""
     waiting = [tree]
     while waiting:
         for node in ast.iter_child_nodes(waiting.pop()):
-            if isinstance(node, ast.expr) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            if isinstance(node, ast.expr) or (is_for_types and not types):
                 continue
             yield node
             waiting.append(node)

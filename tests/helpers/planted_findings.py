@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import oochub
-from oochub.build_record import BuildFacts, BuildRecord
-from oochub.found_contexts import ContextCheck, FoundContexts
 from oochub.prediction.predictions import Predictions
-from oochub.report.context_records import ContextFinding, ContextFindings
+from oochub.records.build_record import BuildFacts, BuildRecord
+from oochub.records.context_records import ContextFinding, ContextFindings
+from oochub.records.found_contexts import ContextCheck, FoundContexts
 
 SEEN = ("example_id", "image", "label")
 """All that is left of the columns."""

@@ -2,11 +2,11 @@
 
 import numpy as np
 from found_rows import found_report
-
 from oochub.probing.altered_answers import VARIANTS
 from oochub.probing.background_numbers import background_numbers
-from oochub.report.background_records import BackgroundProbe
-from oochub.schema import to_json
+
+from oochub.records.background_records import BackgroundProbe
+from oochub.records.schema import to_json
 
 
 def probe(n=60, seed=0, **more):

@@ -14,9 +14,9 @@ from report_numbers import Rows, accuracy, auc, calibration, ece, estimate, esti
 from rich.console import Console
 
 import oochub
+from oochub.records.schema import from_json, to_json
 from oochub.report.report import Report
 from oochub.report.tables import terminal
-from oochub.schema import from_json, to_json
 
 Content = dict[str, Any]
 

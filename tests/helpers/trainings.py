@@ -22,7 +22,7 @@ from transformers import (
 )
 
 import oochub
-from oochub.provenance import without_when_and_where
+from oochub.records.provenance import without_when_and_where
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.batch import Batch

@@ -13,8 +13,8 @@ from model_folders import changed, resnet
 
 import oochub
 from oochub.errors import OochubError
-from oochub.hub.model_folder import model_folder
 from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.remote.model_folder import model_folder
 from oochub.sweep.measurement import check_raw_folders
 from oochub.sweep.read_recipe import read_recipe
 
@@ -60,7 +60,7 @@ def model(hub: LoopbackHub, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
     """Waits of a moment between tries."""
-    monkeypatch.setattr("oochub.hub.patiently._WAIT", 0.01)
+    monkeypatch.setattr("oochub.remote.patiently._WAIT", 0.01)
 
 
 def _offline(monkeypatch):
@@ -252,8 +252,8 @@ def test_a_hundred_thousand_rows_are_streamed_in_a_gigabyte(hub, tmp_path):
 
 def model_folder_forgotten():
     """As in a new process."""
-    from oochub.hub import check_source
-    from oochub.hub import model_folder as module
+    from oochub.remote import check_source
+    from oochub.remote import model_folder as module
 
     module._fetched.cache_clear()
     check_source._FOUND.clear()

@@ -21,9 +21,9 @@ from model_folders import resnet
 import oochub
 from oochub.builders.sources import sentence_embeddings
 from oochub.errors import OochubError
-from oochub.hub import check_source, guarded, model_folder
 from oochub.hub.results_snapshot import results_snapshot
 from oochub.hub.upload import upload
+from oochub.remote import check_source, guarded, model_folder
 
 _INFO, _TREE = r"GET /api/[a-z]+/user/[a-z]+(/revision|\?|$)", "GET /api/.*/tree/"
 _FILE, _BODY = "(GET|HEAD) .*/resolve/", "GET .*/resolve/"
@@ -268,9 +268,9 @@ def test_nothing_lasts_for_ever(hostile, tmp_path, monkeypatch, reader):
     """Not a list whose next page is itself, not a file that comes byte by byte, not silence: each was without end."""
     monkeypatch.setattr(guarded, "_PATIENCE", 0.3)
     monkeypatch.setattr(guarded, "_PACE", 10**9)
-    monkeypatch.setattr("oochub.hub.check_source._PATIENCE", 0.3)
+    monkeypatch.setattr("oochub.remote.check_source._PATIENCE", 0.3)
     monkeypatch.setattr("oochub.hub.upload._PATIENCE", 0.3)
-    monkeypatch.setattr("oochub.hub.remote_repository._PATIENCE", 0.3)
+    monkeypatch.setattr("oochub.remote.remote_repository._PATIENCE", 0.3)
     for name in ("HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT"):
         monkeypatch.setattr(huggingface_hub.constants, name, 0.3)
     own = f"{hostile.endpoint}/api/datasets/user/data/tree/main"

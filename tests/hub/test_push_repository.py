@@ -7,10 +7,10 @@ from row_digest import row_digest
 from tried_configs import tried_by_day
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.errors import OochubError, OochubWarning
 from oochub.hub.push_repository import push_repository
+from oochub.records.build_record import BuildRecord
 
 HERE = "datasets/user/data"
 
@@ -121,7 +121,7 @@ def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
 
 def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     """Planted fault: a folder that lost a file is pushed without it."""
-    from oochub.caches import caches, remove
+    from oochub.commands._caches import caches, remove
 
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}
     oochub.push("spawrious/o2o_hard", "user/data", **data)

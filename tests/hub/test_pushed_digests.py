@@ -10,12 +10,12 @@ import pytest
 from huggingface_hub import HfApi, hf_hub_download
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
 from oochub.loading_scripts.parquet_repository import parquet_repository
 from oochub.loading_scripts.webdataset_repository import webdataset_repository
-from oochub.schema import from_json
+from oochub.records.build_record import BuildRecord
+from oochub.records.schema import from_json
 
 _NAME = "spawrious/o2o_easy"
 _DATA = {"repo_id": "user/data", "repo_type": "dataset"}

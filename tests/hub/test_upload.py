@@ -16,7 +16,7 @@ def hasty(monkeypatch):
     """Waits of a moment between tries, and little patience with a server that says nothing."""
     monkeypatch.setattr("oochub.hub.upload._WAIT", 0.01)
     monkeypatch.setattr("oochub.hub.upload._PATIENCE", 0.5)
-    monkeypatch.setattr("oochub.hub.remote_repository._PATIENCE", 0.5)
+    monkeypatch.setattr("oochub.remote.remote_repository._PATIENCE", 0.5)
 
 
 def push(folder, **settings):

@@ -10,11 +10,11 @@ from leaderboard_entries import made_predictions, sent_entry
 from sklearn.metrics import roc_auc_score
 
 import oochub
-from oochub.caches import cache_folder
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.entry_page import entry_page
-from oochub.schema import to_json
+from oochub.records.schema import to_json
+from oochub.storage.cache_folder import cache_folder
 
 EDITS = {  # where a report is edited, and by what its reason names it
     ("gap", "value"): "gap/value",

@@ -13,8 +13,8 @@ import oochub
 from oochub.evaluation.evaluate import evaluate
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
-from oochub.parquet_file import seal
 from oochub.prediction.predictions import Predictions
+from oochub.storage.parquet_file import seal
 
 
 def _rewritten(file, columns, said=None):

@@ -14,11 +14,11 @@ from leaderboard_entries import made_predictions, sent_entry
 
 from oochub.errors import OochubWarning
 from oochub.leaderboard.site import Site
-from oochub.parquet_file import seal, seal_of
 from oochub.prediction.manifest import ListedPart, Manifest
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_thumbnails import save_thumbnails
-from oochub.schema import to_json
+from oochub.records.schema import to_json
+from oochub.storage.parquet_file import seal, seal_of
 
 HOSTILE = "zz-hostile"
 LONG = "x" * 3_000_000

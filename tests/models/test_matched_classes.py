@@ -5,9 +5,9 @@ import string
 
 import pytest
 
-from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
-from oochub.builders.sources.imagenet_wnids import IMAGENET_1K_WNIDS
-from oochub.builders.sources.wordnet_facts import wordnet_facts
+from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
+from oochub.class_names.wordnet_facts import wordnet_facts
 from oochub.errors import OochubError, speaking_shell
 from oochub.models.imagenet_outputs import ImagenetOutputs
 from oochub.models.label_map_file import read_label_map

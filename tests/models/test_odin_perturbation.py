@@ -14,9 +14,9 @@ from transformers import ResNetConfig, ViTConfig, ViTImageProcessor
 
 import oochub
 from oochub.models.perturbation import Perturbation
-from oochub.prediction.metadata import PredictedBy
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.metadata import PredictedBy
+from oochub.records.schema import to_json
 
 _SIZE, _CLASSES, _EPSILON = 16, 5, 0.0014
 _MEAN, _STD = [0.48, 0.45, 0.4], [0.2, 0.25, 0.3]

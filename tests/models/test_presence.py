@@ -16,8 +16,8 @@ from scipy.special import expit, logit, softmax
 from transformers import pipeline
 
 import oochub
-from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError
+from oochub.records.build_record import BuildFacts, BuildRecord
 
 SIZES = ((40, 32), (32, 44), (36, 36), (40, 32))
 NAMES = tiny_detectors.NAMES

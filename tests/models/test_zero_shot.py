@@ -18,9 +18,9 @@ from safetensors.torch import load_file
 from transformers import pipeline
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
 from oochub.models.served import served_models
+from oochub.records.build_record import BuildRecord
 
 BREEDS = ["labrador", "corgi", "bulldog"]
 SIZES = ((40, 32), (32, 48), (33, 35))

@@ -14,9 +14,9 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
 from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
+from oochub.records.given_columns import GivenColumns
 
 _A, _B, _C = [0.0, 0.0, 10.0, 10.0], [20.0, 0.0, 30.0, 10.0], [0.0, 20.0, 10.0, 30.0]
 _NEAR = [0.0, 0.0, 10.0, 8.0]  # 8/10 of _A

@@ -11,10 +11,10 @@ from datasets import ClassLabel, List, Value
 
 import oochub
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
 from oochub.metric import facts_of
 from oochub.output import output_of, output_of_columns, output_of_features
 from oochub.prediction.predictions import Predictions
+from oochub.records.given_columns import GivenColumns
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(40, 3)).astype(np.float32)

@@ -14,7 +14,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.output import output_of, output_of_features
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 from oochub.trainers.rows.targets import task_of
 
 LOGITS = [[2.0, 0.0], [0.0, 1.0]]

@@ -16,11 +16,11 @@ from transformers import ResNetForImageClassification
 import oochub
 from oochub.errors import OochubError, OochubWarning
 from oochub.models.extraction import Extraction
-from oochub.parquet_file import seal, seal_of
 from oochub.prediction import parts, predictions_file
 from oochub.prediction.manifest import Manifest
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_thumbnails import save_thumbnails
+from oochub.storage.parquet_file import seal, seal_of
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ import oochub
 from oochub.loading_scripts.parquet_repository import parquet_repository
 from oochub.models.linear_head import find_head
 from oochub.prediction.stored_head import head_file
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 
 _TINY = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 _CONFIGS = {

@@ -11,7 +11,7 @@ import pytest
 from oochub.errors import OochubError
 from oochub.prediction.concatenate import concatenate
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 
 
 def made(n=20, *, split="test", classes=3, seed=0, **columns):

@@ -10,9 +10,9 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
-from oochub.parquet_file import seal
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.schema import to_json
+from oochub.storage.parquet_file import seal
 
 N = 40
 

@@ -11,9 +11,9 @@ from scipy.special import log_softmax
 from sklearn.metrics import accuracy_score, log_loss
 
 from oochub.evaluation.evaluate import evaluate
-from oochub.parquet_file import seal
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
+from oochub.records.schema import to_json
+from oochub.storage.parquet_file import seal
 
 N, NAMES = 400, ["cat", "dog"]
 BEFORE = ("prediction", "confidence", "loss")

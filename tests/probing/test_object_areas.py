@@ -10,17 +10,6 @@ import pytest
 import tiny_detectors
 import torch
 import transformers as hf
-from PIL import Image
-from planted_pictures import planted_folder
-from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
-from transformers.modeling_outputs import SemanticSegmenterOutput
-
-import oochub
-from oochub.builders.toy_worlds.toy_cub import toy_cub
-from oochub.cli import main
-from oochub.context_way import OpenedPicture
-from oochub.errors import OochubError
-from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_answers import AlteredAnswers
 from oochub.probing.background_settings import BackgroundSettings
 from oochub.probing.box_areas import BoxAreas
@@ -30,6 +19,17 @@ from oochub.probing.object_area import RowOfObject
 from oochub.probing.probe_backgrounds import probe_backgrounds
 from oochub.probing.probed_rows import PROBED, ProbedRows
 from oochub.probing.segmented_areas import SegmentedAreas
+from PIL import Image
+from planted_pictures import planted_folder
+from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
+from transformers.modeling_outputs import SemanticSegmenterOutput
+
+import oochub
+from oochub.builders.toy_worlds.toy_cub import toy_cub
+from oochub.cli import main
+from oochub.context_finder import OpenedPicture
+from oochub.errors import OochubError
+from oochub.prediction.predictions import Predictions
 from oochub.studies.waterbirds.construct_waterbirds import construct_waterbirds
 
 

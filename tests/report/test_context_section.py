@@ -16,8 +16,8 @@ from PIL import Image
 
 import oochub
 from oochub.errors import OochubError
-from oochub.found_contexts import ContextCheck
 from oochub.prediction.predictions import Predictions
+from oochub.records.found_contexts import ContextCheck
 from oochub.report import numbers
 from oochub.report.verdict import verdict
 

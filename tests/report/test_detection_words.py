@@ -13,11 +13,11 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from oochub.evaluation.detector_differences import detector_differences
+from oochub.records.detection_records import DetectionRow, ProbeRow
+from oochub.records.schema import from_json, to_json
 from oochub.report import detector_words as words
 from oochub.report import page as pages
 from oochub.report import tables
-from oochub.report.detection_records import DetectionRow, ProbeRow
-from oochub.schema import from_json, to_json
 
 render_page, to_frame = reports.reading(pages.render_page), reports.reading(tables.to_frame)
 to_markdown = reports.reading(tables.to_markdown)

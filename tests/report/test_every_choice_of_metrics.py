@@ -17,10 +17,10 @@ from parsed_page import ParsedPage
 from rich.console import Console
 
 import oochub
-from oochub.build_record import BuildFacts
 from oochub.evaluation.evaluated import arguments
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildFacts
 from oochub.report.charts import FEWEST
 from oochub.report.report import Report
 from oochub.report.tables import terminal

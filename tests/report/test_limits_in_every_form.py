@@ -21,9 +21,9 @@ from rich.console import Console
 import oochub
 import oochub.evaluation.evaluate as evaluation
 from oochub.evaluation import paired_comparison
+from oochub.records.schema import to_json
 from oochub.report.footnotes import MARKS, PLAIN, Footnotes
 from oochub.report.tables import terminal
-from oochub.schema import to_json
 from oochub.stats.estimate import Estimate
 
 FIELDS = {"value", "low", "high", "n", "method", "reason"}

@@ -10,9 +10,9 @@ from PIL import Image
 
 import oochub
 from oochub import Predictions
+from oochub.records.schema import from_json, to_json
 from oochub.report.mistake_cards import mistake_cards
 from oochub.report.report import Report
-from oochub.schema import from_json, to_json
 
 _TRUE, _SAID, _UNSURE = [10.0, 20.0, 30.0, 60.0], [12.0, 20.0, 30.5, 60.0], [0.0, 0.0, 5.0, 5.0]
 _PATHS = {"true": "M10.0 20.0h20.0v40.0h-20.0z", "said": "M12.0 20.0h18.5v40.0h-18.5z"}

@@ -10,9 +10,9 @@ import reports
 from parsed_page import ParsedPage
 
 import oochub
+from oochub.records.schema import from_json, to_json
+from oochub.records.vocabulary import Vocabulary
 from oochub.report.report import Report
-from oochub.schema import from_json, to_json
-from oochub.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parents[2]
 _KEYS = re.compile(r"""\[["'](value|metrics|benchmark|gap|slices)["']\]""")

@@ -11,8 +11,8 @@ from reports import rendered
 
 import oochub
 from oochub.errors import OochubError
+from oochub.records.schema import to_json
 from oochub.report.report import Report
-from oochub.schema import to_json
 
 ROWS, CHANGES = 80, 250
 VALUES = (None, "x", "", 3, -1, 2.5, True, [], {}, [1], ["x"], {"a": 1}, {"a": {}}, [[]], [{}], 10**30, -0.5)

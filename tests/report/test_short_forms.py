@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reports
 
-from oochub.notebook_table import notebook_table
+from oochub.prediction.notebook_table import notebook_table
 from oochub.prediction.predictions import Predictions
 from oochub.stats.estimate import Estimate
 

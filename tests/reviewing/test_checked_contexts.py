@@ -13,16 +13,16 @@ import sys
 import datasets
 import numpy as np
 import pytest
+from oochub.reviewing.checked_contexts import checked_contexts
+from oochub.reviewing.context_page import context_page
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.cli import main
-from oochub.data.context_columns import contexts
+from oochub.context_finding.context_columns import contexts
 from oochub.errors import OochubError
-from oochub.found_contexts import ContextCheck
-from oochub.reviewing.checked_contexts import checked_contexts
-from oochub.reviewing.context_page import context_page
+from oochub.records.build_record import BuildRecord
+from oochub.records.found_contexts import ContextCheck
 
 GRAY = {"train": (20, 200, 21, 210, 22, 220), "test": (10, 205, 11, 215, 12, 225)}
 

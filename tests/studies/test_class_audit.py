@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
-from oochub.builders.sources.imagenet_wnids import IMAGENET_1K_WNIDS
-from oochub.builders.sources.wordnet import WordNet, read_wordnet
-from oochub.builders.sources.wordnet_facts import imagenet_21k_p, wordnet_facts, write_wordnet_facts
+from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
+from oochub.class_names.wordnet import WordNet, read_wordnet
+from oochub.class_names.wordnet_facts import imagenet_21k_p, wordnet_facts, write_wordnet_facts
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.studies.imagenet_ood.class_audit import class_audit

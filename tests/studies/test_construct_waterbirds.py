@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.toy_worlds.toy_cub import toy_cub
 from oochub.cli import main
+from oochub.records.build_record import BuildRecord
 from oochub.studies.waterbirds.construct_waterbirds import construct_waterbirds
 from oochub.studies.waterbirds.cub_images import CubImage
 from oochub.studies.waterbirds.pasted_bird import pasted_bird

@@ -15,8 +15,8 @@ from sklearn.metrics import roc_auc_score
 
 import oochub
 from oochub.cli import main
-from oochub.files import sole_writer
 from oochub.prediction.predictions import Predictions
+from oochub.storage.files import sole_writer
 from oochub.studies.imagenet_ood.measures import SetScores, random_measures
 from oochub.studies.imagenet_ood.plan import TABLES, make_plan
 from oochub.studies.imagenet_ood.study import study
@@ -38,7 +38,7 @@ def _near_mean_model(folder: Path, data, seed: int) -> Path:
     """A random network whose head is the nearest class mean of the training pictures: no training, some are right."""
     import torch
 
-    from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
+    from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
     from oochub.trainers.backbone import backbone
 
     model, processor = backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=seed)

@@ -17,13 +17,13 @@ from matplotlib import pyplot
 from matplotlib.transforms import Bbox
 
 from oochub import OochubError
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco_outlines import outlines
 from oochub.cli import main
 from oochub.figures._chosen_examples import KINDS, chosen_examples
 from oochub.figures._picture_grid import LINES
 from oochub.figures.gallery import gallery
 from oochub.prediction.predictions import Predictions, row_counts
+from oochub.records.build_record import BuildRecord
 
 mpl.use("Agg")
 

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 import oochub
 from oochub.builders.sources.spawrious_compositions import TABLE_2
 from oochub.errors import OochubError
-from oochub.parquet_file import read_parquet
+from oochub.storage.parquet_file import read_parquet
 from oochub.studies.spawrious.generation import generate_spawrious as generation
 from oochub.studies.spawrious.generation.dog_prompts import NEGATIVE_PROMPT, dog_prompts
 from oochub.studies.spawrious.generation.generate_spawrious import generate_spawrious
@@ -175,7 +175,7 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
         def after(writes: int) -> None:
             left = iter(range(writes))
-            from oochub import files as module
+            from oochub.storage import files as module
 
             take_place = module.take_place
 

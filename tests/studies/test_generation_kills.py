@@ -22,8 +22,8 @@ import tiny_generators
 from killed_command import short_folder
 from own_group import processes_of
 
-from oochub.parquet_file import read_parquet
-from oochub.provenance import without_when_and_where
+from oochub.records.provenance import without_when_and_where
+from oochub.storage.parquet_file import read_parquet
 
 _LONGEST = 300.0  # seconds
 _PATIENCE = 2.0  # seconds in which a process may see by itself that the other has ended

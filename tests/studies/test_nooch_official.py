@@ -10,13 +10,13 @@ from PIL import Image
 from tiny_encoder import tiny_encoder
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.builders.sources.coco_categories import CATEGORY_IDS, STUFF, THINGS
 from oochub.builders.sources.nooch.ids import nooch_ids
 from oochub.builders.sources.nooch.images import NoochImages
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS, TABLE_2
 from oochub.builders.sources.nooch.task import NoochTask
 from oochub.cli import main
+from oochub.records.build_record import BuildRecord
 from oochub.studies.nooch.verification import verify_nooch
 
 _SPLITS = {"validation": "valid", "test": "test"}

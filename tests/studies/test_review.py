@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from oochub.reviewing.decisions import Decision, merged, write_decisions
 from PIL import Image
 from sklearn.neighbors import NearestNeighbors
 
@@ -22,10 +23,9 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.evaluation import nearest as nearest_module
 from oochub.evaluation.nearest import nearest_rows
-from oochub.prediction.metadata import PredictedBy
 from oochub.prediction.predictions import Predictions
+from oochub.records.metadata import PredictedBy
 from oochub.reviewing import decisions as decisions_module
-from oochub.reviewing.decisions import Decision, merged, write_decisions
 from oochub.studies.imagenet_ood.keep_list import keep_list
 from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
 

@@ -6,7 +6,7 @@ import pytest
 
 import oochub
 from oochub.builders.criteria.co_occurrence import co_occurrence
-from oochub.data.scenes import Scenes
+from oochub.evaluation.scenes import Scenes
 from oochub.evaluation.task_losses import task_losses
 from oochub.studies.nooch.suite_selection import suite_selection
 

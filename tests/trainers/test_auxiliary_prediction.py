@@ -18,7 +18,7 @@ from transformers import AutoModelForImageClassification
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
-from oochub.tensor_file import load_tensors
+from oochub.storage.tensor_file import load_tensors
 from oochub.trainers.backbone import backbone
 from oochub.trainers.fine_tuning.auxiliary import auxiliary_of
 from oochub.trainers.samplers import UniformSampler

@@ -12,8 +12,8 @@ from trainings import made_split, trainer_of, with_group_norm
 from transformers import AutoImageProcessor, AutoModelForImageClassification, pipeline
 
 import oochub
-from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError
+from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.trainers.backbone import backbone
 from oochub.trainers.rows.targets import targets, task_of
 

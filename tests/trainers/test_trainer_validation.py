@@ -11,9 +11,9 @@ from datasets import ClassLabel, Dataset
 from trainings import CLASSES, ENVIRONMENTS, made_split, trainer_of, with_group_norm
 
 import oochub
-from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
+from oochub.records.build_record import BuildRecord
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.rows.targets import task_of

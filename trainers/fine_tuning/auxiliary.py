@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from oochub.errors import OochubError, unknown_name
-from oochub.tensor_file import save_tensors
+from oochub.storage.tensor_file import save_tensors
 from oochub.trainers.losses import example_losses
 from oochub.trainers.rows.examples import column
 

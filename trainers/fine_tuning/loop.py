@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
-from oochub.caches import cache_folder
 from oochub.errors import OochubError
+from oochub.storage.cache_folder import cache_folder
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.batch import Batch
 from oochub.trainers.fine_tuning.callbacks import Callbacks

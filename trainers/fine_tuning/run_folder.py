@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from safetensors import SafetensorError
 
 from oochub.errors import OochubError, either
-from oochub.files import check_writable, sole_writer, written_whole
-from oochub.reading import read_json
+from oochub.storage.files import check_writable, sole_writer, written_whole
+from oochub.storage.reading import read_json
 from oochub.trainers.fine_tuning.unsaid import unsaid
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"

@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
 from oochub.models.drawn_boxes import drawn_boxes
 from oochub.output import output_of
-from oochub.sides import GroupsOfRows
+from oochub.records.build_record import BuildFacts, BuildRecord
+from oochub.records.sides import GroupsOfRows
 from oochub.trainers.losses import example_losses
 from oochub.trainers.rows.examples import Examples, column
 from oochub.trainers.rows.targets import BOXES, CLASSES, LABELS, TOKENS

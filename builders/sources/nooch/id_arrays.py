@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.reading import NUMPY_FAULTS, read_bytes
+from oochub.storage.reading import NUMPY_FAULTS, read_bytes
 
 _LARGEST = 2**30  # bytes; an archive may promise any number
 

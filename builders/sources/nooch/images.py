@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.build_record import BuildFacts
 from oochub.builders.sources.coco import CocoTable, read_coco
 from oochub.builders.sources.coco_captions import read_captions
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
@@ -22,6 +21,7 @@ from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.sources.nooch.task import NoochTask, published_challenge
 from oochub.builders.sources.sentence_embeddings import Embeddings, image_embeddings
 from oochub.errors import OochubError
+from oochub.records.build_record import BuildFacts
 
 _CLASSES = tuple(CATEGORY_IDS)
 Rows = dict[str, pa.Table]

@@ -8,11 +8,11 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.build_record import BuildFacts
 from oochub.builders.criteria.co_occurrence import co_occurrence
 from oochub.builders.criteria.gist import gist
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.errors import OochubError, unknown_name
+from oochub.records.build_record import BuildFacts
 
 CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 Tau = float | tuple[float, float] | None

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from oochub.artifacts import PAGE
+from oochub import catalog
 from oochub.commands._options import out_console
+from oochub.storage.artifacts import PAGE
 
 
 def write_context_page(
@@ -21,10 +22,9 @@ def write_context_page(
         folder: The repository, for the next command.
         as_json: Whether the command answers in JSON.
     """
-    from oochub.files import written_whole
-    from oochub.reviewing.context_page import context_page
+    from oochub.storage.files import written_whole
 
-    text = context_page(data, rows=rows, seed=seed)
+    text = catalog.function_beside("context_page")(data, rows=rows, seed=seed)
     with written_whole(page, kind=PAGE) as draft:
         draft.write_text(text, "utf-8")
     if not as_json:

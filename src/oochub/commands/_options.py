@@ -10,9 +10,9 @@ from rich.console import Console
 
 from oochub.data.columns import Columns, parse_usual
 from oochub.errors import OochubError
-from oochub.file_kind import FileKind
-from oochub.files import check_writable
-from oochub.parameters import parse_options
+from oochub.records.parameters import parse_options
+from oochub.storage.file_kind import FileKind
+from oochub.storage.files import check_writable
 
 out_console = Console(highlight=False, soft_wrap=True)
 
@@ -153,7 +153,7 @@ def check_models(*models: str | None, image_processor: str | None) -> None:
     Raises:
         OochubError: One that is neither a folder of a model nor on the Hub.
     """
-    from oochub.hub.check_source import check_source
+    from oochub.remote.check_source import check_source
 
     for model in filter(None, models):
         check_source(model, kind="model", hint="`oochub train` makes one.")

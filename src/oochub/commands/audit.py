@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.artifacts import AUDIT
 from oochub.commands._options import (
     AsJson,
     Cache,
@@ -47,6 +46,7 @@ from oochub.commands._options import (
     writes,
 )
 from oochub.errors import OochubError
+from oochub.storage.artifacts import AUDIT
 
 
 def audit(
@@ -111,10 +111,10 @@ def audit(
     check_models(model, image_processor=image_processor)
     from oochub.auditing import audit as run
     from oochub.data.columns import parse_usual
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
+    from oochub.records.schema import to_json
     from oochub.report.tables import terminal
     from oochub.report.verdict import verdict
-    from oochub.schema import to_json
 
     predictions = out / _FILES["predictions"]
     before = _times(predictions, out / _FILES["report"])

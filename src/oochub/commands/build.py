@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from oochub.artifacts import CSV, REPOSITORY
 from oochub.commands._options import (
     AsJson,
     ContextColumn,
@@ -25,7 +24,8 @@ from oochub.commands._options import (
     writes,
 )
 from oochub.errors import OochubError
-from oochub.ranks import Ranks
+from oochub.process.ranks import Ranks
+from oochub.storage.artifacts import CSV, REPOSITORY
 
 
 def build(
@@ -76,7 +76,7 @@ def build(
     from oochub.data.write_webdataset import SHARD_SIZE
     from oochub.loading_scripts.parquet_repository import parquet_repository
     from oochub.loading_scripts.webdataset_repository import webdataset_repository
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
 
     if out is None and audit is None:
         raise OochubError("Nothing to build: give --out FOLDER for the repository, or --audit FILE.csv.")
@@ -128,9 +128,9 @@ def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> di
     from importlib import import_module
 
     from oochub import catalog
-    from oochub.csv_table import csv_table
     from oochub.data.load import split_name
-    from oochub.files import written_whole
+    from oochub.storage.csv_table import csv_table
+    from oochub.storage.files import written_whole
 
     name, able = split_name(benchmark)[0], catalog.studied("class_audit")
     if name not in able:

@@ -18,7 +18,7 @@ def cache(
     as_json: AsJson = False,
 ) -> None:
     """Lists what is kept to be had at once, or clears it: predictions, features, pixels, captions, builds."""
-    from oochub.caches import caches, remove
+    from oochub.commands._caches import caches, remove
     from oochub.errors import OochubError, unknown_name
 
     if action not in (None, "clear"):

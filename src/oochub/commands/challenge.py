@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.artifacts import REPOSITORY
 from oochub.commands._options import (
     AsJson,
     ConfigName,
@@ -26,6 +25,7 @@ from oochub.commands._options import (
     writes,
 )
 from oochub.errors import OochubError
+from oochub.storage.artifacts import REPOSITORY
 
 _Column = str | None
 
@@ -79,7 +79,7 @@ def challenge(
 ) -> None:
     """Makes a challenge set of any data: a criterion on its columns says which examples are out of context."""
     from oochub.data.challenge_repository import challenge_repository
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
 
     arguments: dict[str, Any] = dict(
         label=label,
@@ -121,7 +121,7 @@ def challenge(
 
 def _members(text: str) -> Any:
     """The set that `1..245` or `road,grass,3..5` means."""
-    from oochub.parameters import parse_value
+    from oochub.records.parameters import parse_value
 
     members: list[Any] = []
     for part in text.split(","):
@@ -134,7 +134,7 @@ def _members(text: str) -> Any:
 
 
 def _thresholds(text: str) -> tuple[float, ...]:
-    from oochub.parameters import parse_value
+    from oochub.records.parameters import parse_value
 
     thresholds = tuple(parse_value(part, by="--tau") for part in text.split(","))
     if len(thresholds) > 2 or not all(type(part) in (int, float) for part in thresholds):

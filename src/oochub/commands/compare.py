@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.artifacts import CSV, LATEX, MARKDOWN, PAGE
 from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
 
 _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
 
@@ -46,8 +46,8 @@ def compare(
     examples that one of them alone answers right.
     """
     import oochub
-    from oochub.files import written_whole
     from oochub.report.comparing.comparison import Comparison
+    from oochub.storage.files import written_whole
 
     outputs = {
         name: path

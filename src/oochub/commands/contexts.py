@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from oochub.artifacts import PAGE, REPOSITORY
 from oochub.commands._context_page import write_context_page
 from oochub.commands._options import (
     AsJson,
@@ -27,7 +26,8 @@ from oochub.commands._options import (
     without_weight_bars,
     writes,
 )
-from oochub.files import check_writable
+from oochub.storage.artifacts import PAGE, REPOSITORY
+from oochub.storage.files import check_writable
 
 
 def contexts(
@@ -61,9 +61,9 @@ def contexts(
     as_json: AsJson = False,
 ) -> None:
     """Finds contexts that nobody labelled and writes the data with them: `oochub audit` then tests if they matter."""
-    from oochub.data.context_columns import contexts as find
-    from oochub.data.context_columns import way_of
-    from oochub.parameters import parse_options
+    from oochub.context_finding.context_columns import contexts as find
+    from oochub.context_finding.context_columns import way_of
+    from oochub.records.parameters import parse_options
 
     page = None if check is None else check_writable(out.with_name(f"{out.name}_check.html"), kind=PAGE)
     way = way_of(by, context_settings(model, names, way_option, by="--way-option"))
@@ -82,8 +82,8 @@ def contexts(
         choose_on=choose_on,
         seed=seed,
     )
-    from oochub.build_record import BuildRecord
-    from oochub.data.context_columns import context_counts
+    from oochub.context_finding.context_columns import context_counts
+    from oochub.records.build_record import BuildRecord
 
     record = BuildRecord.of(next(iter(found.values())).info)
     facts = record.facts.found_contexts if record else None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.artifacts import PREDICTIONS, REPORT, REPORTS
 from oochub.commands._options import (
     AsJson,
     ConfigName,
@@ -25,7 +24,8 @@ from oochub.commands._options import (
     writes,
 )
 from oochub.errors import OochubError
-from oochub.files import check_writable
+from oochub.storage.artifacts import PREDICTIONS, REPORT, REPORTS
+from oochub.storage.files import check_writable
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
@@ -91,7 +91,7 @@ def evaluate(
         check_writable(out, kind=REPORTS if several else REPORT)
     from oochub.data.columns import parse_usual
     from oochub.evaluation.evaluate import evaluate as run
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
     from oochub.report.report import Report
     from oochub.report.tables import terminal
 
@@ -158,8 +158,8 @@ def evaluate(
 
 def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
     """Reports that no file keeps: as tables, each below its task; as JSON whole, of several tasks by their names."""
+    from oochub.records.schema import to_json
     from oochub.report.tables import terminal
-    from oochub.schema import to_json
 
     if as_json:
         whole = {name: to_json(report) for name, report in reports.items()}

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from oochub.artifacts import SITE
 from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.storage.artifacts import SITE
 
 _SHOWN = 10
 

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from oochub.artifacts import PREDICTIONS
 from oochub.commands._options import (
     AsJson,
     Cache,
@@ -38,6 +37,7 @@ from oochub.commands._options import (
     without_weight_bars,
     writes,
 )
+from oochub.storage.artifacts import PREDICTIONS
 
 
 def predict(
@@ -94,9 +94,9 @@ def predict(
     """Predicts every example of the splits; the file opens in pandas."""
     check_models(model, image_processor=image_processor)
     from oochub.data.load import load_columns
-    from oochub.parameters import parse_options
     from oochub.prediction.predict import predict as run
-    from oochub.ranks import Ranks
+    from oochub.process.ranks import Ranks
+    from oochub.records.parameters import parse_options
 
     settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()

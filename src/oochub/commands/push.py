@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from oochub.artifacts import REPOSITORY
 from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
 from oochub.errors import OochubError
 from oochub.hub.pushed import Pushed
+from oochub.storage.artifacts import REPOSITORY
 
 
 def push(
@@ -75,7 +75,7 @@ def push(
     or HF_TOKEN.
     """
     from oochub.hub.push import push as run
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
 
     pushed = run(
         what,

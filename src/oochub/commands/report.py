@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
 from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
-from oochub.files import check_writable
+from oochub.storage.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
+from oochub.storage.files import check_writable
 
 _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX}
 
@@ -56,13 +56,13 @@ def report(
     alpha_beta_loss:side=negative=loss.png. Figures of detectors are made of predictions of one model, a file a set:
     --detector vim --reference train.parquet --plot score_distributions=vim.png
     """
+    from oochub.commands._drawing import Plot, draw
+    from oochub.commands._figure_sources import Sources
     from oochub.errors import OochubError
-    from oochub.files import written_whole
-    from oochub.parameters import parse_options
-    from oochub.report.drawing import Plot, draw
-    from oochub.report.figure_sources import Sources
+    from oochub.records.parameters import parse_options
     from oochub.report.tables import terminal
     from oochub.report.text_table import TextTable
+    from oochub.storage.files import written_whole
 
     sources = Sources(
         names=source,

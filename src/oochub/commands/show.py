@@ -32,7 +32,7 @@ def show(
         return
     if name is None:
         kind, name = _named(kind)
-    from oochub.report.showing import describe
+    from oochub.commands._showing import describe
 
     text = describe(kind, name, data_dir=data_dir)
     if as_json:

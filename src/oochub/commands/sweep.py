@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from oochub.artifacts import SWEEP
 from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console, writes
+from oochub.storage.artifacts import SWEEP
 
 
 def sweep(
@@ -40,7 +40,7 @@ def sweep(
     """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""
     from oochub.data.load import check_options
     from oochub.errors import OochubError
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
     from oochub.sweep.buildable_tasks import with_buildable_tasks
     from oochub.sweep.read_recipe import read_recipe
     from oochub.sweep.run_listing import RunListing
@@ -68,7 +68,7 @@ def sweep(
 
     from rich.table import Column, Table
 
-    from oochub.parquet_file import read_parquet
+    from oochub.storage.parquet_file import read_parquet
     from oochub.sweep.measurement import check_raw_folders, measure
     from oochub.sweep.sweep import feature_sweep
     from oochub.sweep.sweep import sweep as run

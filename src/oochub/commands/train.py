@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.artifacts import RUN
 from oochub.commands._options import (
     AsJson,
     ConfigName,
@@ -25,6 +24,7 @@ from oochub.commands._options import (
     without_weight_bars,
     writes,
 )
+from oochub.storage.artifacts import RUN
 
 
 def train(
@@ -91,7 +91,7 @@ def train(
 ) -> None:
     """Trains a model with a robust objective; run again after an interruption, it goes on."""
     from oochub.data.columns import parse_usual
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
     from oochub.training import train as run
 
     without_weight_bars()
@@ -127,7 +127,7 @@ def train(
         callbacks=[_EpochLines()],
     )
     if not as_json:
-        from oochub.reading import read_json
+        from oochub.storage.reading import read_json
 
         out_console.print(f"Kept: {read_json(out / 'recipe.json')['selection']['rule']}.", markup=False)
         columns = {"--label-column": label_column, "--context-column": context_column, "--image-column": image_column}

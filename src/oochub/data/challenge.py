@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from oochub.build_record import without_build_column
 from oochub.data.criterion_arguments import MADE, Arguments, check_arguments, check_columns, listed
 from oochub.errors import OochubError, unknown_name
-from oochub.sides import CHALLENGES
+from oochub.records.build_record import without_build_column
+from oochub.records.sides import CHALLENGES
 from oochub.stats.criterion_arrays import is_binary, positives
 
 KINDS = CHALLENGES

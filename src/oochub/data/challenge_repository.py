@@ -8,7 +8,6 @@ from typing import Any
 
 import datasets
 
-from oochub.build_record import OWN, BuildRecord
 from oochub.data.challenge import KINDS, ChallengeSet, challenge
 from oochub.data.columns import Columns
 from oochub.data.criterion_arguments import Arguments, check_arguments, check_columns
@@ -16,7 +15,8 @@ from oochub.data.load import is_benchmark, load_benchmark, load_columns
 from oochub.data.open_source import open_source, source_name
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError, either
-from oochub.files import sole_writer
+from oochub.records.build_record import OWN, BuildRecord
+from oochub.storage.files import sole_writer
 
 _TITLE = "challenge set by"
 

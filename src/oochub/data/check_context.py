@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from oochub import catalog
-from oochub.build_record import BuildRecord
 from oochub.errors import OochubError, either, unknown_name
-from oochub.sides import CHALLENGES
+from oochub.records.build_record import BuildRecord
+from oochub.records.sides import CHALLENGES
 
 _ANY = ("context", "contexts", "group", "groups", "challenge")
 

@@ -12,8 +12,8 @@ from huggingface_hub import DatasetCard
 from oochub.data.stored_record import RECORDS, stored_builds, stored_files, stored_record
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
-from oochub.hub.data_set_file import data_set_file
-from oochub.hub.patiently import patiently
+from oochub.remote.data_set_file import data_set_file
+from oochub.remote.patiently import patiently
 
 NOTE = "not checked: the files were not compared with digests of their build"
 """Of the rows of a repository without digests, as an earlier version wrote it, or where nothing was to be compared."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output_columns import LONGEST_NAME
+from oochub.records.output_columns import LONGEST_NAME
 
 _Parts = Mapping[str, datasets.Dataset]
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from oochub import catalog
 from oochub.errors import OochubError, either, unknown_name
-from oochub.parameters import check_parameters
+from oochub.records.parameters import check_parameters
 
 MADE = ("challenge", "challenge_value")
 """The columns that a challenge set has more than its source."""

@@ -11,9 +11,9 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oochub.caches import cache_folder
 from oochub.errors import OochubError
-from oochub.schema import Count, optional
+from oochub.records.schema import Count, optional
+from oochub.storage.cache_folder import cache_folder
 
 _READ = 1 << 20  # bytes that are digested at once
 _WORTH = 1 << 13  # bytes a part: more are skipped sooner than read

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from oochub.reading import regular_file
+from oochub.storage.reading import regular_file
 
 _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import datasets
 
-from oochub.build_record import BuildRecord, without_build_column
 from oochub.data.without_pictures import DIGEST, NOTE
 from oochub.errors import OochubError
-from oochub.reading import read_bytes
+from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.storage.reading import read_bytes
 
 _SHOWN = 5  # ids in an error
 _Find = Callable[[str, str], tuple[bytes, str] | None]

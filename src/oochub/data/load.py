@@ -10,14 +10,14 @@ from datasets.load import import_main_class
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.build_record import BuildRecord
 from oochub.builder import BenchmarkBuilder
 from oochub.data.columns import Columns
 from oochub.data.open_source import built_splits, open_source, source_name
 from oochub.data.own_rows import own_rows
 from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import OochubError, either, unknown_name
-from oochub.parameters import check_parameters
+from oochub.records.build_record import BuildRecord
+from oochub.records.parameters import check_parameters
 
 
 def load(

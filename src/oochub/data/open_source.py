@@ -15,7 +15,6 @@ from huggingface_hub.errors import HfHubHTTPError
 from yaml import YAMLError
 
 from oochub import catalog
-from oochub.build_record import BuildRecord, without_build_column
 from oochub.data.card_paths import check_card_paths, check_data_files
 from oochub.data.check_class_numbers import check_class_numbers
 from oochub.data.checked_repository import NOTE, CheckedRepository, chooses_files
@@ -24,15 +23,16 @@ from oochub.data.shard_index import shard_folder
 from oochub.data.shard_rows import ShardRows
 from oochub.data.stored_record import stored_record
 from oochub.errors import OochubError, either, unknown_name
-from oochub.hub.check_source import check_source
-from oochub.hub.connection_fault import connection_fault
-from oochub.hub.hub_data_set import HubDataSet
-from oochub.hub.patiently import patiently
-from oochub.hub.refusal import ODD_ANSWERS
-from oochub.hub.without_token import without_token
-from oochub.parquet_file import check_seal
-from oochub.reading import regular_file
-from oochub.unpacked_samples import unpacked_samples
+from oochub.prediction.unpacked_samples import unpacked_samples
+from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.records.hub_data_set import HubDataSet
+from oochub.remote.check_source import check_source
+from oochub.remote.connection_fault import connection_fault
+from oochub.remote.patiently import patiently
+from oochub.remote.refusal import ODD_ANSWERS
+from oochub.remote.without_token import without_token
+from oochub.storage.parquet_file import check_seal
+from oochub.storage.reading import regular_file
 
 _HTTPError: type[Exception] = HfHubHTTPError.__bases__[0]  # of httpx or httpx2, as the version of its clients has it
 _FAULTS = (_HTTPError, *ODD_ANSWERS, RuntimeError, OSError, TarError, DatasetsError, YAMLError)

@@ -6,14 +6,14 @@ from typing import Any
 
 import datasets
 
-from oochub.build_record import BuildRecord
 from oochub.data.challenge import KINDS
 from oochub.data.columns import Columns
 from oochub.data.load import load_columns
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.data.write_webdataset import check_shard_size
 from oochub.errors import OochubError
-from oochub.files import sole_writer
+from oochub.records.build_record import BuildRecord
+from oochub.storage.files import sole_writer
 
 _TITLE = "in the form of oochub"
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import datasets
 import numpy as np
 
-from oochub.build_record import OWN, BuildFacts, BuildRecord
 from oochub.data.challenge import KINDS
 from oochub.data.class_column import ClassColumn, class_column, first_rows, is_class_like, number_column
 from oochub.data.columns import Columns
@@ -16,6 +15,7 @@ from oochub.data.example_ids import example_ids
 from oochub.data.judged_contexts import judged_contexts
 from oochub.data.picture_column import class_folders, with_pictures
 from oochub.errors import OochubError, either, unknown_name
+from oochub.records.build_record import OWN, BuildFacts, BuildRecord
 
 _FORM = ("example_id", "image", "label", "context", "group", "challenge")
 _PLACES = ("__key__", "__url__")  # of a WebDataset: the first becomes the ids, the second is a path of this machine

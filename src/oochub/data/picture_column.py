@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from oochub.data.class_column import ClassColumn, column_array
 from oochub.errors import OochubError, either
-from oochub.tar_member import TarMember
+from oochub.storage.tar_member import TarMember
 
 _STORED = {"bytes", "path"}
 _SHOWN = 300  # characters of a path

@@ -12,8 +12,8 @@ from datasets import ClassLabel, Features, Image, LargeList, List, Value
 
 from oochub.data.features_of_json import features_of_json
 from oochub.errors import OochubError, either, unknown_name
-from oochub.reading import read_json
-from oochub.schema import Count, from_json, optional, to_json
+from oochub.records.schema import Count, from_json, optional, to_json
+from oochub.storage.reading import read_json
 
 INDEX = "index.json"
 """Its name."""

@@ -17,8 +17,8 @@ from datasets.exceptions import DatasetGenerationError
 
 from oochub.data.shard_index import Shard, ShardIndex, picture_column
 from oochub.errors import OochubError
-from oochub.reading import parse_json
-from oochub.tar_member import TarMember
+from oochub.storage.reading import parse_json
+from oochub.storage.tar_member import TarMember
 
 _ROWS = 100  # of a table: with pictures of 65 kB, 7 MB
 _BROKEN = (tarfile.TarError, OSError, ValueError, IndexError, OverflowError, MemoryError, RecursionError)
@@ -31,7 +31,7 @@ class ShardConfig(datasets.BuilderConfig):  # type: ignore[misc]
 
     Attributes:
         folder: Of the shards and their index.
-        in_place: Leave the pictures in the shards: the rows say where each lies, see `oochub.tar_member`.
+        in_place: Leave the pictures in the shards: the rows say where each lies, see `oochub.storage.tar_member`.
     """
 
     folder: str = ""

@@ -7,12 +7,12 @@ from typing import Any
 from huggingface_hub import metadata_load
 from yaml import YAMLError
 
-from oochub.build_record import BuildRecord
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
-from oochub.files import written_whole
-from oochub.reading import read_json
-from oochub.schema import from_json, to_json
+from oochub.records.build_record import BuildRecord
+from oochub.records.schema import from_json, to_json
+from oochub.storage.files import written_whole
+from oochub.storage.reading import read_json
 
 RECORDS = "build.json"
 _KEY = "oochub_builds"  # in the card, where earlier versions wrote it

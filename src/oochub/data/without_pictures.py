@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets.arrow_writer import ParquetWriter
 
-from oochub.build_record import COLUMN, BuildRecord
 from oochub.data.repository_card import RepositoryCard
 from oochub.data.stored_record import store_record, stored_record
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
-from oochub.parquet_file import seal
-from oochub.reading import read_text
+from oochub.records.build_record import COLUMN, BuildRecord
+from oochub.storage.parquet_file import seal
+from oochub.storage.reading import read_text
 
 NOTE = "the pictures are left out; oochub.join_images puts your own back"
 """Of a build record."""

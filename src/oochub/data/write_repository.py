@@ -14,15 +14,15 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCardData
 from tqdm import tqdm
 
-from oochub.build_record import COLUMN, BuildRecord
 from oochub.data.size_category import size_category
 from oochub.data.stored_record import RECORDS, store_record
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, write_webdataset
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
-from oochub.files import check_writable, folder_written_whole
-from oochub.parquet_file import seal
-from oochub.reading import read_text
+from oochub.records.build_record import COLUMN, BuildRecord
+from oochub.storage.files import check_writable, folder_written_whole
+from oochub.storage.parquet_file import seal
+from oochub.storage.reading import read_text
 
 _DATA_FILE = re.compile(r".+-\d{5}-[0-9a-f]{12}\.(parquet|tar)|index\.json")
 _ROWS = 100  # of a table for shards

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from oochub.data.shard_index import Shard, ShardIndex, SplitShards, picture_column
 from oochub.errors import OochubError, either
-from oochub.picture_file import open_picture
+from oochub.storage.picture_file import open_picture
 
 SHARD_SIZE = 500.0
 """Megabytes after which a new shard begins."""

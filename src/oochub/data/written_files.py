@@ -13,7 +13,7 @@ from oochub.data.features_of_json import features_of_json
 from oochub.data.file_digest import FileDigest
 from oochub.data.shard_index import INDEX
 from oochub.errors import OochubError
-from oochub.schema import from_json, optional, to_json
+from oochub.records.schema import from_json, optional, to_json
 
 
 @dataclass(frozen=True, kw_only=True)

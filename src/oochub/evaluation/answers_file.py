@@ -12,10 +12,10 @@ from numpy.lib.npyio import NpzFile
 from pyarrow import csv
 
 from oochub.errors import OochubError
-from oochub.given_array import given_array
-from oochub.output_columns import column_of
-from oochub.parquet_file import read_parquet
-from oochub.reading import NUMPY_FAULTS, read_bytes, read_text
+from oochub.records.given_array import given_array
+from oochub.records.output_columns import column_of
+from oochub.storage.parquet_file import read_parquet
+from oochub.storage.reading import NUMPY_FAULTS, read_bytes, read_text
 
 _TEXT = ("example_id", "split")  # 000000012345 is an id, no number
 _OURS = b"oochub"

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.evaluation.evaluated import Evaluated
-from oochub.report.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
-from oochub.sides import GroupsOfRows
+from oochub.records.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
+from oochub.records.sides import GroupsOfRows
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import Answers, mean_estimate
 from oochub.stats.proportion import wilson

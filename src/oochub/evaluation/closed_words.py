@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.build_record import OWN
 from oochub.errors import OochubError, either, unknown_name
 from oochub.prediction.predictions import Predictions
-from oochub.sides import CHALLENGES
+from oochub.records.build_record import OWN
+from oochub.records.sides import CHALLENGES
 
 _UNSAID = "0.0.0"  # the version of predictions that say none
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import overload
 
-from oochub.data.tasks import task as task_of
 from oochub.errors import OochubError, either
 from oochub.evaluation.paired_comparison import paired_comparison
-from oochub.listed_names import listed_names
+from oochub.evaluation.tasks import task as task_of
 from oochub.prediction.predictions import Predictions
+from oochub.records.listed_names import listed_names
 from oochub.report.comparing.compared_files import compared_files
 from oochub.report.comparing.comparison import Comparison, comparison
 from oochub.report.comparing.paired_report import PairedReport

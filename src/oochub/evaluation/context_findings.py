@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.rows_to_show import rows_to_show
-from oochub.found_contexts import ContextCheck
 from oochub.prediction.rows_with_contexts import RowsWithContexts
-from oochub.report.context_records import PICTURED, ClassInContext, ContextFinding, ContextFindings, Role, Status
+from oochub.records.context_records import PICTURED, ClassInContext, ContextFinding, ContextFindings, Role, Status
+from oochub.records.found_contexts import ContextCheck
 from oochub.stats.adjusted_p_values import Correction, adjusted_p_values
 from oochub.stats.effect_by_role import EffectByRole, effect_by_role
 from oochub.stats.estimate import Estimate, Sampling

@@ -6,15 +6,15 @@ from typing import Any
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.build_record import OWN
 from oochub.metric import MetricFacts, facts_of
 from oochub.output import output_of
-from oochub.prediction.metadata import Metadata, Training
 from oochub.prediction.predictions import Predictions
-from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, License, SideRows
-from oochub.report.records import MetricDescription
-from oochub.sides import Rows, WorstOfGroups
-from oochub.vocabulary import Vocabulary
+from oochub.records.build_record import OWN
+from oochub.records.metadata import Metadata, Training
+from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, License, SideRows
+from oochub.records.records import MetricDescription
+from oochub.records.sides import Rows, WorstOfGroups
+from oochub.records.vocabulary import Vocabulary
 
 _SHOWN = 12  # classes
 

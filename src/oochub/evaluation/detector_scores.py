@@ -13,9 +13,9 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.fit_detectors import fit_detectors
 from oochub.evaluation.present_classes import Classes, allowed_classes, answers
-from oochub.parameters import check_parameters, parse_value
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
+from oochub.records.parameters import check_parameters, parse_value
 from oochub.stats.search_recall import SearchRecall
 
 _HEAD = {"weight", "bias"}

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
-from oochub.held_out import HeldOut
 from oochub.prediction.predictions import Predictions
+from oochub.records.held_out import HeldOut
 
 _ON_VALIDATION = "on the validation split"
 

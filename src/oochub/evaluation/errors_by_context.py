@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.build_record import BuildFacts
 from oochub.evaluation.evaluated import Evaluated
-from oochub.report.error_records import ONE_PLACE, ConfusionCell, ContextErrors, ErrorsByContext
-from oochub.report.records import SHOWN
+from oochub.records.build_record import BuildFacts
+from oochub.records.error_records import ONE_PLACE, ConfusionCell, ContextErrors, ErrorsByContext
+from oochub.records.records import SHOWN
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.proportion import wilson

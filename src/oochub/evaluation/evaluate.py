@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.build_record import OWN
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.breakdown import calibration, groups, worst_groups
 from oochub.evaluation.closed_words import closed_words
@@ -36,9 +35,10 @@ from oochub.evaluation.row_sets import RowSet, measured_groups, row_sets, rows_b
 from oochub.evaluation.seen_sources import seen_sources
 from oochub.prediction.concatenate import common_integrity, concatenate
 from oochub.prediction.predictions import Predictions
-from oochub.provenance import provenance
-from oochub.report.origin_records import PredictionsSource, Provenance
-from oochub.report.records import Calibration, Side, Slice
+from oochub.records.build_record import OWN
+from oochub.records.origin_records import PredictionsSource, Provenance
+from oochub.records.provenance import provenance
+from oochub.records.records import Calibration, Side, Slice
 from oochub.report.report import Report
 from oochub.report.wording import listed
 from oochub.stats.adjusted_p_values import Correction

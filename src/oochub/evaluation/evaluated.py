@@ -17,7 +17,7 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.example_digest import ExampleDigest
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
-from oochub.sides import GroupsOfRows, WorstOfGroups
+from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.stats.class_probability import ClassProbability
 from oochub.stats.estimation import estimate
 

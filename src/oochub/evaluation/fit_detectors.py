@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError, either
-from oochub.evaluation.gathered_in_first import gathered_in_first
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
-from oochub.ranks import Ranks
+from oochub.process.gathered_in_first import gathered_in_first
+from oochub.process.ranks import Ranks
 
 _ROWS, _HEAD = ("features", "logits", "label"), ("weight", "bias")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.mistakes import mistake_of
 from oochub.evaluation.paired_difference import Pair
-from oochub.report.comparing.paired_records import Flip, Model
+from oochub.records.paired_records import Flip, Model
 
 SHOWN = 6
 """Of each direction."""

@@ -12,18 +12,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.build_record import BuildRecord, without_build_column
 from oochub.errors import OochubError, either
 from oochub.evaluation.answers_file import AnswersFile
-from oochub.given_columns import GivenColumns
 from oochub.output import Output, output_of, output_of_features
-from oochub.output_columns import text_column
 from oochub.prediction.data_metadata import data_metadata
-from oochub.prediction.metadata import PredictedBy
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.split_rows import split_rows
 from oochub.prediction.stored_rows import StoredRows
-from oochub.provenance import provenance
+from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.records.given_columns import GivenColumns
+from oochub.records.metadata import PredictedBy
+from oochub.records.output_columns import text_column
+from oochub.records.provenance import provenance
 
 _SHOWN = 3
 _TOLERANCE = 1e-6

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.weighted_metric import row_values
 from oochub.metric import facts_of
-from oochub.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
+from oochub.records.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.estimate import Estimate
 from oochub.stats.halves import halves
 from oochub.stats.quantile_interval import quantile_interval

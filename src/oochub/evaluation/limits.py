@@ -4,8 +4,8 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
-from oochub.prediction.metadata import row_counts
-from oochub.sides import WorstOfGroups
+from oochub.records.metadata import row_counts
+from oochub.records.sides import WorstOfGroups
 
 MOST_SPLITS = 200
 MOST_GROUPS = 2_000

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
-from oochub.listed_names import listed_names
 from oochub.prediction.predictions import Predictions
+from oochub.records.listed_names import listed_names
 
 
 class _Listed(NamedTuple):

@@ -26,15 +26,15 @@ from oochub.evaluation.paired_difference import (
 from oochub.evaluation.paired_rows import paired_rows
 from oochub.evaluation.row_sets import RowSet, is_computed, missing_side, row_sets, side_estimate
 from oochub.evaluation.weighted_metric import row_values
-from oochub.listed_names import listed_names
 from oochub.prediction.predictions import Predictions
-from oochub.provenance import provenance
+from oochub.records.listed_names import listed_names
+from oochub.records.origin_records import PredictionsSource, Provenance
+from oochub.records.paired_records import ComparedNumber, ComparedRows
+from oochub.records.provenance import provenance
+from oochub.records.records import GroupRow, Side
+from oochub.records.sides import GroupsOfRows, PercentileOfGroups
 from oochub.report import wording
-from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
 from oochub.report.comparing.paired_report import PairedReport
-from oochub.report.origin_records import PredictionsSource, Provenance
-from oochub.report.records import GroupRow, Side
-from oochub.sides import GroupsOfRows, PercentileOfGroups
 from oochub.stats.adjusted_p_values import holm
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference

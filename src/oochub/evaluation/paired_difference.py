@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.weighted_metric import row_values
 from oochub.metric import facts_of
-from oochub.sides import PercentileOfGroups
+from oochub.records.sides import PercentileOfGroups
 from oochub.stats.bootstrap import bootstrap, with_width
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Estimate, Sampling

@@ -14,7 +14,7 @@ from oochub.evaluation.evaluated import Evaluated, holds_many_tasks
 from oochub.evaluation.evaluated_columns import EvaluatedColumns
 from oochub.evaluation.limits import check_limits
 from oochub.prediction.predictions import Predictions
-from oochub.sides import GroupsOfRows
+from oochub.records.sides import GroupsOfRows
 
 _SAME = ("benchmark", "config", "version", "kind", "class_names")
 _LISTED = 3

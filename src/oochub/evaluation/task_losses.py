@@ -8,8 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.data.scenes import Scenes
 from oochub.errors import OochubError
+from oochub.evaluation.scenes import Scenes
 
 _SIDES = {"positive": ("hard_positive",), "negative": ("hard_negative",), "all": ("hard_positive", "hard_negative")}
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from oochub.artifacts import REPORT, REPORTS
-from oochub.data.scenes import Scenes
-from oochub.data.tasks import task
 from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.opened_predictions import opened_predictions
-from oochub.files import check_writable, sole_writer
+from oochub.evaluation.scenes import Scenes
+from oochub.evaluation.tasks import task
 from oochub.prediction.concatenate import concatenate
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
+from oochub.storage.artifacts import REPORT, REPORTS
+from oochub.storage.files import check_writable, sole_writer
 
 EVERY = "every"
 

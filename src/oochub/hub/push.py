@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
-from oochub.artifacts import REPORT
 from oochub.errors import OochubError, either
 from oochub.hub.pushed import Pushed
 from oochub.hub.writing_client import writing_client
+from oochub.storage.artifacts import REPORT
 
 _METRIC = "metric:"
 

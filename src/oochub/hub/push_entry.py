@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from oochub.files import scratch_folder
 from oochub.hub.pushed import Pushed
 from oochub.hub.upload import upload
 from oochub.hub.writing_client import writing_client
 from oochub.leaderboard.write_entry import write_entry
+from oochub.storage.files import scratch_folder
 
 _ON_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 

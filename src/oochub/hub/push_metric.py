@@ -10,12 +10,12 @@ from markupsafe import Markup
 from oochub import catalog
 from oochub.dataset_cards.metric_card import metric_card
 from oochub.errors import OochubError
-from oochub.files import scratch_folder
 from oochub.hub.flat_module import flat_module
 from oochub.hub.pushed import Pushed
 from oochub.hub.upload import upload
 from oochub.metric import MetricShell
 from oochub.report.self_contained_page import self_contained_page
+from oochub.storage.files import scratch_folder
 
 
 def push_metric(name: str, to: str, **options: Any) -> Pushed:

@@ -4,12 +4,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from oochub.errors import OochubError
-from oochub.files import scratch_folder
 from oochub.hub.pushed import Pushed
 from oochub.hub.upload import upload
 from oochub.hub.writing_client import writing_client
-from oochub.reading import read_text
 from oochub.report.report import Report
+from oochub.storage.files import scratch_folder
+from oochub.storage.reading import read_text
 
 _CARD, _REPORT = "README.md", "report.json"
 _WEIGHTS = ("*.safetensors", "*.safetensors.index.json")

@@ -14,7 +14,6 @@ import datasets
 
 from oochub import catalog
 from oochub.benchmark import data_folder
-from oochub.caches import cache_folder
 from oochub.data.checked_repository import CheckedRepository
 from oochub.data.load import builder_class, check_options, is_benchmark, split_name
 from oochub.data.repository_card import RepositoryCard
@@ -22,14 +21,15 @@ from oochub.data.shard_index import INDEX
 from oochub.data.stored_record import RECORDS, stored_builds
 from oochub.data.without_pictures import without_pictures
 from oochub.errors import OochubError, OochubWarning, either
-from oochub.files import scratch_folder
 from oochub.hub.eval_yaml import eval_yaml
 from oochub.hub.pushed import Pushed
-from oochub.hub.remote_repository import RemoteRepository
 from oochub.hub.upload import upload
 from oochub.hub.writing_client import writing_client
 from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.reading import read_text
+from oochub.remote.remote_repository import RemoteRepository
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.files import scratch_folder
+from oochub.storage.reading import read_text
 
 _CARD = "README.md"
 _TASKS = "eval.yaml"

@@ -8,16 +8,16 @@ from typing import Any
 
 import yaml
 
-from oochub.build_record import OWN
 from oochub.errors import OochubError, OochubWarning, either
-from oochub.files import scratch_folder
 from oochub.hub.pushed import Pushed
-from oochub.hub.remote_repository import RemoteRepository
 from oochub.hub.result_entries import ResultEntries, result_entries
 from oochub.hub.upload import upload
-from oochub.hub.without_token import without_token
 from oochub.hub.writing_client import writing_client
+from oochub.records.build_record import OWN
+from oochub.remote.remote_repository import RemoteRepository
+from oochub.remote.without_token import without_token
 from oochub.report.report import Report
+from oochub.storage.files import scratch_folder
 
 _FOLDER = ".eval_results"
 _SHOWN = 6  # task ids

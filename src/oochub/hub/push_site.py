@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from oochub.artifacts import SITE
 from oochub.errors import OochubError
 from oochub.hub.pushed import Pushed
 from oochub.hub.upload import upload
+from oochub.storage.artifacts import SITE
 
 
 def push_site(folder: str | Path, to: str, **options: Any) -> Pushed:

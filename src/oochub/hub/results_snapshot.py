@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from oochub.hub.check_source import check_source
-from oochub.hub.snapshot import snapshot
-from oochub.hub.without_token import without_token
+from oochub.remote.check_source import check_source
+from oochub.remote.snapshot import snapshot
+from oochub.remote.without_token import without_token
 
 _FILES = ("*/entry.json", "*/report.json", "*/*.parquet", "*/*.parquet/*")
 

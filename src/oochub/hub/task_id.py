@@ -2,7 +2,7 @@
 
 import re
 
-from oochub.report.records import Role
+from oochub.records.records import Role
 
 _SIDES = {"in": "in context", "out": "out of context"}
 

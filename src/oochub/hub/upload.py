@@ -10,10 +10,10 @@ from typing import Any
 
 from oochub.errors import OochubError, either
 from oochub.hub.pushed import Pushed
-from oochub.hub.refusal import Refusal, refusals_in_words
-from oochub.hub.remote_repository import RemoteRepository, RepoType
-from oochub.hub.without_token import without_token
 from oochub.hub.writing_client import writing_client
+from oochub.remote.refusal import Refusal, refusals_in_words
+from oochub.remote.remote_repository import RemoteRepository, RepoType
+from oochub.remote.without_token import without_token
 
 _TRIES = 5
 _WAIT = 1.0  # seconds after the first try; twice as long after each other one

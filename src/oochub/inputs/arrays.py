@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from oochub.inputs._arrow_column import ArrowColumn
-from oochub.models.array_processor import ArrayProcessor, array_values
-from oochub.schema import to_json
+from oochub.processors.array_processor import ArrayProcessor, array_values
+from oochub.records.schema import to_json
 
 if TYPE_CHECKING:
     import torch

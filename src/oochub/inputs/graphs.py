@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.inputs._arrow_column import ArrowColumn
-from oochub.models.graph_processor import GraphProcessor, graph_values
-from oochub.schema import to_json
+from oochub.processors.graph_processor import GraphProcessor, graph_values
+from oochub.records.schema import to_json
 
 if TYPE_CHECKING:
     import torch

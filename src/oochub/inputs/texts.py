@@ -10,9 +10,9 @@ import numpy as np
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.hub.model_folder import model_folder
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
 from oochub.inputs._padded import padded
+from oochub.remote.model_folder import model_folder
 
 if TYPE_CHECKING:
     import torch

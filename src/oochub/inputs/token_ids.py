@@ -10,11 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.hub.model_folder import model_folder
 from oochub.inputs._arrow_column import ArrowColumn
 from oochub.inputs._padded import padded
-from oochub.models.token_processor import TokenProcessor
-from oochub.schema import to_json
+from oochub.processors.token_processor import TokenProcessor
+from oochub.records.schema import to_json
+from oochub.remote.model_folder import model_folder
 
 if TYPE_CHECKING:
     import torch

@@ -12,17 +12,17 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.build_record import OWN, without_build_column
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.epoch_rows import epoch_rows
 from oochub.output import Output, output_of, output_of_features
 from oochub.prediction.data_metadata import data_metadata
-from oochub.prediction.metadata import Metadata, PredictedBy
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.split_rows import split_rows
 from oochub.prediction.stored_rows import StoredRows
-from oochub.schema import to_json
+from oochub.records.build_record import OWN, without_build_column
+from oochub.records.metadata import Metadata, PredictedBy
+from oochub.records.schema import to_json
 
 _SENT = ("thumbnail", "thumbnail_text")
 

@@ -18,14 +18,14 @@ from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
 from oochub.leaderboard.rank_ranges import rank_ranges
 from oochub.leaderboard.recomputation import RESAMPLES, SEED
 from oochub.metric import facts_of
-from oochub.prediction.metadata import Metadata, PredictedBy
+from oochub.records.metadata import Metadata, PredictedBy
+from oochub.records.origin_records import EvaluatedBenchmark
+from oochub.records.records import MetricDescription
+from oochub.records.vocabulary import Vocabulary
 from oochub.report import numbers
 from oochub.report.comparing.model_line import ModelLine, model_lines
-from oochub.report.origin_records import EvaluatedBenchmark
-from oochub.report.records import MetricDescription
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
-from oochub.vocabulary import Vocabulary
 
 _SHOWN = 6  # sizes of sets of entries
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from oochub.caches import cache_folder
 from oochub.errors import OochubError, OochubWarning
-from oochub.files import written_whole
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.entry_files import check_entry_files
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation, recomputation
-from oochub.reading import read_json
+from oochub.records.schema import from_json, to_json
 from oochub.report import wording
 from oochub.report.report import Report
-from oochub.schema import from_json, to_json
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.files import written_whole
+from oochub.storage.reading import read_json
 
 _BLOCK = 1 << 22
 _LONGEST = 600  # characters of a reason

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from oochub.errors import OochubError
-from oochub.files import written_whole
-from oochub.reading import read_json
-from oochub.schema import check_version, from_json, optional, to_json
+from oochub.records.schema import check_version, from_json, optional, to_json
+from oochub.storage.files import written_whole
+from oochub.storage.reading import read_json
 
 SCHEMA_VERSION = 1
 _LONGEST = 2_000  # characters of a text

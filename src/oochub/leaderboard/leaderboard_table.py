@@ -4,12 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oochub.csv_table import csv_table
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.page_stem import page_stem
-from oochub.schema import to_json
+from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate
+from oochub.storage.csv_table import csv_table
 
 _ESTIMATES = ("inside", "outside", "gap", "worst_group")
 

@@ -15,8 +15,8 @@ from oochub.leaderboard.rows_digest import rows_digest
 from oochub.prediction.check_rows import check_answers
 from oochub.prediction.concatenate import concatenate
 from oochub.prediction.predictions import Predictions
+from oochub.records.schema import to_json
 from oochub.report.report import Report
-from oochub.schema import to_json
 
 ROUNDING = 1e-9
 """How far a number may lie from the one that was sent, of 1 or of its own size: other versions of numpy round so."""

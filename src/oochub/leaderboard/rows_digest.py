@@ -13,8 +13,8 @@ from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.evaluation.declaration import declaration
 from oochub.prediction.predictions import Predictions
-from oochub.schema import to_json
-from oochub.sides import GroupsOfRows
+from oochub.records.schema import to_json
+from oochub.records.sides import GroupsOfRows
 
 _TOGETHER = 1 << 13  # rows written out at once
 _COMPUTED = ("prediction", "probability", "score", "correct", "loss")

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from oochub.artifacts import SITE
 from oochub.errors import OochubError, OochubWarning
-from oochub.files import check_writable, folder_written_whole, scratch_folder, sole_writer
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.board_page import board_page
@@ -20,6 +18,8 @@ from oochub.leaderboard.entry_page import entry_page
 from oochub.leaderboard.index_page import index_page
 from oochub.leaderboard.leaderboard_table import LeaderboardTable
 from oochub.leaderboard.page_stem import page_stem
+from oochub.storage.artifacts import SITE
+from oochub.storage.files import check_writable, folder_written_whole, scratch_folder, sole_writer
 
 _CARD = """---
 title: oochub leaderboard

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from oochub.artifacts import ENTRY
 from oochub.errors import OochubError, either
-from oochub.files import folder_written_whole
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.parameters import check_parameters
+from oochub.records.parameters import check_parameters
+from oochub.records.schema import to_json
 from oochub.report.report import Report
-from oochub.schema import to_json
+from oochub.storage.artifacts import ENTRY
+from oochub.storage.files import folder_written_whole
 
 _SAID = ("track", "selection", "supervision")
 

@@ -11,10 +11,9 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-import oochub
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
-from oochub.provenance import provenance, without_when_and_where
+from oochub.records.provenance import provenance, without_when_and_where
 
 _CODE = ("*.py", "builders/**/*.py", "inputs/**/*.py", "models/**/*.py", "outputs/**/*.py", "prediction/**/*.py")
 _READ = ("*.json", "*.txt", "*.model", "*.jinja")  # what transformers reads of a model's folder beside the weights
@@ -38,7 +37,7 @@ def cache_key(
         settings: All else that the answers depend on, JSON types, paths, and texts.
 
     >>> from oochub import catalog
-    >>> from oochub.models.array_processor import ArrayProcessor
+    >>> from oochub.processors.array_processor import ArrayProcessor
     >>> arrays = catalog.get("input", "arrays")(ArrayProcessor(column="array", shape=(3, 4, 4)))
     >>> cache_key(ModelSource(object()), arrays, {}, mode=object, settings={}) is None
     True
@@ -113,7 +112,7 @@ def _is_file(value: str | Path) -> bool:
 @functools.cache
 def _own_code() -> str:
     """A digest of the code of ours that answers depend on, which changes more often than its version."""
-    folder = Path(oochub.__file__).parent
+    folder = Path(__file__).parents[1]
     files = sorted(file for pattern in _CODE for file in folder.glob(pattern))
     return hashlib.sha256("".join(map(_bytes, files)).encode()).hexdigest()
 

@@ -9,11 +9,11 @@ from PIL import Image
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.hub.model_folder import model_folder
 from oochub.models.model_config import model_config
 from oochub.models.model_source import ModelSource
 from oochub.models.opening import opening
 from oochub.models.pretrained import pretrained
+from oochub.remote.model_folder import model_folder
 
 _BEAMS, _LONGEST = 4, 16  # of generate_dataset.py
 _KINDS = ("blip", "git", "vision-encoder-decoder")  # that need a picture and no question beside it

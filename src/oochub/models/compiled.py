@@ -10,9 +10,9 @@ from torch import nn
 from torch._dynamo.exc import TorchDynamoException
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.caches import cache_folder
 from oochub.errors import OochubError, either
-from oochub.torch_files import keep_compiled
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.torch_files import keep_compiled
 
 _COMPILERS = ("g++", "clang++", "cl")
 _OPTIONS = {"freezing": True, "cpp_cache_precompile_headers": False}  # the headers would lie in TMPDIR for good

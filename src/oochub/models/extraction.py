@@ -8,7 +8,7 @@ import torch
 from oochub.input import InputBatch
 from oochub.models.linear_head import Head, features_of, recorded
 from oochub.models.perturbation import Perturbation
-from oochub.prediction.metadata import VECTORS
+from oochub.records.metadata import VECTORS
 
 
 class Extraction:

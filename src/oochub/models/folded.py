@@ -11,7 +11,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from oochub.models.logit_difference import logit_difference
+from oochub.stats.logit_difference import logit_difference
 
 _ROUNDING = 1.5e-6
 """Of the range of logits, on the probe: other rows move a few times as far, and answers stay those of transformers

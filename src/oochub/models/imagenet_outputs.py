@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
-from oochub.builders.sources.imagenet_wnids import IMAGENET_1K_WNIDS
-from oochub.builders.sources.wordnet_facts import wordnet_facts
+from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
+from oochub.class_names.wordnet_facts import wordnet_facts
 from oochub.models.class_words import class_words
 
 _WNID = re.compile(r"n\d{8}(?!\d)")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.reading import parse_json, read_text
+from oochub.storage.reading import parse_json, read_text
 
 _FORMS = 'CSV with lines "data class,model class", repeatable; or JSON {"data class": ["model class", ...]}'
 

@@ -10,7 +10,7 @@ from oochub.models.class_lists import listed_names, listed_outputs
 from oochub.models.class_words import class_words
 from oochub.models.imagenet_outputs import ImagenetOutputs
 from oochub.models.label_map import Answering, LabelMap
-from oochub.thing_asked_for import ABSENCE
+from oochub.records.presence_class import ABSENCE
 
 Given = Mapping[str, Sequence[str | int]]
 

@@ -17,8 +17,8 @@ from oochub.models.architectures import architectures
 from oochub.models.linear_head import Head, find_head
 from oochub.models.model_source import ModelSource
 from oochub.output import Output
-from oochub.parameters import check_parameters
-from oochub.prediction.metadata import PredictedBy, Training
+from oochub.records.metadata import PredictedBy, Training
+from oochub.records.parameters import check_parameters
 
 
 class PredictedData(NamedTuple):

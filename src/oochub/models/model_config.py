@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.hub.check_source import check_source
-from oochub.hub.model_folder import model_folder
 from oochub.models.opening import opening
-from oochub.reading import read_json
+from oochub.remote.check_source import check_source
+from oochub.remote.model_folder import model_folder
+from oochub.storage.reading import read_json
 
 _LARGEST = 2**40  # some configs say 1e12 for "no limit"
 

@@ -10,14 +10,14 @@ from typing import Any
 import torch
 
 from oochub.errors import OochubError
-from oochub.hub.model_folder import model_folder
 from oochub.input import Input, check_changes, check_config, kind_of_processor, kinds_of
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 from oochub.models.pretrained import Answers, Pretrained, pretrained
 from oochub.models.trained_on import trained_on
 from oochub.models.training_record import training_record
-from oochub.prediction.metadata import PredictedBy, Training
+from oochub.records.metadata import PredictedBy, Training
+from oochub.remote.model_folder import model_folder
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from oochub.errors import OochubError, either
-from oochub.prediction.metadata import OdinSettings
+from oochub.records.metadata import OdinSettings
 
 TEMPERATURE = 1000.0
 """The temperature of Liang, Li and Srikant 2018, and of ImageNet-OOD's ODIN."""

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import torch
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.hub.model_folder import model_folder
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
-from oochub.reading import read_json
+from oochub.remote.model_folder import model_folder
+from oochub.storage.reading import read_json
 
 _SHOWN = 5
 _UNREAD = ".num_batches_tracked"  # of BatchNorm; read in training alone

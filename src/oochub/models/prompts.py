@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, either, unknown_name
-from oochub.reading import read_json, read_lines
+from oochub.storage.reading import read_json, read_lines
 
 TEMPLATE_SETS: Mapping[str, tuple[str, ...]] = {
     "photo": ("a photo of a {}.",),

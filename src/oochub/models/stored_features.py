@@ -8,15 +8,15 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from oochub.caches import cache_folder
 from oochub.errors import OochubError, OochubWarning
-from oochub.files import written_whole
 from oochub.input import BrokenRow, Input
 from oochub.models.cache_key import cache_key
 from oochub.models.encoder import Encoder
 from oochub.models.mode import PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.tensor_file import load_tensors, save_tensors
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.files import written_whole
+from oochub.storage.tensor_file import load_tensors, save_tensors
 
 
 class LabelledFeatures(NamedTuple):

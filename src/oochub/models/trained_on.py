@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.reading import read_bytes
+from oochub.storage.reading import read_bytes
 
 _HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _FIELDS = ("datasets", "trained_on")

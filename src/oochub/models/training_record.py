@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oochub.held_out import HeldOut
-from oochub.prediction.metadata import Training
-from oochub.reading import read_json
-from oochub.schema import from_json, optional, to_json
+from oochub.records.held_out import HeldOut
+from oochub.records.metadata import Training
+from oochub.records.schema import from_json, optional, to_json
+from oochub.storage.reading import read_json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,19 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
-from oochub.output import Answer, Arrays, Output, RowBoxes
+from oochub.output import Answer, Arrays, Output, PredictedRows, RowBoxes
+from oochub.records.given_columns import GivenColumns
 from oochub.stats.detection_accuracies import detection_accuracies
-
-if TYPE_CHECKING:
-    from oochub.prediction.predictions import Predictions
 
 _THRESHOLD = 0.5  # a box with a score above it counts as an answer
 _UNKNOWN = ((math.nan,) * 4,)
@@ -83,7 +80,7 @@ class Boxes(Output):
         """Rows whose boxes are known (n,)."""
         return np.fromiter((not _is_unknown(boxes) for boxes in label), bool, len(label))
 
-    def prediction(self, predictions: "Predictions") -> NDArray[Any]:
+    def prediction(self, predictions: PredictedRows) -> NDArray[Any]:
         """The boxes with a score above 0.5 (n,)."""
         found, scores = (_rows(predictions.rows.column(name)) for name in self.columns)
         return _objects(
@@ -91,7 +88,7 @@ class Boxes(Output):
             for row in zip(found, scores, strict=True)
         )
 
-    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """A row of boxes has no probability.
 
         Raises:
@@ -99,7 +96,7 @@ class Boxes(Output):
         """
         raise OochubError("These predictions are boxes, which have no probability a row. Read .prediction and .label.")
 
-    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+    def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label = predictions.label
         found, scores = (_rows(predictions.rows.column(name)) for name in self.columns)
@@ -166,7 +163,7 @@ class Boxes(Output):
             columns.problems.append(str(error).removesuffix("."))
             return None
 
-    def chance(self, predictions: "Predictions") -> float:
+    def chance(self, predictions: PredictedRows) -> float:
         """Of guessed boxes nobody knows: nan."""
         return math.nan
 

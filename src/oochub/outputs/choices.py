@@ -1,7 +1,7 @@
 """One class a row and nothing of how sure the model is: right or wrong, without scores."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,13 +9,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
-from oochub.output import Arrays
-from oochub.output_columns import check_class_numbers
+from oochub.output import Arrays, PredictedRows
 from oochub.outputs.classes import Classes
-
-if TYPE_CHECKING:
-    from oochub.prediction.predictions import Predictions
+from oochub.records.given_columns import GivenColumns
+from oochub.records.output_columns import check_class_numbers
 
 
 class Choices(Classes):
@@ -48,11 +45,11 @@ class Choices(Classes):
         check_class_numbers(table, "label", class_names, lowest=-1)
         check_class_numbers(table, "prediction", class_names, lowest=0)
 
-    def prediction(self, predictions: "Predictions") -> NDArray[np.int64]:
+    def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
         """The class that was chosen (n,)."""
         return predictions.column("prediction").astype(np.int64)
 
-    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """A choice has no probability.
 
         Raises:
@@ -60,7 +57,7 @@ class Choices(Classes):
         """
         raise OochubError("These predictions are choices, which have no probability. Read .prediction and .label.")
 
-    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+    def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label, prediction = predictions.label, predictions.prediction
         correct = label == prediction

@@ -1,17 +1,17 @@
 """One class a row: a logit for each class, and a softmax over them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.build_record import BuildFacts
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
-from oochub.output import Answer, Arrays, Output
-from oochub.output_columns import (
+from oochub.output import Answer, Arrays, Output, PredictedRows
+from oochub.records.build_record import BuildFacts
+from oochub.records.given_columns import GivenColumns
+from oochub.records.output_columns import (
     check_class_numbers,
     check_logits,
     check_vectors,
@@ -20,13 +20,10 @@ from oochub.output_columns import (
     vector_array,
     vectors,
 )
+from oochub.records.presence_class import presence_class
 from oochub.stats.answer_summary import answer_summary
 from oochub.stats.class_probability import ClassProbability
 from oochub.stats.softmax import softmax
-from oochub.thing_asked_for import thing_asked_for
-
-if TYPE_CHECKING:
-    from oochub.prediction.predictions import Predictions
 
 
 class Classes(Output):
@@ -75,16 +72,16 @@ class Classes(Output):
         known: NDArray[np.bool_] = label >= 0
         return known
 
-    def prediction(self, predictions: "Predictions") -> NDArray[np.int64]:
+    def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
         """The class with the largest logit (n,); the first of equals."""
         largest: NDArray[np.int64] = predictions.summary.prediction.astype(np.int64, copy=False)
         return largest
 
-    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """The softmax (n, c) of the logits, in float64."""
         return softmax(predictions.logits)
 
-    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+    def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label, classes = predictions.label, len(predictions.class_names)
         if allowed is None or len(allowed) == classes:
@@ -131,7 +128,7 @@ class Classes(Output):
         "missed" where the thing was there, else "false_alarm".
         """
         label, prediction = int(arrays["label"][row]), int(arrays["prediction"][row])
-        thing = thing_asked_for(class_names, BuildFacts())
+        thing = presence_class(class_names, BuildFacts())
         present = 1 if list(class_names) == ["0", "1"] else None if thing is None else thing.present
         return Answer(
             label=class_names[label],
@@ -190,7 +187,7 @@ class Classes(Output):
                 f"{first}; the logits were taken"
             )
 
-    def chance(self, predictions: "Predictions") -> float:
+    def chance(self, predictions: PredictedRows) -> float:
         """One over the number of classes."""
         return 1 / len(predictions.class_names)
 

@@ -1,21 +1,18 @@
 """Several labels a row, each of them there or not: a logit and a sigmoid for each."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from oochub.build_record import BuildRecord
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
-from oochub.output import Answer, Arrays, Output
-from oochub.output_columns import check_logits, check_vectors, truth_array, vector_array
-
-if TYPE_CHECKING:
-    from oochub.prediction.predictions import Predictions
+from oochub.output import Answer, Arrays, Output, PredictedRows
+from oochub.records.build_record import BuildRecord
+from oochub.records.given_columns import GivenColumns
+from oochub.records.output_columns import check_logits, check_vectors, truth_array, vector_array
 
 _SHOWN = 3  # labels in the words of a row
 
@@ -106,16 +103,16 @@ class Labels(Output):
         known: NDArray[np.bool_] = ~np.isnan(label).all(axis=1)
         return known
 
-    def prediction(self, predictions: "Predictions") -> NDArray[np.int64]:
+    def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
         """1 where the probability of a label is above one half (n, k)."""
         return (predictions.logits > 0).astype(np.int64)
 
-    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """The sigmoid (n, k) of the logits, in float64."""
         probability: NDArray[np.float64] = expit(predictions.logits.astype(np.float64))
         return probability
 
-    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+    def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label, logits = predictions.label, predictions.logits.astype(np.float64)
         losses = np.logaddexp(0.0, np.where(label == 1, -logits, logits)) * ~np.isnan(label)
@@ -165,7 +162,7 @@ class Labels(Output):
             return None
         return None if logits is None else self.store(logits.astype(np.float32))
 
-    def chance(self, predictions: "Predictions") -> float:
+    def chance(self, predictions: PredictedRows) -> float:
         """The mean share of rows that have a label, over those ranked: the mean average precision of guessing."""
         shares = [np.nanmean(column) for column in predictions.label.T if (column == 0).any() and (column == 1).any()]
         return float(np.mean(shares)) if shares else float("nan")

@@ -1,19 +1,16 @@
 """A number a row, such as a wealth or a temperature, of any sign."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
-from oochub.output import Answer, Arrays, Output
-from oochub.output_columns import truth_array
-
-if TYPE_CHECKING:
-    from oochub.prediction.predictions import Predictions
+from oochub.output import Answer, Arrays, Output, PredictedRows
+from oochub.records.given_columns import GivenColumns
+from oochub.records.output_columns import truth_array
 
 
 class Number(Output):
@@ -69,11 +66,11 @@ class Number(Output):
         known: NDArray[np.bool_] = ~np.isnan(label)
         return known
 
-    def prediction(self, predictions: "Predictions") -> NDArray[np.float64]:
+    def prediction(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """What the model said (n,)."""
         return predictions.column("value").astype(np.float64)
 
-    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """A number has no probability.
 
         Raises:
@@ -81,7 +78,7 @@ class Number(Output):
         """
         raise OochubError("These predictions are numbers, which have no probability. Read .prediction and .label.")
 
-    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+    def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label, prediction = predictions.label, predictions.prediction
         return {"label": label, "prediction": prediction, "loss": (label - prediction) ** 2}
@@ -114,6 +111,6 @@ class Number(Output):
         value = columns.numbers("value") if columns.have("value") else None
         return None if value is None else self.store(value[:, None].astype(np.float32))
 
-    def chance(self, predictions: "Predictions") -> float:
+    def chance(self, predictions: PredictedRows) -> float:
         """The correlation of guesses with the truth: 0."""
         return 0.0

@@ -1,7 +1,7 @@
 """The next token at each place of a text or file: its number, and of what kind it is."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,13 +9,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.given_columns import GivenColumns
-from oochub.output import Answer, Arrays, Output
-from oochub.output_columns import truth_array
+from oochub.output import Answer, Arrays, Output, PredictedRows
+from oochub.records.given_columns import GivenColumns
+from oochub.records.output_columns import truth_array
 from oochub.stats.token_kinds import TOKEN_KINDS
-
-if TYPE_CHECKING:
-    from oochub.prediction.predictions import Predictions
 
 _MASKED, _NONE = -100, -1
 _BEFORE = 6  # tokens before the first wrong one
@@ -87,12 +84,12 @@ class Tokens(Output):
         known: NDArray[np.bool_] = np.asarray((label >= 0).any(axis=1))
         return known
 
-    def prediction(self, predictions: "Predictions") -> NDArray[np.int32]:
+    def prediction(self, predictions: PredictedRows) -> NDArray[np.int32]:
         """The tokens that the model says (n, t), -1 where a row has ended."""
         width = predictions.label.shape[1]
         return _matrix(_whole_lists(predictions.rows.light, "predicted_tokens"), _NONE, width)
 
-    def probability(self, predictions: "Predictions") -> NDArray[np.float64]:
+    def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """There are too many tokens to keep the probability of each.
 
         Raises:
@@ -100,7 +97,7 @@ class Tokens(Output):
         """
         raise OochubError("These predictions are tokens, without their probability. Read .prediction and .label.")
 
-    def arrays(self, predictions: "Predictions", allowed: NDArray[np.int64] | None = None) -> Arrays:
+    def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class.
 
         Raises:
@@ -191,7 +188,7 @@ class Tokens(Output):
             return None
         return {"predicted_tokens": values.cast(pa.list_(pa.int32()))}
 
-    def chance(self, predictions: "Predictions") -> float:
+    def chance(self, predictions: PredictedRows) -> float:
         """There is no such number: it depends on how often each token occurs."""
         return float("nan")
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output import output_of
-from oochub.output_columns import vectors
 from oochub.prediction.check_rows import checked_blocks
-from oochub.prediction.metadata import VECTORS, Metadata
 from oochub.prediction.stored_rows import StoredRows
+from oochub.records.metadata import VECTORS, Metadata
+from oochub.records.output_columns import vectors
 from oochub.stats.answer_summary import answer_summary
 from oochub.stats.softmax_summary import SoftmaxSummary
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.errors import OochubError
-from oochub.given_array import given_array
 from oochub.output import output_of, output_of_columns
-from oochub.output_columns import class_numbers, column_of, text_column, vectors
-from oochub.prediction.metadata import VECTORS, Metadata, PredictedBy, row_counts
+from oochub.records.given_array import given_array
+from oochub.records.metadata import VECTORS, Metadata, PredictedBy, row_counts
+from oochub.records.output_columns import class_numbers, column_of, text_column, vectors
 
 _ROW = ("example_id", "split")
 

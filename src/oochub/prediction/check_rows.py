@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from oochub.errors import OochubError
 from oochub.output import output_of
-from oochub.output_columns import LONGEST_NAME
 from oochub.prediction.coded_text import with_text
-from oochub.prediction.metadata import VECTORS, Metadata, check_name_length, row_counts
 from oochub.prediction.stored_rows import StoredRows
+from oochub.records.metadata import VECTORS, Metadata, check_name_length, row_counts
+from oochub.records.output_columns import LONGEST_NAME
 
 _ROW = ("example_id", "split")
 _TOGETHER = 1 << 13  # rows whose names are looked at together

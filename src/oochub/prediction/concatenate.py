@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from oochub.errors import OochubError
-from oochub.parquet_file import Integrity
 from oochub.prediction.check_rows import check_answers
-from oochub.prediction.metadata import row_counts
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_rows import StoredRows
-from oochub.schema import to_json
+from oochub.records.metadata import row_counts
+from oochub.records.schema import to_json
+from oochub.storage.parquet_file import Integrity
 
 
 def concatenate(parts: Sequence[Predictions]) -> Predictions:

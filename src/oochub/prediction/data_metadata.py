@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from oochub import catalog
-from oochub.build_record import BuildFacts, BuildRecord
-from oochub.hub.hub_data_set import HubDataSet
 from oochub.output import Output
-from oochub.prediction.metadata import Metadata, PredictedBy, row_counts
 from oochub.prediction.stored_rows import StoredRows
+from oochub.records.build_record import BuildFacts, BuildRecord
+from oochub.records.hub_data_set import HubDataSet
+from oochub.records.metadata import Metadata, PredictedBy, row_counts
 
 _TOGETHER = 1 << 13
 

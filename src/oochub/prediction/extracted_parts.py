@@ -13,8 +13,8 @@ from tqdm import tqdm
 
 from oochub.input import BrokenRow, InputBatch
 from oochub.models.mode import Mode
-from oochub.output_columns import vector_array
 from oochub.prediction.selected_rows import selected_rows
+from oochub.records.output_columns import vector_array
 
 
 class ExtractedPart(NamedTuple):

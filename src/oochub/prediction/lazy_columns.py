@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output_columns import check_vectors
-from oochub.parquet_file import seal_of
+from oochub.records.output_columns import check_vectors
+from oochub.storage.parquet_file import seal_of
 
 _BYTES = 1 << 23  # of a block of rows, so that reading holds little
 _MOST = 1 << 16  # rows of a block, however narrow

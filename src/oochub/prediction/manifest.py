@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.reading import read_json
-from oochub.schema import Count, check_version, from_json, optional, to_json
+from oochub.records.schema import Count, check_version, from_json, optional, to_json
+from oochub.storage.reading import read_json
 
 MANIFEST = "_manifest.json"
 """The file of a folder of parts that lists them."""

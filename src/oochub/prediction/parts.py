@@ -17,17 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.files import take_place, written_whole
 from oochub.input import BrokenRow
-from oochub.parquet_file import seal_of
 from oochub.prediction.manifest import ListedPart, Manifest
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import PartRecord
 from oochub.prediction.stored_rows import StoredRows
 from oochub.prediction.stored_thumbnails import save_thumbnails
-from oochub.reading import read_json
-from oochub.schema import from_json, to_json
+from oochub.records.schema import from_json, to_json
 from oochub.stats.softmax_summary import SoftmaxSummary
+from oochub.storage.files import take_place, written_whole
+from oochub.storage.parquet_file import seal_of
+from oochub.storage.reading import read_json
 
 _LAYOUT = "_layout.json"
 _NUMBERS = 1 << 24  # of a part, 64 MB

@@ -7,12 +7,7 @@ from typing import Any
 import datasets
 import torch
 
-from oochub.artifacts import PREDICTIONS
-from oochub.build_record import without_build_column
-from oochub.checked_data_set import checked_data_set
 from oochub.errors import OochubError, either, unknown_name
-from oochub.files import STREAMS, check_writable
-from oochub.listed_names import listed_names
 from oochub.models.cache_key import cache_key
 from oochub.models.chosen_device import chosen_device
 from oochub.models.folded import folded
@@ -21,8 +16,8 @@ from oochub.models.mode import PredictedData, mode_of
 from oochub.models.model_source import ModelSource
 from oochub.models.perturbation import TEMPERATURE
 from oochub.prediction.answered_rows import answered_rows
+from oochub.prediction.checked_data_set import checked_data_set
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
-from oochub.prediction.metadata import RESERVED
 from oochub.prediction.predicted import predicted
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_settings import PredictionSettings
@@ -30,8 +25,13 @@ from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.sampled import Sample, sampled
 from oochub.prediction.stored_summary import SUMMARY
-from oochub.ranks import Ranks
-from oochub.unpacked_samples import unpacked_samples
+from oochub.prediction.unpacked_samples import unpacked_samples
+from oochub.process.ranks import Ranks
+from oochub.records.build_record import without_build_column
+from oochub.records.listed_names import listed_names
+from oochub.records.metadata import RESERVED
+from oochub.storage.artifacts import PREDICTIONS
+from oochub.storage.files import STREAMS, check_writable
 
 _ENGINES = ("local", "ray")
 
@@ -82,8 +82,8 @@ def predict(
         splits: Splits of a DatasetDict; None takes all but "train".
         image_processor: The same as `processor`, for pictures.
         processor: Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its
-            `oochub.models.array_processor.ArrayProcessor`, or the folder or Hub id of one; a model object without any
-            takes arrays as they are.
+            `oochub.processors.array_processor.ArrayProcessor`, or the folder or Hub id of one; a model object without
+            any takes arrays as they are.
         preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor"
             is the model's own; "auto" takes the first where a few pictures and noise show pixels within one level and
             logits within 2% of their range, else the second: the provenance says which, and what was measured. For

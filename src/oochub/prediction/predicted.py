@@ -12,7 +12,6 @@ import torch
 from datasets.distributed import split_dataset_by_node
 
 from oochub.errors import OochubError
-from oochub.files import sole_writer
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.compiled import Compiled
 from oochub.models.extraction import Extraction
@@ -22,7 +21,6 @@ from oochub.models.perturbation import Perturbation
 from oochub.prediction.data_metadata import data_metadata
 from oochub.prediction.dtype_check import dtype_check
 from oochub.prediction.extracted_parts import extracted_parts
-from oochub.prediction.metadata import Metadata, ZoomSettings
 from oochub.prediction.parts import MadePart, Parts, part_rows
 from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
@@ -31,8 +29,10 @@ from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.prediction.stored_rows import StoredRows
 from oochub.prediction.thumbnails import thumbnails
-from oochub.provenance import provenance
-from oochub.ranks import Ranks
+from oochub.process.ranks import Ranks
+from oochub.records.metadata import Metadata, ZoomSettings
+from oochub.records.provenance import provenance
+from oochub.storage.files import sole_writer
 
 _FEW = 8  # rows to look at a network with
 _NAMED = 5  # of the rows that are left out

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from oochub.caches import cache_folder
 from oochub.errors import OochubError, OochubWarning
 from oochub.prediction.manifest import Manifest
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import is_one_file
-from oochub.reading import parse_json
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.reading import parse_json
 
 
 class PredictionCache:

@@ -12,23 +12,23 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
-from oochub.files import check_writable
-from oochub.notebook_table import notebook_table
 from oochub.output import Output, output_of
-from oochub.parquet_file import Integrity
 from oochub.prediction.answer_facts import answer_facts, digest_of
 from oochub.prediction.array_rows import rows_of_arrays, rows_of_frame
 from oochub.prediction.check_rows import check_answers, check_rows
-from oochub.prediction.metadata import Metadata, read_metadata, row_counts
+from oochub.prediction.notebook_table import notebook_table
 from oochub.prediction.predictions_file import PartRecord, open_predictions, save_predictions
 from oochub.prediction.stored_head import StoredHead, head_file
 from oochub.prediction.stored_rows import StoredRows, WithStoredRows
 from oochub.prediction.stored_summary import stale_note, without_copies, without_summary_of_before
-from oochub.schema import to_json
+from oochub.records.metadata import Metadata, read_metadata, row_counts
+from oochub.records.schema import to_json
 from oochub.stats.answer_summary import answer_summary
 from oochub.stats.softmax_summary import SoftmaxSummary
+from oochub.storage.artifacts import PREDICTIONS
+from oochub.storage.files import check_writable
+from oochub.storage.parquet_file import Integrity
 
 
 @dataclass(frozen=True)

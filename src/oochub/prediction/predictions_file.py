@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oochub.artifacts import PREDICTIONS
 from oochub.errors import OochubError
-from oochub.files import STREAMS, check_writable, folder_written_whole
-from oochub.parquet_file import Integrity, read_parquet, seal_of, write_tables
 from oochub.prediction.coded_text import joined_text
 from oochub.prediction.lazy_columns import LazyColumns
 from oochub.prediction.manifest import MANIFEST, ListedPart, Manifest
-from oochub.prediction.metadata import VECTORS, Metadata
 from oochub.prediction.stored_rows import StoredRows
 from oochub.prediction.stored_summary import SUMMARY, summary_columns
 from oochub.prediction.stored_thumbnails import load_thumbnails
-from oochub.reading import parse_json
-from oochub.schema import Count, from_json, optional, to_json
+from oochub.records.metadata import VECTORS, Metadata
+from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.stats.softmax_summary import SoftmaxSummary
+from oochub.storage.artifacts import PREDICTIONS
+from oochub.storage.files import STREAMS, check_writable, folder_written_whole
+from oochub.storage.parquet_file import Integrity, read_parquet, seal_of, write_tables
+from oochub.storage.reading import parse_json
 
 _KEY, _SUMS, _PART = b"oochub", b"oochub_sums", b"oochub_part"
 _ONE_FILE = 1 << 28  # numbers, a gigabyte: more are a folder of parts

@@ -15,10 +15,10 @@ from typing import Any
 import torch
 
 from oochub.errors import OochubError, either
-from oochub.hub.check_reached import check_reached
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.extraction import Extraction
 from oochub.prediction.selected_rows import selected_rows
+from oochub.remote.check_reached import check_reached
 
 _ACTOR_CPUS = 0.5  # each: actors that held all CPUs would leave none to the tasks that read, and nothing would run
 _PASSES = 4  # of a task that reads

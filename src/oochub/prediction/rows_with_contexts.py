@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
 from oochub.prediction.predictions import Predictions
+from oochub.records.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
 from oochub.stats.context_signs import context_signs
 from oochub.stats.row_blocks import row_blocks
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.files import written_whole
-from oochub.tensor_file import load_tensors, save_tensors
+from oochub.storage.files import written_whole
+from oochub.storage.tensor_file import load_tensors, save_tensors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,10 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output_columns import vectors
 from oochub.prediction.coded_text import joined_text, with_text
 from oochub.prediction.lazy_columns import LazyColumns
-from oochub.prediction.metadata import VECTORS
+from oochub.records.metadata import VECTORS
+from oochub.records.output_columns import vectors
 
 
 @dataclass(frozen=True, eq=False)

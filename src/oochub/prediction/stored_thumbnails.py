@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.parquet_file import read_parquet, seal_of, write_parquet
+from oochub.storage.parquet_file import read_parquet, seal_of, write_parquet
 
 _FILE = "_thumbnails.parquet"
 _SHOWN = {"thumbnail": pa.types.is_binary, "thumbnail_text": pa.types.is_string}

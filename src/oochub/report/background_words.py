@@ -4,11 +4,11 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from oochub.build_record import OWN
+from oochub.records.background_records import BackgroundProbe, Variant, VariantRow
+from oochub.records.build_record import OWN
+from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.report import numbers, wording
-from oochub.report.background_records import BackgroundProbe, Variant, VariantRow
 from oochub.report.footnotes import Footnotes, interval_words
-from oochub.report.origin_records import EvaluatedBenchmark
 from oochub.report.text_table import TextTable
 from oochub.stats.estimate import Estimate
 from oochub.stats.shared_units import METHOD

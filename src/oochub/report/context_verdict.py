@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from oochub.records.context_records import ContextFinding
+from oochub.records.verdict_records import Case, Fact, Verdict
 from oochub.report import numbers, wording
-from oochub.report.context_records import ContextFinding
 from oochub.report.context_words import checked_words, context_headline, correction_word, is_alike, usual_words
 from oochub.report.findings import is_near_chance
 from oochub.report.footnotes import interval_words
-from oochub.report.verdict_records import Case, Fact, Verdict
 
 if TYPE_CHECKING:
     from oochub.report.report import Report

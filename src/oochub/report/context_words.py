@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from oochub.records.context_records import ClassInContext, ContextFinding, ContextFindings
 from oochub.report import numbers, wording
-from oochub.report.context_records import ClassInContext, ContextFinding, ContextFindings
 from oochub.report.footnotes import Footnotes, reason_behind, reason_words
 from oochub.report.text_table import TextTable
 from oochub.stats.estimate import Estimate

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from oochub.records.detection_records import DetectionRow
+from oochub.records.verdict_records import Fact, Verdict
 from oochub.report import numbers, wording
-from oochub.report.detection_records import DetectionRow
 from oochub.report.detector_words import (
     NEW_CLASS,
     PairRows,
@@ -14,7 +15,6 @@ from oochub.report.detector_words import (
     new_class_words,
 )
 from oochub.report.footnotes import interval_words
-from oochub.report.verdict_records import Fact, Verdict
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from oochub.records.error_records import ONE_PLACE, ErrorsByContext
 from oochub.report import numbers, theme, wording
-from oochub.report.error_records import ONE_PLACE, ErrorsByContext
 from oochub.report.footnotes import Footnotes, interval_words
 from oochub.report.text_table import TextTable
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from oochub.records.records import GroupRow, Slice
 from oochub.report import numbers, theme, wording
 from oochub.report.footnotes import interval_words, reason_words
-from oochub.report.records import GroupRow, Slice
 from oochub.stats.adjusted_p_values import holm
 from oochub.stats.estimate import Estimate
 from oochub.stats.unpaired_shares import chi_square_p_value

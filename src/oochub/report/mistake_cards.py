@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from oochub.records.origin_records import EvaluatedBenchmark
+from oochub.records.records import Box, BoxesInPicture, Mistake
 from oochub.report import numbers, wording
 from oochub.report.embedded_picture import PICTURE_BYTES, embedded_picture
-from oochub.report.origin_records import EvaluatedBenchmark
-from oochub.report.records import Box, BoxesInPicture, Mistake
 
 _BOX_BYTES = 60_000  # of the boxes of all pictures
 _LONGEST_TEXT = 400  # characters of a mistake that is a text

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oochub.prediction.metadata import Training
+from oochub.records.metadata import Training
+from oochub.records.origin_records import SideRows
+from oochub.records.records import GroupRow
+from oochub.records.verdict_records import Verdict
 from oochub.report import charts, numbers, svg, theme, wording
 from oochub.report.background_section import background_section
 from oochub.report.background_words import probe_command
@@ -23,11 +26,8 @@ from oochub.report.findings import (
 )
 from oochub.report.footnotes import interval_words
 from oochub.report.mistake_cards import LINK, mistake_cards
-from oochub.report.origin_records import SideRows
-from oochub.report.records import GroupRow
 from oochub.report.tables import gap_title, group_head, notes
 from oochub.report.verdict import verdict
-from oochub.report.verdict_records import Verdict
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:

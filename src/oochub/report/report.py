@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from oochub import catalog
-from oochub.artifacts import PAGE, REPORT
 from oochub.errors import OochubError, unknown_name
-from oochub.files import check_writable, written_whole
 from oochub.metric import MetricFacts, facts_of
-from oochub.reading import read_json
-from oochub.report.background_records import BackgroundProbe
-from oochub.report.context_records import ContextFindings
-from oochub.report.detection_records import DetectionRow, ProbeRow
-from oochub.report.error_records import ErrorsByContext
-from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
-from oochub.report.records import (
+from oochub.records.background_records import BackgroundProbe
+from oochub.records.context_records import ContextFindings
+from oochub.records.detection_records import DetectionRow, ProbeRow
+from oochub.records.error_records import ErrorsByContext
+from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
+from oochub.records.records import (
     SHOWN,
     Calibration,
     Gap,
@@ -32,9 +29,12 @@ from oochub.report.records import (
     Slice,
     WorstValue,
 )
-from oochub.schema import check_version, from_json, optional, to_json
+from oochub.records.schema import check_version, from_json, optional, to_json
+from oochub.records.vocabulary import Vocabulary
 from oochub.stats.estimate import Estimate
-from oochub.vocabulary import Vocabulary
+from oochub.storage.artifacts import PAGE, REPORT
+from oochub.storage.files import check_writable, written_whole
+from oochub.storage.reading import read_json
 
 if TYPE_CHECKING:
     import pandas as pd

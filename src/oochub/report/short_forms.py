@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from oochub.notebook_table import notebook_table
+from oochub.prediction.notebook_table import notebook_table
 from oochub.report import numbers, wording
 from oochub.report.footnotes import interval_words, reason_words
 from oochub.report.tables import detector_tables, gap_title, notes, slices_table

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from oochub.records.records import ConfidenceBin, Side
 from oochub.report import numbers
 from oochub.report.charts import Curve, GapChart
-from oochub.report.records import ConfidenceBin, Side
 from oochub.stats.estimate import Estimate
 
 _Map = Callable[[float], float]

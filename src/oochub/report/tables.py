@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from oochub.records.detection_records import DetectionRow, ProbeRow
 from oochub.report import background_words, context_words, detector_words, numbers, wording
 from oochub.report.charts import group_rows
-from oochub.report.detection_records import DetectionRow, ProbeRow
 from oochub.report.error_words import TITLE, error_finding, errors_table
 from oochub.report.findings import matched_words, out_count, shown_slices, worst_group_words
 from oochub.report.footnotes import Footnotes

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from oochub.records.records import Side, WorstValue
+from oochub.records.verdict_records import Case, Fact, Verdict
 from oochub.report import numbers, wording
 from oochub.report.context_verdict import context_verdict
 from oochub.report.detection_verdict import detection_verdict
@@ -18,8 +20,6 @@ from oochub.report.findings import (
     simultaneous,
 )
 from oochub.report.footnotes import interval_words, reason_words
-from oochub.report.records import Side, WorstValue
-from oochub.report.verdict_records import Case, Fact, Verdict
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:

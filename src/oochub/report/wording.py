@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oochub.build_record import OWN
-from oochub.builders.sources.imagenet_names import IMAGENET_1K_NAMES
-from oochub.report.comparing.paired_records import ComparedRows
-from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel
-from oochub.report.records import GroupRow, Side, Slice
-from oochub.vocabulary import Vocabulary
+from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.records.build_record import OWN
+from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
+from oochub.records.paired_records import ComparedRows
+from oochub.records.records import GroupRow, Side, Slice
+from oochub.records.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from oochub.report.report import Report

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.memory_map import let_go
 from oochub.stats.array_checks import Array, check_label
 from oochub.stats.row_blocks import row_blocks
+from oochub.storage.memory_map import let_go
 
 _TOGETHER = 1 << 22  # numbers looked at together
 _HINTS = {

@@ -17,26 +17,26 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oochub import catalog
-from oochub.build_record import BuildFacts, BuildRecord
+from oochub.context_finding.context_environments import context_environments
 from oochub.data.check_hold_out import check_hold_out
-from oochub.data.context_environments import context_environments
 from oochub.data.load import declaration_for, load
 from oochub.data.open_source import source_name
 from oochub.data.rows_that_choose import rows_that_choose
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
-from oochub.files import written_whole
-from oochub.held_out import HeldOut
-from oochub.output_columns import vector_array
-from oochub.prediction.metadata import Metadata, PredictedBy, Training
 from oochub.prediction.predictions import Predictions
-from oochub.provenance import provenance
+from oochub.records.build_record import BuildFacts, BuildRecord
+from oochub.records.held_out import HeldOut
+from oochub.records.metadata import Metadata, PredictedBy, Training
+from oochub.records.output_columns import vector_array
+from oochub.records.provenance import provenance
+from oochub.storage.files import written_whole
+from oochub.storage.tensor_file import save_tensors
 from oochub.sweep.feature_cache import FeatureCache
 from oochub.sweep.measurement import held_out_numbers, numbers_of
 from oochub.sweep.runs import Run, RunResult
 from oochub.sweep.sweep_recipe import features_track
-from oochub.tensor_file import save_tensors
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.heads.fitted_head import FittedHead, Probe

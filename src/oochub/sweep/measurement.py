@@ -9,13 +9,13 @@ import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import data_folder
-from oochub.data.context_environments import context_environments
+from oochub.context_finding.context_environments import context_environments
 from oochub.data.load import declaration_of, is_benchmark, load
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.epoch_rows import epoch_rows
 from oochub.evaluation.evaluate import evaluate
-from oochub.hub.check_source import check_source
 from oochub.prediction.predictions import Predictions
+from oochub.remote.check_source import check_source
 from oochub.report.report import Report
 from oochub.sweep.runs import Run, RunResult
 

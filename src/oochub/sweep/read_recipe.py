@@ -13,8 +13,8 @@ import datasets
 from oochub import catalog
 from oochub.data.load import check_options
 from oochub.errors import OochubError, unknown_name
-from oochub.parameters import check_parameters
-from oochub.reading import read_text
+from oochub.records.parameters import check_parameters
+from oochub.storage.reading import read_text
 from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, check_names, check_table, read_method
 from oochub.sweep.selection import RULES
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning

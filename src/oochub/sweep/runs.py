@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from oochub.errors import OochubError, unknown_name
-from oochub.schema import optional
+from oochub.records.schema import optional
 from oochub.sweep.methods import ARGUMENTS, Method
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning, is_place
 

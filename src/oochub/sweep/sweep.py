@@ -11,10 +11,10 @@ import pandas as pd
 from tqdm import tqdm
 
 from oochub import catalog
-from oochub.artifacts import SWEEP
 from oochub.errors import OochubError
-from oochub.files import check_writable, sole_writer, written_whole
-from oochub.schema import from_json, to_json
+from oochub.records.schema import from_json, to_json
+from oochub.storage.artifacts import SWEEP
+from oochub.storage.files import check_writable, sole_writer, written_whole
 from oochub.sweep.runs import Run, RunResult, stages
 from oochub.sweep.sweep_recipe import SweepRecipe, features_track
 from oochub.sweep.sweep_table import run_table, selection_table, to_markdown, write_table

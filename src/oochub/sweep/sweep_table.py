@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from oochub.parquet_file import write_parquet
 from oochub.report import numbers
+from oochub.storage.parquet_file import write_parquet
 from oochub.sweep.runs import Run, RunResult, words
 from oochub.sweep.selection import rule_words, scores, selected
 from oochub.sweep.sweep_recipe import SweepRecipe

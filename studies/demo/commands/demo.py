@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from oochub.artifacts import DEMO
 from oochub.commands._options import out_console, without_weight_bars, writes
+from oochub.studies.file_kinds import DEMO
 
 
 def demo(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from oochub.artifacts import EXAMPLE
 from oochub.commands._options import AsJson, done, without_weight_bars, writes
+from oochub.studies.file_kinds import EXAMPLE
 
 
 def example(

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from oochub.artifacts import STUDY
 from oochub.commands._options import AsJson, DataDir, done, out_console, without_weight_bars, writes
 from oochub.errors import OochubError
+from oochub.studies.file_kinds import STUDY
 
 
 def detect(
@@ -49,7 +49,7 @@ def detect(
     as_json: AsJson = False,
 ) -> None:
     """Runs the ImageNet-OOD paper's experiments over models; run again, it goes on and predicts nothing twice."""
-    from oochub.ranks import Ranks
+    from oochub.process.ranks import Ranks
     from oochub.studies.imagenet_ood.study import study
 
     without_weight_bars()

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.artifacts import CSV, LIST, PAGE
 from oochub.commands._options import AsJson, DataDir, check_pairs, done, out_console, writes
 from oochub.errors import OochubError
+from oochub.storage.artifacts import CSV, LIST, PAGE
 
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
@@ -43,9 +43,10 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
-    from oochub.files import written_whole
-    from oochub.prediction.predictions import Predictions
     from oochub.reviewing.decisions import check_known, merged, read_decisions, write_decisions
+
+    from oochub.prediction.predictions import Predictions
+    from oochub.storage.files import written_whole
     from oochub.studies.imagenet_ood.keep_list import WHERE, keep_list, known_ids
     from oochub.studies.imagenet_ood.review import QUESTION
 
@@ -83,7 +84,7 @@ def _page(
     ood: "Predictions", reference: "Predictions", decided: Any, top: int, data_dir: str | None, option: list[str] | None
 ) -> str:
     from oochub.data.load import load
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
     from oochub.studies.imagenet_ood.review import pairs_page, review_queue
 
     queue = review_queue(ood, reference, top=top)

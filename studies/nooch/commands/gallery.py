@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.artifacts import CSV, FIGURE
 from oochub.commands._options import AsJson, DataDir, Options, done, writes
+from oochub.storage.artifacts import CSV, FIGURE
 
 
 def gallery(
@@ -37,15 +37,15 @@ def gallery(
     """Shows what a model gets most wrong out of context, and most right in context."""
     from oochub.benchmark import data_folder
     from oochub.catalog import get
-    from oochub.csv_table import csv_table
     from oochub.data.load import load
-    from oochub.data.tasks import task as task_of
     from oochub.errors import OochubError
+    from oochub.evaluation.tasks import task as task_of
     from oochub.figures._chosen_examples import chosen_examples
     from oochub.figures.gallery import gallery as draw
-    from oochub.files import written_whole
-    from oochub.parameters import parse_options
     from oochub.prediction.predictions import Predictions
+    from oochub.records.parameters import parse_options
+    from oochub.storage.csv_table import csv_table
+    from oochub.storage.files import written_whole
 
     def read(path: Path) -> Predictions:
         loaded = Predictions.load(path)

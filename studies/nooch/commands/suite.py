@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from oochub.artifacts import CSV
 from oochub.commands._options import AsJson, done, out_console, writes
 from oochub.errors import OochubError
+from oochub.storage.artifacts import CSV
 
 
 def suite(
@@ -25,9 +25,9 @@ def suite(
     as_json: AsJson = False,
 ) -> None:
     """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""
-    from oochub.csv_table import csv_table
     from oochub.evaluation.task_losses import task_losses
-    from oochub.files import written_whole
+    from oochub.storage.csv_table import csv_table
+    from oochub.storage.files import written_whole
     from oochub.studies.nooch.suite_selection import SIMILAR, suite_selection
 
     pairs = SIMILAR if similar is None else [_pair(words) for words in similar]

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from oochub.artifacts import CLEANLINESS
-from oochub.build_record import BuildRecord
-from oochub.files import folder_written_whole, sole_writer
+from oochub.records.build_record import BuildRecord
 from oochub.reviewing.question import RIGHT_OR_WRONG, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_pictures
+from oochub.storage.files import folder_written_whole, sole_writer
+from oochub.studies.file_kinds import CLEANLINESS
 from oochub.studies.spawrious.cleanliness.cleanliness_sample import FILE, SampledImage, sample_text
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.reading import read_text
+from oochub.storage.reading import read_text
 
 FILE = "sample.csv"
 """The name of the file beside the pages."""

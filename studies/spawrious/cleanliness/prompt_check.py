@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oochub.artifacts import PROMPT_CHECK
 from oochub.errors import OochubError, either
-from oochub.files import folder_written_whole, sole_writer
 from oochub.reviewing.question import Choice, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_picture
+from oochub.storage.files import folder_written_whole, sole_writer
+from oochub.studies.file_kinds import PROMPT_CHECK
 from oochub.studies.spawrious.generation.generation_job import judged_pictures, save_picture
 from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
 from oochub.studies.spawrious.generation.tried_image import TriedImage, tried_text

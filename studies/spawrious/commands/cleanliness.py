@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.artifacts import CLEANLINESS
 from oochub.commands._options import AsJson, DataDir, Device, Limit, Options, done, out_console, writes
 from oochub.errors import OochubError
+from oochub.studies.file_kinds import CLEANLINESS
 
 if TYPE_CHECKING:
     from oochub.reviewing.rater_scores import RaterScores
+
     from oochub.studies.spawrious.cleanliness.description_match import DescriptionMatch
 
 
@@ -70,7 +71,7 @@ def _write(
     as_json: bool,
 ) -> None:
     from oochub.data.load import load
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
     from oochub.studies.spawrious.cleanliness.cleanliness_pages import cleanliness_pages
     from oochub.studies.spawrious.cleanliness.cleanliness_sample import cleanliness_sample
 
@@ -87,6 +88,7 @@ def _write(
 def _score(folder: Path, answers: list[Path], as_json: bool) -> None:
     from oochub.reviewing.decisions import read_decisions
     from oochub.reviewing.rater_scores import rater_scores
+
     from oochub.studies.spawrious.cleanliness.cleanliness_pages import ALLOWED
     from oochub.studies.spawrious.cleanliness.cleanliness_sample import read_sample
 
@@ -112,7 +114,7 @@ def _match(
 ) -> None:
     from oochub.commands._options import without_weight_bars
     from oochub.data.load import load
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
     from oochub.studies.spawrious.cleanliness.description_match import description_match
 
     without_weight_bars()

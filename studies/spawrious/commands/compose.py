@@ -8,9 +8,10 @@ import typer
 from rich.table import Table
 
 from oochub import catalog
-from oochub.artifacts import COMPOSED, CSV
 from oochub.commands._options import AsJson, DataDir, Options, done, out_console, without_weight_bars, writes
 from oochub.errors import OochubError
+from oochub.storage.artifacts import CSV
+from oochub.studies.file_kinds import COMPOSED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +49,8 @@ def compose(
     as_json: AsJson = False,
 ) -> None:
     """Composes a challenge from all images of Spawrious, or searches for easy and hard ones."""
-    from oochub.files import sole_writer
-    from oochub.parameters import parse_options
+    from oochub.records.parameters import parse_options
+    from oochub.storage.files import sole_writer
 
     if benchmark != "spawrious":
         catalog.get("benchmark", benchmark)  # an unknown name is said to be one
@@ -84,10 +85,10 @@ def compose(
 
 def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.builders.sources.spawrious_compositions import RELEASED_N, read_composition
-    from oochub.csv_table import csv_table
     from oochub.data.stored_record import stored_record
-    from oochub.files import sole_writer, written_whole
     from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.storage.csv_table import csv_table
+    from oochub.storage.files import sole_writer, written_whole
     from oochub.studies.spawrious.composition.background_correlations import background_correlations
     from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
     from oochub.studies.spawrious.composition.composition_counts import composition_counts
@@ -143,8 +144,8 @@ def _say(what: str, holds: str, faults: tuple[str, ...]) -> None:
 def _search(
     count: int, forms: tuple[Any, ...], out: Path, model: str, as_json: bool, *, seed: int, **given: Any
 ) -> None:
-    from oochub.csv_table import csv_table
-    from oochub.files import written_whole
+    from oochub.storage.csv_table import csv_table
+    from oochub.storage.files import written_whole
     from oochub.studies.spawrious.composition.composition_search import composition_search
     from oochub.studies.spawrious.composition.features_by_folder import features_by_folder
     from oochub.studies.spawrious.composition.random_compositions import random_compositions

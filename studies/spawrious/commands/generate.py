@@ -8,9 +8,9 @@ import typer
 from rich.table import Table
 
 from oochub import catalog
-from oochub.artifacts import GENERATION
 from oochub.commands._options import AsJson, Device, Dtype, done, out_console, without_weight_bars, writes
 from oochub.errors import OochubError
+from oochub.studies.file_kinds import GENERATION
 
 
 def generate(
@@ -48,8 +48,8 @@ def generate(
     if benchmark != "spawrious":
         catalog.get("benchmark", benchmark)  # an unknown name is said to be one
         raise OochubError(f"The pictures of {benchmark} are no generated ones; those of spawrious are.")
-    from oochub.ranks import Ranks
-    from oochub.schema import to_json
+    from oochub.process.ranks import Ranks
+    from oochub.records.schema import to_json
     from oochub.studies.spawrious.generation.generate_spawrious import generate_spawrious, jobs_left
     from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from oochub import catalog
-from oochub.artifacts import PROMPT_CHECK
 from oochub.commands._options import AsJson, Device, Dtype, done, out_console, without_weight_bars, writes
 from oochub.errors import OochubError
+from oochub.studies.file_kinds import PROMPT_CHECK
 
 if TYPE_CHECKING:
     from oochub.studies.spawrious.cleanliness.prompt_verdict import PromptVerdict
@@ -97,6 +97,7 @@ def _judge(folder: Path, answers: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from oochub.reviewing.decisions import read_decisions
+
     from oochub.studies.spawrious.cleanliness.prompt_check import LIST, QUESTION
     from oochub.studies.spawrious.cleanliness.prompt_verdict import prompt_verdict
     from oochub.studies.spawrious.generation.tried_image import read_tried

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from oochub.picture_file import open_picture, read_picture
+from oochub.storage.picture_file import open_picture, read_picture
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
 from oochub.studies.spawrious.generation.tried_image import TriedImage
 

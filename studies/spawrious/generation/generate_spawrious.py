@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from oochub.artifacts import GENERATION
 from oochub.errors import OochubError
-from oochub.files import check_writable, sole_writer, written_whole
-from oochub.hub.check_source import check_source
-from oochub.hub.model_folder import model_folder
-from oochub.parquet_file import write_parquet
-from oochub.provenance import provenance
-from oochub.ranks import Ranks
+from oochub.process.ranks import Ranks
+from oochub.records.provenance import provenance
+from oochub.remote.check_source import check_source
+from oochub.remote.model_folder import model_folder
+from oochub.storage.files import check_writable, sole_writer, written_whole
+from oochub.storage.parquet_file import write_parquet
+from oochub.studies.file_kinds import GENERATION
 from oochub.studies.spawrious.generation.contact_sheet import contact_sheet
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
 from oochub.studies.spawrious.generation.generation_job import make_images, missing_images

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from PIL import Image
 
 from oochub.errors import OochubError, either
-from oochub.files import written_whole
+from oochub.storage.files import written_whole
 from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
 from oochub.studies.spawrious.generation.tried_image import (
     IN_BAD_MINIBATCH,

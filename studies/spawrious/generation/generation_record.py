@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.files import written_whole
-from oochub.reading import read_json
-from oochub.schema import Count, check_version, from_json, to_json
+from oochub.records.schema import Count, check_version, from_json, to_json
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
+from oochub.storage.files import written_whole
+from oochub.storage.reading import read_json
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
 from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
 from oochub.studies.spawrious.generation.tried_image import FLAGGED, TriedImage

@@ -13,9 +13,9 @@ from PIL import Image
 from safetensors import safe_open
 
 from oochub.errors import OochubError, either
-from oochub.hub.check_source import check_source
 from oochub.models.in_dtype import DTYPES
 from oochub.models.opening import opening
+from oochub.remote.check_source import check_source
 
 _WORDS = "a text-to-image pipeline of diffusers"
 _HINT = "Default: CompVis/stable-diffusion-v1-4."

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oochub.files import written_whole
-from oochub.reading import parse_json, read_lines
-from oochub.schema import from_json, to_json
+from oochub.records.schema import from_json, to_json
+from oochub.storage.files import written_whole
+from oochub.storage.reading import parse_json, read_lines
 from oochub.studies.spawrious.generation.dog_prompts import Form
 from oochub.studies.spawrious.generation.generation_plan import Job
 

@@ -7,9 +7,9 @@ import typer
 from rich.table import Table
 
 from oochub import catalog
-from oochub.artifacts import WATERBIRDS
 from oochub.commands._options import AsJson, done, out_console, writes
 from oochub.errors import OochubError
+from oochub.studies.file_kinds import WATERBIRDS
 from oochub.studies.waterbirds.waterbird_rows import SEED
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from oochub.artifacts import SUBMISSION
 from oochub.commands._options import AsJson, DataDir, done, out_console, writes
+from oochub.studies.file_kinds import SUBMISSION
 
 
 def submission(

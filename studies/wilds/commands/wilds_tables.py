@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from oochub.artifacts import CSV, LATEX, MARKDOWN, PAGE
 from oochub.commands._options import AsJson, done, out_console, writes
-from oochub.file_kind import FileKind
+from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
+from oochub.storage.file_kind import FileKind
 
 
 def wilds_tables(
@@ -27,12 +27,12 @@ def wilds_tables(
     """Makes Tables 1 and 2 of WILDS from reports, beside the paper's numbers."""
     import pandas as pd
 
-    from oochub.csv_table import csv_table
     from oochub.errors import OochubError
-    from oochub.files import written_whole
     from oochub.report.comparing.compared_files import compared_files
     from oochub.report.comparing.tables_page import tables_page
     from oochub.report.report import Report
+    from oochub.storage.csv_table import csv_table
+    from oochub.storage.files import written_whole
     from oochub.studies.wilds.result_tables import result_tables
 
     given = compared_files(sources)

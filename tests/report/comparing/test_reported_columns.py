@@ -8,7 +8,7 @@ from parsed_page import ParsedPage
 from test_comparison import report
 
 import oochub
-from oochub.prediction.metadata import Training
+from oochub.records.metadata import Training
 from oochub.report.comparing.comparison import comparison
 from oochub.report.comparing.comparison_table import Column
 

@@ -12,8 +12,8 @@ from PIL import Image
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, decode, normalize
 from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
-from oochub.models.logit_difference import logit_difference
-from oochub.picture_file import open_picture
+from oochub.stats.logit_difference import logit_difference
+from oochub.storage.picture_file import open_picture
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ from typing import Any
 from PIL import Image
 
 from oochub.errors import OochubError, either
-from oochub.hub.model_folder import model_folder
+from oochub.remote.model_folder import model_folder
 
 _LARGEST = 16_384  # pixels of a side
 _CHANNELS = 3

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.files import check_writable, written_whole
 from oochub.input import BrokenRow
 from oochub.inputs.pictures.made_rows import made_rows
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.inputs.pictures.stored_pictures import picture_bytes, picture_place, undecoded
+from oochub.storage.files import check_writable, written_whole
 
 if TYPE_CHECKING:
     import torch

@@ -14,7 +14,7 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.inputs.pictures.upright import upright
-from oochub.picture_file import open_picture
+from oochub.storage.picture_file import open_picture
 
 if TYPE_CHECKING:
     import torch

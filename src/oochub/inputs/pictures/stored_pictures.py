@@ -5,8 +5,8 @@ from pathlib import PurePath
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.reading import read_bytes
-from oochub.tar_member import TarMember
+from oochub.storage.reading import read_bytes
+from oochub.storage.tar_member import TarMember
 
 
 def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from PIL import Image
 
-from oochub.picture_file import exif_value
+from oochub.storage.picture_file import exif_value
 
 _ORIENTATION = 0x0112
 _TURNS = {

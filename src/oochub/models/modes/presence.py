@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, either
 from oochub.input import Input
 from oochub.models.auto_model import auto_model
@@ -22,7 +21,8 @@ from oochub.models.matched_classes import matched_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import output_of, output_of_features
-from oochub.thing_asked_for import ThingAskedFor, thing_asked_for
+from oochub.records.build_record import BuildFacts, BuildRecord
+from oochub.records.presence_class import PresenceClass, presence_class
 
 _LEAST = 1e-7  # the probability that a score is raised to
 
@@ -168,8 +168,8 @@ def _scores(logits: torch.Tensor, classes: int) -> torch.Tensor:
     return logits.softmax(-1)[..., :-1] if logits.shape[-1] == classes + 1 else logits.sigmoid()
 
 
-def _thing(names: Sequence[str], record: BuildRecord | None) -> ThingAskedFor:
-    thing = thing_asked_for(names, record.facts if record else BuildFacts())
+def _thing(names: Sequence[str], record: BuildRecord | None) -> PresenceClass:
+    thing = presence_class(names, record.facts if record else BuildFacts())
     if thing is None:
         raise OochubError(
             "A detector or segmenter says whether a thing is there: the data set needs two classes of which one says "

@@ -11,7 +11,6 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub import catalog
-from oochub.build_record import BuildFacts, BuildRecord
 from oochub.errors import OochubError, either
 from oochub.input import Input
 from oochub.models.dual_encoder import DualEncoder
@@ -20,7 +19,8 @@ from oochub.models.model_source import ModelSource
 from oochub.models.prompts import TEMPLATE_SETS, Given, Templates, read_prompts, read_templates
 from oochub.models.prompts import prompts as class_texts
 from oochub.output import Output, output_of, output_of_features
-from oochub.thing_asked_for import thing_asked_for
+from oochub.records.build_record import BuildFacts, BuildRecord
+from oochub.records.presence_class import presence_class
 
 _NEGATIVES = ("a photo.", "a photo of a scene.", "a photo of something else.")
 _SHOWN = 100  # texts that predictions keep; of more, their digest
@@ -72,7 +72,7 @@ class ZeroShotMode(Mode):
         absent = read_templates(negatives, what="negatives")
         given = None if prompts is None else read_prompts(prompts)
         self.kind, self.class_names = _classes(data.part, given)
-        thing = thing_asked_for(self.class_names, record.facts if record else BuildFacts())
+        thing = presence_class(self.class_names, record.facts if record else BuildFacts())
         if given is not None or thing is None:
             texts = class_texts(self.class_names, used, given=given)
         else:

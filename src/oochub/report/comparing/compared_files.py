@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from oochub.artifacts import PREDICTIONS, REPORT
 from oochub.errors import OochubError, either
 from oochub.prediction.predictions import Predictions
 from oochub.report.report import Report
+from oochub.storage.artifacts import PREDICTIONS, REPORT
 
 
 class ComparedFiles(NamedTuple):

@@ -6,7 +6,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oochub.csv_table import csv_table
 from oochub.errors import OochubError, unknown_name
 from oochub.report.comparing.comparison_table import ComparedRun, ComparisonTable, comparison_table
 from oochub.report.comparing.comparison_text import ROWS, ComparisonText, comparison_text
@@ -14,6 +13,7 @@ from oochub.report.comparing.reported_columns import check_table
 from oochub.report.comparing.trained_models import trained_models
 from oochub.report.report import Report
 from oochub.report.text_table import TextTable, markdown_text
+from oochub.storage.csv_table import csv_table
 
 if TYPE_CHECKING:
     import pandas as pd

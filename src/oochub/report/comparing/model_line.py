@@ -9,9 +9,9 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError, unknown_name
+from oochub.records.records import MetricDescription
 from oochub.report import numbers, wording
 from oochub.report.comparing.model_names import model_names
-from oochub.report.records import MetricDescription
 from oochub.report.report import Report
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oochub.artifacts import PAGE
-from oochub.csv_table import csv_table
 from oochub.errors import unknown_name
-from oochub.files import check_writable, written_whole
-from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows, Flip
-from oochub.report.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
-from oochub.report.records import MetricDescription
-from oochub.schema import to_json
+from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
+from oochub.records.paired_records import ComparedNumber, ComparedRows, Flip
+from oochub.records.records import MetricDescription
+from oochub.records.schema import to_json
+from oochub.storage.artifacts import PAGE
+from oochub.storage.csv_table import csv_table
+from oochub.storage.files import check_writable, written_whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oochub.notebook_table import notebook_table
+from oochub.prediction.notebook_table import notebook_table
+from oochub.records.paired_records import ComparedNumber, ComparedRows
 from oochub.report import numbers, wording
 from oochub.report.comparing import paired_words
-from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
 from oochub.report.footnotes import Footnotes
 from oochub.report.text_table import TextTable, markdown_text
 from oochub.stats.estimate import Estimate

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from oochub.records.paired_records import ComparedNumber, ComparedRows
 from oochub.report import numbers, wording
-from oochub.report.comparing.paired_records import ComparedNumber, ComparedRows
 from oochub.report.footnotes import interval_words
 
 if TYPE_CHECKING:

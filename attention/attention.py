@@ -1,0 +1,197 @@
+"""What one or two models look at in the pictures that the first gets wrong out of context."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas as pd
+from oochub.attention.attention_map import AttentionMap
+from oochub.attention.chosen_mistakes import chosen_mistakes
+from oochub.attention.object_masks import ObjectMasks
+from oochub.attention.seen_maps import seen_maps
+
+from oochub.data.load import declaration_for
+from oochub.errors import OochubError, unknown_name
+from oochub.evaluation.declaration import declaration
+from oochub.models.chosen_device import chosen_device
+from oochub.models.smooth_grad_cam import Variant, check_saliency
+from oochub.prediction.predict import predict
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.selected_rows import selected_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention:
+    """The maps of one or two models on the same pictures.
+
+    Attributes:
+        models: What the models are called.
+        split: The split of the pictures.
+        rows: Which of its rows were looked at, in words.
+        label: The class of the pictures that are shown.
+        answer: The class that the first model took them for.
+        n: How many rows there are of that label and answer (and right by the second model, where there is one).
+        maps: Of each model the pictures shown, the surest mistakes first, then those for the mean share alone.
+        settings: samples, noise, variant and seed of the maps.
+        notes: What the models' predictions say of themselves, such as pictures that are left out.
+    """
+
+    models: tuple[str, ...]
+    split: str
+    rows: str
+    label: str
+    answer: str
+    n: int
+    maps: tuple[AttentionMap, ...]
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def table(self) -> pd.DataFrame:
+        """A line for each picture and model: what it is, what was answered, and where masks are known the shares."""
+        names = ("example_id", "label", "context", "model", "answer", "probability", "shown", "share", "area")
+        return pd.DataFrame([{name: getattr(each, name) for name in names} for each in self.maps])
+
+
+def attention(
+    model: Any,
+    data: Mapping[str, datasets.Dataset],
+    *,
+    beside: Any = None,
+    split: str | None = None,
+    label: str | None = None,
+    answer: str | None = None,
+    pictures: int = 6,
+    masks: str | Path | None = None,
+    most: int = 200,
+    samples: int = 4,
+    noise: float = 0.3,
+    variant: Variant = "paper",
+    seed: int = 0,
+    device: str = "auto",
+    cache: bool = True,
+    mode: str = "auto",
+    processor: Any = None,
+    limit: int | None = None,
+    skip_broken: bool = False,
+    **settings: Any,
+) -> Attention:
+    """Maps by Smooth Grad-CAM++ of mistakes out of context, each for the answer that the model gave.
+
+    The pictures are those that the benchmark declares out of context, else all of the split, which the model takes for
+    another class: those of `label` taken for `answer`, by default of the most frequent such pair. With `beside` they
+    are right by that model.
+
+    Args:
+        model: Folder or Hub id of a model, or the model itself with `processor=`.
+        data: The splits, as `oochub.load` gives them.
+        beside: A second model, to show where it looks in the same pictures.
+        split: To take the pictures from; None takes that of the benchmark's headline.
+        label: Their class, by name.
+        answer: The class that the first model took them for.
+        pictures: How many to show, 1 or more.
+        masks: A folder of masks of the object, see `oochub.attention.object_masks`; then also up to `most` other
+            pictures out of context, right or wrong, are mapped, for the mean share on the object.
+        most: Of those pictures, drawn by a fixed seed.
+        samples: See `oochub.models.smooth_grad_cam.SmoothGradCam`; so are `noise`, `variant` and `seed`.
+        noise: Of the maps.
+        variant: Of the maps.
+        seed: Of the maps.
+        device: See `oochub.predict`; so are `cache`, `mode`, `processor`, `limit` and `skip_broken`.
+        cache: See there.
+        mode: See there.
+        processor: See there.
+        limit: See there.
+        skip_broken: See there.
+        **settings: Of the mode.
+
+    Raises:
+        OochubError: An unknown split or class, no such mistake, models that answer for other rows, answers that are no
+            class, a mask that is missing or of another size; what `oochub.predict` and `SmoothGradCam` raise.
+    """
+    if pictures < 1 or most < 1:
+        raise OochubError(f"At least one picture is shown and one mapped, got {min(pictures, most)}.")
+    saliency: dict[str, Any] = {"samples": samples, "noise": noise, "variant": variant, "seed": seed}
+    check_saliency(samples=samples, noise=noise, variant=variant)
+    read = None if masks is None else ObjectMasks(masks)
+    chosen = _chosen_split(data, split)
+    part = data[chosen]
+    opening: dict[str, Any] = {"mode": mode, "processor": processor, "cache": cache}
+    given = [model] if beside is None else [model, beside]
+    asked = {**opening, **settings, "device": device, "limit": limit, "skip_broken": skip_broken}
+    own = [predict(each, data, splits=[chosen], images=False, **asked) for each in given]
+    mistakes = chosen_mistakes(own, label=label, answer=answer)
+    rows = mistakes.rows[:pictures].tolist()
+    shown = len(rows)
+    if read is not None:
+        drawn = np.random.default_rng(0).permutation(np.flatnonzero(mistakes.looked_at))[:most]
+        rows += sorted(set(drawn.tolist()) - set(rows))
+    ids = [str(name) for name in np.asarray(own[0].column("example_id"))[rows]]
+    if masks is not None:
+        read = ObjectMasks(masks, thing=own[0].metadata.facts.object)
+        read.check(ids)
+    stored = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
+    number = {str(name): row for row, name in enumerate(stored)}
+    some = selected_rows(part, [number[name] for name in ids])
+    names, maps = _names(own), list[AttentionMap]()
+    for source, predictions, name in zip(given, own, names, strict=True):
+        taken = predictions.take(np.asarray(rows))
+        seen = seen_maps(
+            source,
+            some,
+            data,
+            taken,
+            device=chosen_device(device),
+            mask=None if read is None else read.mask,
+            settings=settings,
+            **opening,
+            **saliency,
+        )
+        for row, (picture, found, mask) in enumerate(seen):
+            fact = _facts(taken, row)
+            maps.append(AttentionMap(**fact, model=name, shown=row < shown, picture=picture, map=found, mask=mask))
+    return Attention(
+        models=tuple(names),
+        split=chosen,
+        rows=mistakes.words,
+        label=mistakes.label,
+        answer=mistakes.answer,
+        n=len(mistakes.rows),
+        maps=tuple(maps),
+        settings=saliency,
+        notes=tuple(dict.fromkeys(note for each in own for note in each.metadata.notes)),
+    )
+
+
+def _chosen_split(data: Mapping[str, Any], split: str | None) -> str:
+    """The split that was named, else that of the headline, else the last."""
+    if split is not None and split not in data:
+        raise unknown_name("split", split, data)
+    declared = declaration_for(data)
+    wanted = split or (declared.evaluation_split if declared else "test")
+    chosen = wanted if wanted in data else list(data)[-1]
+    if not isinstance(data[chosen], datasets.Dataset):
+        raise OochubError("Pictures are chosen by their mistakes, and a stream cannot be read again. Load the data.")
+    return chosen
+
+
+def _names(predictions: list[Predictions]) -> list[str]:
+    """The last part of each model's id; of equal ones with a number."""
+    names = [str(each.metadata.model.id).rstrip("/").rpartition("/")[2] for each in predictions]
+    return names if len(set(names)) == len(names) else [f"{name} ({k})" for k, name in enumerate(names, 1)]
+
+
+def _facts(predictions: Predictions, row: int) -> dict[str, Any]:
+    """What an AttentionMap says of a row."""
+    record, names = predictions.rows.row(row), predictions.class_names
+    answer = int(predictions.prediction[row])
+    context = declaration(predictions).describe_context(record, predictions.metadata.facts)
+    return {
+        "example_id": str(record["example_id"]),
+        "label": names[int(predictions.label[row])],
+        "context": context or None,
+        "answer": names[answer],
+        "probability": float(predictions.probability[row, answer]),
+    }

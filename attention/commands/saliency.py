@@ -1,0 +1,191 @@
+"""The command `oochub saliency`."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from oochub.commands._options import (
+    AsJson,
+    Cache,
+    ConfigName,
+    ContextColumn,
+    DataDir,
+    Device,
+    GroupColumn,
+    ImageColumn,
+    ImageProcessor,
+    LabelColumn,
+    LabelMapFile,
+    Limit,
+    Model,
+    ModeName,
+    ModeOptions,
+    Options,
+    Restrict,
+    SkipBroken,
+    Source,
+    Usual,
+    check_models,
+    columns_of,
+    done,
+    mode_settings,
+    out_console,
+    without_weight_bars,
+    writes,
+)
+from oochub.storage.artifacts import CSV, FIGURE
+
+
+def saliency(
+    model: Model,
+    source: Source,
+    out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="The figure: .png, .pdf or .svg.")],
+    beside: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="A second model, which gets the pictures right.")
+    ] = None,
+    numbers: Annotated[
+        Path | None, typer.Option(callback=writes(CSV), help="A CSV with a line for each picture and model.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The class of the pictures; default the most often mistaken.")
+    ] = None,
+    answer: Annotated[str | None, typer.Option(help="The class that the model took them for.")] = None,
+    pictures: Annotated[int, typer.Option(help="How many to show, the surest mistakes first.", min=1)] = 6,
+    masks: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO: how much attention is on it."
+        ),
+    ] = None,
+    most: Annotated[int, typer.Option(help="With --masks: pictures for the mean share.", min=1)] = 200,
+    samples: Annotated[int, typer.Option(help="Noisy copies of each picture.", min=1)] = 4,
+    noise: Annotated[float, typer.Option(help="Their standard deviation, in units of normalized pixels.", min=0)] = 0.3,
+    variant: Annotated[
+        Literal["paper", "torchcam"], typer.Option(help="torchcam: as that library computes it, for comparison.")
+    ] = "paper",
+    seed: Annotated[int, typer.Option(help="Of the noise and of the bootstrap.", min=0, max=2**32 - 1)] = 0,
+    split: Annotated[str | None, typer.Option(help="To take the pictures from; default that of the headline.")] = None,
+    mode: ModeName = "auto",
+    label_map: LabelMapFile = None,
+    restrict: Restrict = False,
+    mode_option: ModeOptions = None,
+    image_processor: ImageProcessor = None,
+    device: Device = "auto",
+    limit: Limit = None,
+    skip_broken: SkipBroken = False,
+    cache: Cache = True,
+    config: ConfigName = None,
+    image_column: ImageColumn = None,
+    label_column: LabelColumn = None,
+    context_column: ContextColumn = None,
+    group_column: GroupColumn = None,
+    usual: Usual = None,
+    data_dir: DataDir = None,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Shows what a model looked at in the pictures that it got wrong out of context.
+
+    Maps by Smooth Grad-CAM++, each for the answer that the model gave. With --beside a second model stands below, on
+    pictures that it gets right. With --masks the mean share of the attention on the object is printed too.
+    """
+    from oochub.attention.object_masks import ObjectMasks
+
+    check_models(model, beside, image_processor=image_processor)
+    if masks is not None:
+        ObjectMasks(masks)
+    from oochub.attention.attention import attention
+    from oochub.attention.object_share import object_shares
+
+    from oochub.catalog import get
+    from oochub.data.load import load_columns
+    from oochub.records.parameters import parse_options
+    from oochub.records.schema import to_json
+    from oochub.report.text_table import TextTable
+    from oochub.stats.estimate import Sampling
+    from oochub.storage.csv_table import csv_table
+    from oochub.storage.files import written_whole
+
+    settings = mode_settings(label_map, restrict, mode_option)
+    without_weight_bars()
+    columns = columns_of(
+        image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
+    )
+    data = load_columns(
+        source, columns, config=config, data_dir=data_dir, options=parse_options(option or []), in_place=True
+    )
+    found = attention(
+        model,
+        data,
+        beside=beside,
+        split=split,
+        label=label,
+        answer=answer,
+        pictures=pictures,
+        masks=masks,
+        most=most,
+        samples=samples,
+        noise=noise,
+        variant=variant,
+        seed=seed,
+        device=device,
+        cache=cache,
+        mode=mode,
+        processor=image_processor,
+        limit=limit,
+        skip_broken=skip_broken,
+        **settings,
+    )
+    figure = get("figure", "saliency")(found).figure.canvas.figure
+    with written_whole(out, kind=FIGURE) as draft:
+        figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
+    if numbers is not None:
+        with written_whole(numbers, kind=CSV) as draft:
+            draft.write_text(csv_table(found.table()), "utf-8")
+    shares = object_shares(found.maps, Sampling(seed=seed))
+    written: dict[str, Any] = {"figure": str(out)} | ({"numbers": str(numbers)} if numbers else {})
+    if as_json:
+        about = {
+            "label": found.label,
+            "answer": found.answer,
+            "mistakes": found.n,
+            "rows": found.rows,
+            "notes": found.notes,
+        }
+        done(about | {"shares": [to_json(each) for each in shares]} | written, as_json)
+        return
+    out_console.print(
+        f"{found.n:,} {found.label} taken for {found.answer} by {found.models[0]}, of {found.rows}.", markup=False
+    )
+    for note in found.notes:
+        out_console.print(f"Note: {note}", markup=False)
+    if shares:
+        out_console.print(*TextTable.of_frame(_table(shares)).to_terminal())
+    done(written, as_json)
+
+
+def _table(shares: Any) -> Any:
+    import pandas as pd
+
+    from oochub.report.numbers import fraction, interval, interval_points, points
+
+    return pd.DataFrame(
+        [
+            {
+                "Model": each.model,
+                "Pictures": each.rows,
+                "n": each.share.n,
+                "Attention on object, %": _beside(fraction(each.share), interval(each.share)),
+                "Its area, %": fraction(each.area),
+                "Difference, points": _beside(points(each.over_area), interval_points(each.over_area)),
+                "No map": each.n_zero,
+                "No object": each.n_empty,
+            }
+            for each in shares
+        ]
+    )
+
+
+def _beside(value: str, interval: str) -> str:
+    return f"{value} ({interval})" if interval else value

@@ -1,0 +1,91 @@
+"""The masks of objects, from a folder of pictures that are named by the examples."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.builders.sources.coco_object_masks import object_masks
+from oochub.errors import OochubError, either
+from oochub.inputs.pictures.preprocessing import decode
+from oochub.storage.picture_file import check_inside
+from oochub.storage.reading import read_bytes
+
+
+class ObjectMasks:
+    """Masks as PNG files `<example_id>.png` of the size of the pictures; what is not black is the object.
+
+    Of the raw folder of COCO, with its annotations, the mask is that of all annotations of a thing in the image.
+
+    Args:
+        folder: Holds them, where ids have slashes in folders; or `annotations/` of COCO.
+        thing: What the mask is of, in COCO's words; None where nothing is known.
+
+    Raises:
+        OochubError: There is no such folder, or it is COCO's and no thing is known.
+
+    >>> ObjectMasks("no/such/folder")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the size of its \
+picture, <example_id>.png, white on the object and black elsewhere.
+    """
+
+    def __init__(self, folder: str | Path, thing: str | None = None) -> None:
+        self._folder, self._thing = Path(folder).expanduser(), thing
+        self._coco: Mapping[int, Mapping[str, Sequence[NDArray[np.bool_]]]] | None = None
+        if not self._folder.is_dir():
+            raise OochubError(
+                f"There is no folder of masks at {folder}. A mask is a PNG of the size of its picture, "
+                "<example_id>.png, white on the object and black elsewhere."
+            )
+
+    def check(self, example_ids: list[str]) -> None:
+        """Checks that there is a file for each, before a model runs.
+
+        Raises:
+            OochubError: Some have none; a name that leads out of the folder.
+        """
+        if self._is_coco:
+            if self._thing is None:
+                raise OochubError(
+                    f"{self._folder} holds the annotations of COCO, and these data do not say of which thing the masks "
+                    "are: they are no task of nooch. Give a folder of PNG masks."
+                )
+            strange = [name for name in example_ids if not name.isdecimal()]
+            if strange:
+                raise OochubError(f"Masks of COCO are of its images, whose ids are numbers; there is a {strange[0]!r}.")
+            self._coco = object_masks(self._folder, [int(name) for name in example_ids], [self._thing])
+            return
+        missing = [name for name in example_ids if not self._file(name).is_file()]
+        if missing:
+            raise OochubError(
+                f"{len(missing):,} of {len(example_ids):,} pictures have no mask in {self._folder}, first "
+                f"{missing[0]}.png. Give the folder of this data set's masks, or leave out "
+                f"{either('masks=', '--masks')}."
+            )
+
+    def mask(self, example_id: str, size: tuple[int, int]) -> NDArray[np.bool_]:
+        """The mask (h, w) of an example, which was checked; of COCO all False where the thing is not in the image.
+
+        Args:
+            example_id: Of the row.
+            size: (width, height) of its picture.
+
+        Raises:
+            OochubError: A file that is no picture.
+        """
+        if self._coco is not None and self._thing is not None:
+            parts = self._coco[int(example_id)][self._thing]
+            return np.logical_or.reduce(parts) if parts else np.zeros(size[::-1], bool)
+        file = self._file(example_id)
+        return np.asarray(decode(read_bytes(file), str(file)).convert("L")) > 0
+
+    @property
+    def _is_coco(self) -> bool:
+        return any((self._folder / name).is_dir() for name in ("annotations", "annotations-json"))
+
+    def _file(self, example_id: str) -> Path:
+        file = self._folder / f"{example_id}.png"
+        check_inside(file, root=self._folder)
+        return file

@@ -1,0 +1,193 @@
+"""What a model says of each row's altered pictures, part by part, each part kept."""
+
+import hashlib
+import inspect
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from oochub.probing.altered_pictures import Pixels, background_alone, object_alone, object_on
+from oochub.probing.background_donors import Donors, background_donors
+from oochub.probing.probed_rows import PROBED, ProbedRows, SeenObject
+from PIL import Image
+from tqdm import tqdm
+
+from oochub.errors import OochubError
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.parquet_file import read_parquet, write_parquet
+
+VARIANTS = ("object_alone", "background_alone", "mixed_same", "mixed_rand")
+"""The altered pictures of a row."""
+_ROWS = 64  # of a part that is kept
+_AT_ONCE = 8  # pictures that are held to look at their objects
+
+Answer = Callable[[datasets.Dataset], NDArray[np.float32]]
+
+
+class AlteredAnswers:
+    """The answers to the altered pictures of rows.
+
+    Args:
+        rows: Whose pictures are altered.
+        seed: Of the backgrounds that are drawn.
+        key: What the model's answers depend on; None keeps nothing.
+    """
+
+    def __init__(self, rows: ProbedRows, *, seed: int, key: str | None) -> None:
+        self._rows, self._seed = rows, seed
+        self._asked: list[int] = np.flatnonzero(rows.is_asked).tolist()
+        self._key = None if key is None else _key(rows, seed, key)
+
+    def table(self, opened: Callable[[], Answer]) -> pa.Table:
+        """A row for each that is asked about; parts of 64 rows are kept, so that a run which was ended goes on.
+
+        Args:
+            opened: Opens the model; called where a part is missing. What it gives says the logits of pictures.
+
+        Returns:
+            `place` in the predictions, `state` ("probed", or why it is left out), `same` and `other`, the places of the
+            rows whose backgrounds were lent (null where there is none), and the logits of each of `VARIANTS`, null
+            where there is no such picture.
+        """
+        starts = range(0, len(self._asked), _ROWS)
+        tables = dict[int, pa.Table]()
+        for start in starts:
+            if (kept := self._kept(start)) is not None:
+                tables[start] = kept
+        missing = [start for start in starts if start not in tables]
+        if missing:
+            states, donors = self._looked_at()
+            answer = opened()
+            with tqdm(total=len(missing) * _ROWS, desc="Altering backgrounds", unit=" rows", disable=None) as bar:
+                for start in missing:
+                    tables[start] = self._made(self._asked[start : start + _ROWS], states, donors, answer)
+                    self._keep(start, tables[start])
+                    bar.update(_ROWS)
+        return pa.concat_tables([tables[start] for start in starts])
+
+    def pictures(self, place: int, same: int | None, other: int | None) -> dict[str, Pixels]:
+        """The pictures of one row, "original" and each of `VARIANTS` that it has.
+
+        Args:
+            place: Of the row in the predictions.
+            same: Place of the row of its class that lends a background.
+            other: Of another class.
+        """
+        numbers = {int(each): k for k, each in enumerate(self._rows.places)}
+        of = [numbers[each] for each in (place, same, other) if each is not None]
+        seen = self._rows.seen(of)
+        lent = iter(seen[1:])
+        grounds = [None if each is None else next(lent).ground for each in (same, other)]
+        return {"original": seen[0].pixels, **_altered(seen[0], *grounds)}
+
+    def _looked_at(self) -> tuple[list[str], Donors]:
+        """The state of each row, and who lends it a background."""
+        states: list[str] = []
+        count = len(self._rows.places)
+        with tqdm(total=count, desc="Looking for objects", unit=" rows", delay=2, disable=None) as bar:
+            for start in range(0, count, _AT_ONCE):
+                numbers = range(start, min(start + _AT_ONCE, count))
+                states += [each.state for each in self._rows.seen(numbers)]
+                bar.update(len(numbers))
+        can_lend = np.array([state == PROBED for state in states], bool) & self._rows.is_lender
+        return states, background_donors(self._rows.label, can_lend, seed=self._seed)
+
+    def _made(self, numbers: Sequence[int], states: Sequence[str], donors: Donors, answer: Answer) -> pa.Table:
+        probed = [k for k in numbers if states[k] == PROBED]
+        logits = dict[str, dict[int, NDArray[np.float32]]]({name: {} for name in VARIANTS})
+        pairs, files = list[tuple[str, int]](), list[Future[bytes]]()
+        with ThreadPoolExecutor() as threads:
+            for name, k, pixels in self._pictures_of(probed, donors):
+                pairs.append((name, k))
+                files.append(threads.submit(_png, pixels))
+        if pairs:
+            for (name, k), row in zip(pairs, answer(_dataset([each.result() for each in files])), strict=True):
+                logits[name][k] = row
+        places = self._rows.places
+        lent = {
+            name: [int(places[of[k]]) if k in probed and of[k] >= 0 else None for k in numbers]
+            for name, of in donors._asdict().items()
+        }
+        return pa.table(
+            {
+                "place": pa.array([int(places[k]) for k in numbers], pa.int64()),
+                "state": [states[k] for k in numbers],
+                **{name: pa.array(values, pa.int64()) for name, values in lent.items()},
+                **{name: pa.array([of.get(k) for k in numbers], pa.list_(pa.float32())) for name, of in logits.items()},
+            }
+        )
+
+    def _pictures_of(self, probed: Sequence[int], donors: Donors) -> Iterator[tuple[str, int, Pixels]]:
+        for start in range(0, len(probed), _AT_ONCE):
+            own = probed[start : start + _AT_ONCE]
+            lent = [k for of in donors for k in of[own].tolist() if k >= 0]
+            needed = list(dict.fromkeys([*own, *lent]))
+            seen = dict(zip(needed, self._rows.seen(needed), strict=True))
+            for k in own:
+                grounds = [seen[of[k]].ground if of[k] >= 0 else None for of in donors]
+                for name, pixels in _altered(seen[k], *grounds).items():
+                    yield name, k, pixels
+
+    def _file(self, start: int) -> Path | None:
+        return None if self._key is None else cache_folder("predictions") / f"{self._key}-{start // _ROWS}.parquet"
+
+    def _kept(self, start: int) -> pa.Table | None:
+        file = self._file(start)
+        if file is None or not file.is_file():
+            return None
+        try:
+            return read_parquet(file).table
+        except OochubError:  # damaged: made again
+            file.unlink(missing_ok=True)
+            return None
+
+    def _keep(self, start: int, table: pa.Table) -> None:
+        file = self._file(start)
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_parquet(table, file)
+
+
+def _altered(seen: SeenObject, same: Pixels | None, other: Pixels | None) -> dict[str, Pixels]:
+    grounds = {"mixed_same": same, "mixed_rand": other}
+    made = {"object_alone": object_alone(seen.pixels, seen.mask)}
+    if seen.ground is not None:
+        made["background_alone"] = seen.ground
+    made |= {name: object_on(seen.pixels, seen.mask, of) for name, of in grounds.items() if of is not None}
+    return made
+
+
+def _png(pixels: Pixels) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+def _dataset(files: Sequence[bytes]) -> datasets.Dataset:
+    rows = {"image": [{"bytes": file, "path": None} for file in files]}
+    return datasets.Dataset.from_dict(rows, datasets.Features({"image": datasets.Image()}))
+
+
+def _key(rows: ProbedRows, seed: int, key: str) -> str:
+    """What the answers depend on: the model's, the rows, the areas, the seed, and the code that alters."""
+    folder = Path(inspect.getfile(background_alone)).parent
+    code = [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.glob("*.py"))]
+    places = [rows.places.tolist(), rows.is_asked.tolist(), rows.is_lender.tolist()]
+    about = [key, places, rows.area.words, rows.area.settings(rows.with_object()), seed, code]
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:40]
+
+
+def logits_of(table: pa.Table, variant: str, classes: int) -> NDArray[np.float64]:
+    """The logits (n, c) of a variant, nan in rows that have no such picture."""
+    values = table.column(variant)
+    found = np.full((len(values), classes), np.nan)
+    for row, each in enumerate(values.to_pylist()):
+        if each is not None:
+            found[row] = each
+    return found

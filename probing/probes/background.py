@@ -1,0 +1,290 @@
+"""`--probe background`: how much of a model's answer is the object, and how much its background."""
+
+import base64
+import inspect
+import io
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from PIL import Image
+
+from oochub import catalog
+from oochub.errors import OochubError, either
+from oochub.evaluation.declaration import declaration
+from oochub.evaluation.evaluated_columns import EvaluatedColumns
+from oochub.evaluation.mistakes import attribution_of
+from oochub.prediction.predict import predict
+from oochub.prediction.predictions import Predictions
+from oochub.probing.altered_answers import VARIANTS, AlteredAnswers, logits_of
+from oochub.probing.altered_pictures import Pixels
+from oochub.probing.background_numbers import Values, background_numbers
+from oochub.probing.chosen_area import chosen_area
+from oochub.probing.mask_files import MaskFiles
+from oochub.probing.object_area import ObjectArea
+from oochub.probing.opened_model import opened_model
+from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
+from oochub.records.background_records import BackgroundProbe, ProbedPicture, ShownRow
+from oochub.records.presence_class import presence_class
+from oochub.records.sides import GroupsOfRows
+from oochub.stats.softmax import softmax
+
+_OPENED = "mode processor image_processor device dtype batch_size num_workers cache skip_broken".split()
+"""The settings of a prediction that opening a model takes."""
+_THUMBNAIL, _QUALITY = 176, 80  # pixels of the longer side; noise of that size is 20 kB
+_ROWS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Background:
+    """Asks about the object alone, the background alone, and the object on other backgrounds.
+
+    Attributes:
+        masks: A folder of PNG masks named by the rows' ids or their pictures' files, or the raw folder of COCO.
+        boxes: A column of boxes, x1, y1, x2, y2 in pixels.
+        segmenter: Folder or Hub id of a semantic segmenter, see `oochub contexts --by segments`, or `Segments` itself.
+        label_map: Which classes of the segmenter are a class of the data, see there.
+        rows: How many rows to alter at most, drawn at random.
+        seed: Of the rows and backgrounds that are drawn.
+
+    Raises:
+        OochubError: Two ways to say where the object is, a folder or a model that is not there, no rows.
+
+    >>> Background(masks="here", boxes="there")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: masks= and boxes= both say where the object is. Give one of them.
+    """
+
+    masks: str | Path | None = None
+    boxes: str | None = None
+    segmenter: Any = None
+    label_map: str | Path | None = None
+    rows: int = _ROWS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("masks", "boxes", "segmenter") if getattr(self, name) is not None]
+        if len(given) > 1:
+            names = either(" and ".join(f"{name}=" for name in given), " and ".join(f"--{name}" for name in given))
+            raise OochubError(f"{names} both say where the object is. Give one of them.")
+        if self.label_map is not None and self.segmenter is None:
+            raise OochubError(
+                "label_map says which classes of a segmenter are yours. Give the segmenter, or leave it out."
+            )
+        if self.rows < 1 or self.seed < 0:
+            raise OochubError(f"rows is at least 1 and seed at least 0, got {self.rows} and {self.seed}.")
+        if self.masks is not None:
+            MaskFiles(self.masks)
+        if isinstance(self.segmenter, str | Path):
+            way = catalog.get("context", "segments")(model=self.segmenter, label_map=self.label_map)
+            object.__setattr__(self, "segmenter", way)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What `oochub audit` is asked by, the seed apart; of an absolute path its last part, for a report holds none.
+
+        >>> Background(boxes="place", rows=20).options
+        ('--probe', 'background', '--boxes', 'place', '--probe-option', 'rows=20')
+        """
+        segmenter = None if self.segmenter is None else self.segmenter.model
+        named = {"--masks": _named(self.masks), "--boxes": self.boxes, "--segmenter": segmenter}
+        others = {"label_map": _named(self.label_map), "rows": self.rows if self.rows != _ROWS else None}
+        asked = [("--probe", "background"), *named.items()]
+        asked += [("--probe-option", f"{name}={value}") for name, value in others.items() if value is not None]
+        return tuple(word for option, value in asked if value is not None for word in (option, value))
+
+    def check(self, data: Any, *, data_dir: str | None = None) -> None:
+        """Refuses data in which nothing tells where the object of each image is, before the model is opened.
+
+        Args:
+            data: A split, or a dict of them.
+            data_dir: The raw folder of a benchmark.
+
+        Raises:
+            OochubError: See `chosen_area`.
+        """
+        self._area(next(iter(data.values())) if isinstance(data, Mapping) else data, data_dir=data_dir)
+
+    def _area(self, part: Any, *, data_dir: str | None, thing: str | None = None) -> ObjectArea:
+        return chosen_area(
+            part, masks=self.masks, boxes=self.boxes, segmenter=self.segmenter, data_dir=data_dir, thing=thing
+        )
+
+    def run(
+        self,
+        model: Any,
+        data: Any,
+        predictions: Predictions,
+        *,
+        split: str,
+        data_dir: str | None = None,
+        resamples: int = 1000,
+        prediction: Mapping[str, Any],
+    ) -> BackgroundProbe:
+        """Alters the pictures of rows, has the model answer, and compares with its answers to the rows as they are.
+
+        Args:
+            model: That made the predictions.
+            data: The data that were predicted.
+            predictions: Of one class a row.
+            split: Whose rows are altered.
+            data_dir: The raw folder of a benchmark.
+            resamples: Of the bootstrap.
+            prediction: How the predictions were made, see `oochub.predict`. The answers are kept in the cache as
+                these are.
+
+        Raises:
+            OochubError: Rows that are no pictures or a stream, answers of another kind, no row whose object is known;
+                pictures or masks that cannot be read.
+        """
+        splits = data if isinstance(data, Mapping) else {split: data}
+        part = splits[split]
+        if predictions.metadata.kind != "classes":
+            raise OochubError(
+                f"The probe compares logits of one class a row, and this model gives {predictions.metadata.kind}. "
+                "Leave out probe= (--probe)."
+            )
+        names, facts = predictions.class_names, predictions.metadata.facts
+        thing = presence_class(names, facts)
+        asked_for = None if thing is None else facts.object or thing.name
+        area = self._area(part, data_dir=data_dir, thing=asked_for)
+        usual = _usual(predictions)
+        rows = ProbedRows.drawn(
+            splits,
+            predictions,
+            area,
+            split=split,
+            usual=usual,
+            present=None if thing is None else thing.present,
+            most=self.rows,
+            seed=self.seed,
+        )
+        if not rows.is_asked.any():
+            words = "is of a known class" if asked_for is None else f"has a {asked_for}"
+            raise OochubError(f"No row of {split} {words}, so nothing can be altered. Take another split.")
+        area.begin(rows.with_object())
+        key = predictions.metadata.provenance.get("key")
+        answers = AlteredAnswers(rows, seed=self.seed, key=str(key) if key and prediction.get("cache", True) else None)
+
+        def opened() -> Any:
+            known = inspect.signature(predict).parameters
+            own = {name: value for name, value in prediction.items() if name not in known}
+            asked = {name: prediction[name] for name in _OPENED if name in prediction}
+            return opened_model(model, part, splits, predictions, settings=own, **asked)
+
+        table = answers.table(opened)
+        states = table.column("state").to_pylist()
+        probed = table.filter(pa.array([state == PROBED for state in states]))
+        left_out = Counter(STATES[state] for state in states if state != PROBED)
+        if not len(probed):
+            raise OochubError(
+                f"The object is known in none of {len(states):,} rows by {area.words}: "
+                f"{', '.join(f'{reason} ({count:,})' for reason, count in left_out.items())}."
+            )
+        places = probed.column("place").to_numpy()
+        own = predictions.take(places)
+        altered = {name: logits_of(probed, name, len(names)) for name in VARIANTS}
+        column = declaration(predictions).cluster
+        numbers = background_numbers(
+            own.label,
+            own.logits.astype(np.float64),
+            altered,
+            units=_units(probed, None if column is None else np.asarray(predictions.column(column))),
+            cluster=np.asarray(own.column(column)) if column else None,
+            resamples=resamples,
+            seed=self.seed,
+        )
+        shown = None
+        if prediction.get("images", True):
+            shown = _shown(answers, probed, predictions, altered, numbers.change)
+        return BackgroundProbe(
+            area=area.words,
+            split=split,
+            lenders="all" if usual is None else "in_context",
+            n_lenders=len({each for name in ("same", "other") for each in probed.column(name).drop_null().to_pylist()}),
+            thing=asked_for,
+            n=len(probed),
+            left_out=dict(left_out),
+            variants=numbers.variants,
+            gap=numbers.gap,
+            gap_log_odds=numbers.gap_log_odds,
+            shown=shown,
+            seed=self.seed,
+            most=self.rows,
+            options=self.options,
+        )
+
+
+def _named(path: str | Path | None) -> str | None:
+    return None if path is None else Path(path).name if Path(path).expanduser().is_absolute() else str(path)
+
+
+def _units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.int64]:
+    """The picture of each row and the two that lend it a background (n, 3), itself where none does; or their clusters.
+
+    Args:
+        probed: See `AlteredAnswers.table`.
+        cluster: Of every row of the predictions.
+    """
+    place = probed.column("place").to_numpy()
+    lent = [probed.column(name).to_pylist() for name in ("same", "other")]
+    places = np.stack(
+        [place, *(np.array([p if k is None else k for k, p in zip(of, place, strict=True)]) for of in lent)], 1
+    )
+    return places if cluster is None else np.unique(cluster, return_inverse=True)[1].reshape(-1)[places]
+
+
+def _usual(predictions: Predictions) -> NDArray[np.bool_] | None:
+    """The rows in context (n,), where the data tell them from others: their background is usual for their class."""
+    declared = declaration(predictions)
+    inside, outside = declared.in_context, declared.out_of_context
+    columns = EvaluatedColumns(predictions, {})
+    if isinstance(outside, GroupsOfRows) or not {*inside.where, *outside.where} <= set(columns):
+        return None
+    mask = inside.mask(columns)
+    return mask if mask.any() and outside.mask(columns).any() else None
+
+
+def _shown(
+    answers: AlteredAnswers,
+    probed: pa.Table,
+    predictions: Predictions,
+    altered: Mapping[str, Values],
+    change: Values,
+) -> ShownRow:
+    """The row that stands for the mean: the first whose change is the nearest to it."""
+    known = ~np.isnan(change)
+    row = int(np.nanargmin(np.abs(change - change[known].mean()))) if known.any() else 0
+    place, same, other = (probed.column(name)[row].as_py() for name in ("place", "same", "other"))
+    record, names = predictions.rows.row(place), predictions.class_names
+    label, answered = int(predictions.label[place]), predictions.logits[place]
+    pictures = []
+    for name, pixels in answers.pictures(place, same, other).items():
+        logits: NDArray[Any] = answered if name == "original" else altered[name][row]
+        pictures.append(
+            ProbedPicture(
+                name=name,  # type: ignore[arg-type]  # of VARIANTS
+                answer=names[int(logits.argmax())],
+                probability=float(softmax(logits[None])[0, label]),
+                image=_jpeg(pixels),
+            )
+        )
+    said = [attribution_of(predictions.rows.row(each)) for each in (place, same, other) if each is not None]
+    return ShownRow(
+        example_id=str(record["example_id"]),
+        label=names[label],
+        attributions=tuple(dict.fromkeys(each for each in said if each)),
+        pictures=tuple(pictures),
+    )
+
+
+def _jpeg(pixels: Pixels) -> str:
+    picture, file = Image.fromarray(pixels), io.BytesIO()
+    picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
+    picture.save(file, "JPEG", quality=_QUALITY)
+    return base64.b64encode(file.getvalue()).decode()

@@ -1,0 +1,300 @@
+"""Adds contexts that nobody labelled to data of pictures: a way measures the pictures and names what it finds."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.context_finder import ContextWay, NamedContexts
+from oochub.context_finding.measured_pictures import measured_pictures
+from oochub.context_finding.rows_to_choose_on import CHOICES, rows_to_choose_on
+from oochub.context_finding.table_fingerprint import table_fingerprint
+from oochub.data.columns import Columns
+from oochub.data.load import load_columns
+from oochub.data.open_source import source_name
+from oochub.data.true_columns import true_columns
+from oochub.data.write_repository import check_replaceable, write_repository
+from oochub.errors import OochubError, either, unknown_name
+from oochub.records.build_record import OWN, BuildRecord, without_build_column
+from oochub.records.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.records.parameters import check_parameters
+from oochub.storage.files import sole_writer
+
+TITLE = "with contexts by"
+"""What stands in the card of such a repository."""
+
+
+def contexts(
+    source: Any,
+    *,
+    by: str | ContextWay,
+    out: str | Path | None = None,
+    label: str | None = None,
+    image: str | None = None,
+    config: str | None = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    skip_broken: bool = False,
+    cache: bool = True,
+    choose_on: str = "auto",
+    seed: int = 0,
+    **settings: Any,
+) -> datasets.DatasetDict:
+    """The data with the contexts that a way finds in their pictures.
+
+    The last columns are new: `contexts`, the contexts of each row, none or several, null for a picture that cannot be
+    read; `chosen_on`, whether the row was looked at to choose something, null where it is no row to test on either;
+    and what the way measured; a column of a name that the data have gets that of the way before it (`segments_areas`).
+    A statement about contexts is tested on the rows on which nothing was chosen.
+
+    Args:
+        source: A benchmark ("spawrious/o2o_hard"), a folder of pictures, files, an id on the Hub, or a data set that
+            is loaded already, see `oochub.load`.
+        by: The way, a name of `oochub list context`, or the way itself.
+        out: A folder for the repository, which `oochub.load` reads: new, empty, or an earlier one with contexts, which
+            is replaced. None writes nothing.
+        label: Your column of labels, see `oochub.load`; so are `image`, `config`, `data_dir` and `options`.
+        image: Your column of pictures.
+        config: The configuration.
+        data_dir: The raw folder of a benchmark.
+        options: Of the benchmark's builder.
+        skip_broken: Give rows whose picture cannot be read no context; else the first is an error.
+        cache: Keep what is measured, and take what was measured before.
+        choose_on: "train", "half" of the rows of the other splits, or "auto": train where there are other splits, else
+            half of the rows, see `rows_to_choose_on`. Take "half" where each class of train has its context and no
+            other.
+        seed: Of the halves.
+        **settings: Of the way: model, names, ...
+
+    Returns:
+        The splits; the build record has what was found, `BuildFacts.found_contexts`.
+
+    Raises:
+        OochubError: An unknown way or setting, data without pictures, a picture that cannot be read, data that have a
+            column `contexts` or `chosen_on`, or both names that a column of the way could have, a folder that
+            holds something else.
+
+    >>> import tempfile
+    >>> from oochub.studies.demo.example import example
+    >>> pictures, _ = example(tempfile.mkdtemp() + "/example", size=16)
+    >>> data = contexts(pictures, by="properties", label="breed")
+    >>> data["train"].features["contexts"].feature.names[:2]
+    ['dark', 'bright']
+    """
+    way = way_of(by, settings)
+    if choose_on not in CHOICES:
+        raise unknown_name("choice of rows", choose_on, CHOICES)
+    target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
+    columns = Columns(image=image, label=label)
+    if isinstance(source, str | Path):
+        data = load_columns(
+            str(source), columns, config=config, data_dir=data_dir, options=options, in_place=target is None
+        )
+    else:
+        data = source if isinstance(source, Mapping) else datasets.DatasetDict({str(source.split or "train"): source})
+    data = without_build_column(data)
+    if target is None:
+        return _found(data, way, source, choose_on=choose_on, seed=seed, skip_broken=skip_broken, cache=cache)
+    with sole_writer(target):
+        found = _found(data, way, source, choose_on=choose_on, seed=seed, skip_broken=skip_broken, cache=cache)
+        record = BuildRecord.of(next(iter(found.values())).info)
+        assert record is not None  # noqa: S101 _found gives each split one
+        write_repository(target, found, record, card_text(found, record), tag="contexts")
+    return found
+
+
+def way_of(by: str | ContextWay, settings: Mapping[str, Any], *, option: str = "--") -> ContextWay:
+    """The way of that name with its settings.
+
+    Args:
+        by: A name of `oochub list context`, or the way itself.
+        settings: Its keyword arguments.
+        option: How an option of the command that gives one begins.
+
+    Raises:
+        OochubError: An unknown name, a setting that it does not have, lacks or refuses.
+
+    >>> way_of("properties", {}).words()
+    'properties'
+    """
+    if isinstance(by, ContextWay):
+        if settings:
+            raise OochubError(f"{next(iter(settings))}= is a setting of a way by its name; this way has its own.")
+        return by
+    kind = catalog.get("context", by)
+    check_parameters(kind, settings, kind=f"setting of the way {by}")
+    parameters = inspect.signature(kind).parameters.values()
+    lacking = [each.name for each in parameters if each.default is each.empty and each.name not in settings]
+    if lacking:
+        name = lacking[0]
+        raise OochubError(
+            f"The way {by} needs {either(f'{name}=', f'{option}{name}')}: `oochub show context {by}` says what."
+        )
+    way: ContextWay = kind(**settings)
+    return way
+
+
+def context_counts(part: datasets.Dataset) -> list[int]:
+    """How many rows have each context, in the order of their names."""
+    column = part.select_columns([COLUMN]).with_format("arrow")[:].column(COLUMN).combine_chunks()
+    counts: list[int] = np.bincount(
+        column.flatten().to_numpy(), minlength=len(part.features[COLUMN].feature.names)
+    ).tolist()
+    return counts
+
+
+def _found(
+    data: Mapping[str, datasets.Dataset],
+    way: ContextWay,
+    source: Any,
+    *,
+    choose_on: str,
+    seed: int,
+    skip_broken: bool,
+    cache: bool,
+) -> datasets.DatasetDict:
+    first = next(iter(data.values()))
+    for name in (COLUMN, CHOSEN_ON):
+        if name in first.column_names:
+            raise OochubError(f"The data have a column {name!r} already. Rename it, or take the data without it.")
+    if "image" not in first.column_names:
+        option = either("image=", "--image-column")
+        raise OochubError(
+            f"Contexts are found in pictures, and the data have only {', '.join(first.column_names)}. Name the column "
+            f"of pictures with {option}."
+        )
+    feature = first.features.get("label")
+    classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
+    way.check(classes)
+    chosen_on = rows_to_choose_on(data, choose_on=choose_on, seed=seed)
+    measured = [
+        measured_pictures(part, way, split=split, skip_broken=skip_broken, cache=cache) for split, part in data.items()
+    ]
+    known = {split: readable for split, (_, readable) in zip(data, measured, strict=True)}
+    of_all = np.concatenate(list(known.values()))
+    labels = [_labels(part) if classes else np.full(len(part), -1) for part in data.values()]
+    chosen = pa.chunked_array(list(chosen_on.values()), pa.bool_()).fill_null(False)
+    label, rows = np.concatenate(labels)[of_all], chosen.to_numpy()[of_all]
+    measures = pa.concat_tables([table for table, _ in measured])
+    measured.clear()  # from here on measures are held once
+    measures = (measures if of_all.all() else measures.filter(pa.array(of_all))).combine_chunks()
+    named = way.name(measures, label=label, classes=classes, chosen_on=rows)
+    class_rows = {name: int((rows & (label == number)).sum()) for number, name in enumerate(classes)}
+    class_counts = {
+        context: {name: int((of & (label == number)).sum()) for number, name in enumerate(classes)}
+        for context, of in zip(named.names, (named.has & rows[:, None]).T, strict=True)
+    }
+    facts = FoundContexts(
+        way=way.words(),
+        names=named.names,
+        words=named.words,
+        chosen_rows=int(rows.sum()),
+        class_rows=class_rows,
+        class_counts=class_counts,
+        settings={"choose_on": choose_on, **way.settings(), **named.settings},
+        model=way.model,
+    )
+    return _joined(data, named, known, chosen_on, facts, source)
+
+
+def _labels(part: datasets.Dataset) -> NDArray[np.int64]:
+    """The class numbers, -1 where there is none."""
+    column = part.select_columns(["label"]).with_format("arrow")[:].column("label")
+    numbers: NDArray[np.int64] = column.fill_null(-1).to_numpy()
+    return numbers
+
+
+def _joined(
+    data: Mapping[str, datasets.Dataset],
+    named: NamedContexts,
+    known: Mapping[str, NDArray[np.bool_]],
+    chosen_on: Mapping[str, pa.BooleanArray],
+    facts: FoundContexts,
+    source: Any,
+) -> datasets.DatasetDict:
+    splits, start = {}, 0
+    names = _names(named.columns, next(iter(data.values())).column_names, facts.way)
+    renamed = [
+        f"the column {name} is the data's own; that of {facts.way} is {new}"
+        for name, new in names.items()
+        if new != name
+    ]
+    for split, part in data.items():
+        readable = known[split]
+        rows = slice(start, start + int(readable.sum()))
+        start = rows.stop
+        lists = datasets.List(datasets.ClassLabel(names=list(named.names)))
+        made: dict[str, tuple[Any, Any]] = {
+            COLUMN: (lists, _placed(true_columns(named.has[rows]), readable)),
+            CHOSEN_ON: (datasets.Value("bool"), chosen_on[split]),
+        }
+        for name, (kind, values) in named.columns.items():
+            made[names[name]] = (kind, _placed(values[rows], readable))
+        table = pa.table({name: values for name, (_, values) in made.items()})
+        features = datasets.Features({name: kind for name, (kind, _) in made.items()})
+        table = table.cast(features.arrow_schema)
+        about = datasets.DatasetInfo(features=features)
+        beside = datasets.Dataset(table, info=about, fingerprint=table_fingerprint(table))
+        info = part.info.copy()
+        info.features = None  # `datasets` joins those of both
+        joined = datasets.concatenate_datasets([part, beside], axis=1, info=info, split=part.split)
+        record = _record(part.info, facts, (*named.notes, *renamed), source)
+        joined.info.description = record.describe((part.info.description or "").partition("\n")[0])
+        splits[split] = joined.select_columns([*part.column_names, *made])
+    return datasets.DatasetDict(splits)
+
+
+def _names(columns: Iterable[str], taken: Sequence[str], way: str) -> dict[str, str]:
+    """What the columns of a way are called in the data: as they are, or after the way where the data have the name."""
+    names = {}
+    for name in columns:
+        names[name] = new = name if name not in taken else f"{way}_{name}"
+        if new in taken:
+            raise OochubError(f"The data have the columns {name!r} and {new!r} already. Rename one, or take it out.")
+    return names
+
+
+def _placed(values: Any, readable: NDArray[np.bool_]) -> Any:
+    """Values of the readable rows among all rows, null for the others."""
+    if readable.all():
+        return values
+    return values.take(pa.array(np.where(readable, np.cumsum(readable) - 1, 0), mask=~readable))
+
+
+def _record(info: Any, facts: FoundContexts, notes: Sequence[str], source: Any) -> BuildRecord:
+    name = source_name(str(source)).replace("/", "-") if isinstance(source, str | Path) else "data"
+    before = BuildRecord.of(info) or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
+    return replace(before, notes=(*before.notes, *notes), facts=replace(before.facts, found_contexts=facts))
+
+
+def card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
+    """The card of a repository with contexts, below its metadata."""
+    facts = record.facts.found_contexts
+    assert facts is not None  # noqa: S101 _joined writes them
+    checked = f"checked by people on rows of {len(facts.checks)}" if facts.checks else "not checked by people"
+    counts = {split: context_counts(part) for split, part in found.items()}
+    heads = " | ".join(counts)
+    lines = [
+        f"| {name} | {words} | {' | '.join(f'{of_split[number]:,}' for of_split in counts.values())} |"
+        for number, (name, words) in enumerate(zip(facts.names, facts.words, strict=True))
+    ]
+    return "\n".join(
+        [
+            f"# {record.config}: {TITLE} {facts.way}\n",
+            f"The rows of {record.config} with the column `{COLUMN}`, found by oochub {version('oochub')}"
+            f"{f' with {facts.model}' if facts.model else ''}, {checked}. What was chosen for it was "
+            f"chosen on the {facts.chosen_rows:,} rows where `{CHOSEN_ON}` is true.\n",
+            f"| context | rows with | {heads} |\n|---|---|{'---:|' * len(counts)}",
+            *lines,
+            *(["", *(f"- {note}" for note in record.notes)] if record.notes else []),
+            "",
+        ]
+    )

@@ -1,0 +1,235 @@
+"""What captions of a picture say: NOOCH's gist of a scene for any pictures, and the words that go with a class.
+
+A captioner says several things of each picture. The gist criterion then goes as in NOOCH: the mean embedding of a
+picture's captions is compared with that of the rows to choose on that show a class; a row of the class that is less
+like them than tau is a hard positive, a row without it that is more like them a hard negative. Whether the class is
+there is what the label says. What is like them is the context "gist of" the class; the words that captions say with a
+class more or less often than without it are contexts too.
+
+Limitations: Captions name the thing itself. Words of the names of classes are no contexts, but "puppy" may be one of
+dogs: leave it out (`leave_out`). The gist holds the thing as well as its place.
+
+Source: Madras and Zemel, NOOCH, Section 3.1.2 and Appendix B.3.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.builders.sources.gist_similarity import gist_similarity
+from oochub.builders.sources.sentence_embeddings import image_embeddings
+from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
+from oochub.context_finding.caption_words import caption_words
+from oochub.context_finding.picture_rows import picture_rows
+from oochub.data.one_chunk import one_chunk
+from oochub.errors import OochubError
+from oochub.records.build_record import BuildFacts
+from oochub.records.presence_class import presence_class
+
+if TYPE_CHECKING:
+    from oochub.models.captioner import Captioner
+
+_BLOCK = 64  # classes whose similarities are in memory at a time
+_CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
+_DIGITS = 6  # of tau: sums of other lengths differ far behind
+
+
+class Captions(ContextWay):
+    """What a captioner says, the gist of it, and its words.
+
+    Measures: `captions`, the texts, drawn with numbers of the picture's own.
+
+    Columns: `captions`; of data with classes also `gist_similarity`, the cosine to the gist of the row's class, of a
+    task such as "no_car" and "car" to that of the thing, and `challenge_gist`; both null where there is no gist.
+
+    Args:
+        model: Folder or Hub id of a captioner, see `oochub.models.captioner`; the default is that of Spawrious.
+        encoder: Of the captions, see `oochub.builders.sources.sentence_embeddings`; the default is NOOCH's.
+        captions: How many of each picture; COCO's pictures have five.
+        top_p: Words are drawn from the most probable ones that have this probability together; 0.9 as Li et al. 2022
+            (BLIP, arXiv 2201.12086) draw captions.
+        tau: A cosine below which a row of a class is hard; None takes `hard`.
+        hard: The share of the rows of a class that are hard, of those to choose on; it sets tau class by class.
+        fewest: Rows to choose on that have a class, a word, or lack it, from which on it is looked at.
+        most: Gists and words that are kept, each: those of the most rows, those that go most with a class.
+        leave_out: Words that are no context.
+        seed: Of the captions.
+        device: "auto", "cpu", "cuda", ... Drawn captions may differ from one kind of device to another.
+
+    Raises:
+        OochubError: A model that is no captioner, a number out of range, an encoder that cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | Path = "nlpconnect/vit-gpt2-image-captioning",
+        encoder: str = "stsb-distilroberta-base-v2",
+        captions: int = 5,
+        top_p: float = 0.9,
+        tau: float | None = None,
+        hard: float = 0.1,
+        fewest: int = 20,
+        most: int = 20,
+        leave_out: Sequence[str] | str = (),
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        from oochub.models.captioner import Captioner
+        from oochub.models.model_source import ModelSource
+
+        if not isinstance(model, str | Path):
+            raise OochubError(f"captions takes a folder or Hub id of a captioner, got a {type(model).__name__}.")
+        for name, number in (("captions", captions), ("fewest", fewest), ("most", most)):
+            if not isinstance(number, int) or number < 1:
+                raise OochubError(f"{name} is a whole number from 1 on, got {number!r}.")
+        if not (0 < top_p <= 1 and 0 < hard < 1 and (tau is None or -1 <= tau <= 1)):
+            raise OochubError(
+                f"top_p is in (0, 1], hard in (0, 1) and tau a cosine in [-1, 1], got {top_p}, {hard} and {tau}."
+            )
+        self._source, self._encoder, self._device_name = ModelSource(model), str(encoder), device
+        self._count, self._top_p, self._seed = captions, float(top_p), seed
+        self._tau, self._hard, self._fewest, self._most = tau, hard, fewest, most
+        self._leave_out = {leave_out} if isinstance(leave_out, str) else {*leave_out}
+        assert self._source.path is not None  # noqa: S101 no object
+        self._path = self._source.path
+        Captioner.check_kind(self._path)
+        self._opened: Captioner | None = None
+
+    @property
+    def model(self) -> str | None:
+        """See `ContextWay.model`."""
+        return self._source.about("captions").id
+
+    def settings(self) -> dict[str, Any]:
+        """See `ContextWay.settings`."""
+        processor = self._source.inputs(picture_rows([]), preprocessing="processor").settings()
+        drawn = {"captions": self._count, "top_p": self._top_p, "caption_seed": self._seed}
+        return {"model": self._source.revision or self.model, **drawn, **processor}
+
+    def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
+        """See `ContextWay.measures`."""
+        captioner = self._ready
+        said = []
+        for picture in pictures:
+            digest = hashlib.sha256(f"{self._seed} ".encode() + picture.content).digest()
+            own = int.from_bytes(digest[:8], "big") >> 1
+            said.append(captioner.drawn(picture.image, count=self._count, top_p=self._top_p, seed=own))
+        return pa.table({"captions": pa.array(said, pa.list_(pa.string()))})
+
+    def name(
+        self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
+    ) -> NamedContexts:
+        """See `ContextWay.name`."""
+        column = one_chunk(measures.column("captions"))
+        captions = [[caption for caption in row if caption] for row in column.to_pylist()]
+        said = np.array([bool(row) for row in captions], bool)  # of others nothing is known
+        chosen = chosen_on & said
+        if not chosen.any():
+            raise OochubError(
+                f"What is usual is chosen on no picture: of {int(chosen_on.sum())} to choose on none has a caption. "
+                "Give more pictures, or another captioner."
+            )
+        gists = self._gists(captions, said, label, classes, chosen)
+        words = caption_words(
+            captions,
+            label=label,
+            chosen=chosen,
+            besides=(*classes, *self._leave_out),
+            least=min(2, self._count),
+            fewest=self._fewest,
+            most=self._most,
+        )
+        where = "the caption" if self._count == 1 else "two captions or more"
+        columns = {"captions": (datasets.List(datasets.Value("string")), column)}
+        columns |= gists.columns if classes else {}
+        return NamedContexts(
+            names=(*(f"gist of {name}" for name in gists.tau), *words.words),
+            words=(
+                *(f"captions like those of {name}, cosine {tau:.3g} or more" for name, tau in gists.tau.items()),
+                *(f'"{word}" in {where}' for word in words.words),
+            ),
+            has=np.concatenate([gists.has, words.has], 1),
+            settings={"tau": gists.tau, **({} if self._tau is not None else {"hard": self._hard}), **gists.encoder},
+            columns=columns,
+            notes=gists.notes,
+        )
+
+    def _gists(
+        self,
+        captions: Sequence[Sequence[str]],
+        said: NDArray[np.bool_],
+        label: NDArray[np.int64],
+        classes: Sequence[str],
+        chosen: NDArray[np.bool_],
+    ) -> "_Gists":
+        """The gist of each class that has rows enough."""
+        thing = presence_class(classes, BuildFacts()) if classes else None
+        asked = list(range(len(classes))) if thing is None else [thing.present]
+        rows = {y: int((chosen & (label == y)).sum()) for y in asked}
+        known = sorted((y for y in asked if rows[y] >= self._fewest), key=lambda y: -rows[y])
+        few = [classes[y] for y in asked if rows[y] < self._fewest]
+        notes = [f"fewer than {self._fewest} rows to choose on, so no gist: {', '.join(few)}"] if few else []
+        own, challenge = np.full(len(label), np.nan, np.float32), np.full(len(label), None, object)
+        taus: dict[str, float] = {}
+        has: list[NDArray[np.bool_]] = []
+        encoder = {}
+        places = np.flatnonzero(said)
+        if known:
+            embedded = image_embeddings({row: captions[row] for row in places.tolist()}, encoder=self._encoder)
+            encoder = {"encoder": embedded.encoder, "encoder_sha256": embedded.digest}
+        for start in range(0, len(known), _BLOCK):
+            block = known[start : start + _BLOCK]
+            present = label[places, None] == np.array(block)
+            similarity = gist_similarity(embedded.vectors, present, chosen[places])
+            for number, y in enumerate(block):
+                cosine = similarity[:, number]
+                tau = self._tau
+                if tau is None:
+                    tau = _rounded_down(float(np.quantile(cosine[chosen[places] & present[:, number]], self._hard)))
+                of = present[:, number] if thing is None else label[places] >= 0
+                own[places[of]] = cosine[of]
+                challenge[places[of]] = catalog.get("criterion", "gist")(present[of, number], cosine[of], tau=tau)
+                if len(taus) < self._most:
+                    taus[classes[y]] = float(tau)
+                    has.append(np.zeros(len(label), bool))
+                    has[-1][places] = cosine >= tau
+        numbers = [None if each is None else _CHALLENGES.index(each) for each in challenge]
+        columns = {
+            "gist_similarity": (datasets.Value("float32"), pa.array(own, mask=np.isnan(own))),
+            "challenge_gist": (datasets.ClassLabel(names=list(_CHALLENGES)), pa.array(numbers, pa.int64())),
+        }
+        return _Gists(taus, np.array(has, bool).reshape(-1, len(label)).T, columns, encoder, tuple(notes))
+
+    @property
+    def _ready(self) -> "Captioner":
+        """The captioner on its device, opened with the first pictures."""
+        if self._opened is None:
+            from oochub.models.captioner import Captioner
+            from oochub.models.chosen_device import chosen_device
+
+            image_embeddings({0: ["a photo"]}, encoder=self._encoder)  # what is wrong with it is said before all work
+            self._opened = Captioner(self._path, device=chosen_device(self._device_name))
+        return self._opened
+
+
+class _Gists(NamedTuple):
+    """Of each class its tau, the rows that are like it (n, k), the columns, the encoder, and what to say of them."""
+
+    tau: dict[str, float]
+    has: NDArray[np.bool_]
+    columns: dict[str, tuple[Any, Any]]
+    encoder: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def _rounded_down(value: float) -> float:
+    """So that rows at the quantile are on its upper side."""
+    return float(np.floor(value * 10**_DIGITS) / 10**_DIGITS)

@@ -1,0 +1,268 @@
+"""Groups of pictures that look alike beyond their class: k-means on what a model sees, where it differs within classes.
+
+What makes a class is much of what a model sees, and no context. It is the same in all pictures of the class, and a
+context is not: clusters are looked for along the directions in which pictures of one class differ, the principal
+components of the features less the mean of their class. Along them the features keep their class mean: where most of a
+class stands in one context, that mean holds the context too, and one context would become another in each class. Only
+of whole pictures seen by a classifier of these very classes the mean is taken out: along it lies what the model
+answers. Such clusters are groups to train on, but no gap is tested on them, see `context_findings`: "against the usual
+cluster" may mean "wrong", or the rare rows of one class may become a cluster, usual for it alone. On the rim the model
+sees little of the thing, and its clusters are contexts like those of any encoder. The number of clusters is that of the
+best silhouette; all of it is chosen on the rows to choose on, and the other rows go to the nearest center.
+
+Limitations: Clusters have no names; look at their pictures. A cluster may split what people call one context, hold
+several, or be the look of a class; a note says where clusters and classes are nearly the same. Where the mean of the
+class is taken out, a context that most of the class has goes with it. A thing that reaches the rim is seen there.
+
+Source: directions of variation within what is to be told apart: Solomonoff et al. 2005 (ICASSP), nuisance attribute
+projection. Number of directions: Kaiser 1960, variance above the mean. Silhouette: Rousseeuw 1987 (J. Comput. Appl.
+Math. 20:53-65). Clusters to find groups that nobody labelled: Sohoni et al. 2020, GEORGE, Section 4.
+"""
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from PIL import Image
+
+from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
+from oochub.context_finding.picture_region import picture_region
+from oochub.context_finding.picture_rows import picture_rows
+from oochub.errors import OochubError, either
+
+if TYPE_CHECKING:
+    import torch
+
+    from oochub.input import Input
+    from oochub.models.encoder import Encoder
+
+_RIM = 1 / 6  # of the height at top and bottom, of the width left and right; from less, an encoder sees little
+_MOST = 10  # clusters that are tried
+_MOST_PARTS = 50  # directions
+_SPARE, _PASSES = 10, 5  # of the iteration that finds them
+_ROWS = 1_024  # of a part of the features that is copied
+_SAMPLE = 2_000  # rows of a silhouette, which compares each with each
+_ALIKE = 0.8  # adjusted Rand index from which a note says that clusters are nearly the classes
+
+
+class Clusters(ContextWay):
+    """Clusters of the features of an encoder, or of the model under audit.
+
+    Measures: `feature`, float32 (d,), see `oochub.models.encoder.Encoder`.
+
+    Args:
+        model: Folder or Hub id of a model, or the model itself with `image_processor`.
+        k: How many clusters, 2 or more; None chooses 2 to 10 by the silhouette.
+        region: What the model is shown: "rim", a sixth of the height at top and bottom and of the width left and right;
+            or "picture".
+        pooling: Of the features, see `oochub.models.encoder.Encoder.opened`.
+        image_processor: Of another model, where this one has none.
+        device: "auto", "cpu", "cuda", ...
+        seed: Of k-means.
+
+    Raises:
+        OochubError: Fewer than two clusters, or another region.
+    """
+
+    batch_size = 64
+
+    def __init__(
+        self,
+        *,
+        model: Any,
+        k: int | None = None,
+        region: str = "rim",
+        pooling: str = "auto",
+        image_processor: Any = None,
+        device: str = "auto",
+        seed: int = 0,
+    ) -> None:
+        from oochub.models.model_source import ModelSource
+
+        if k is not None and k < 2:
+            raise OochubError(f"k is 2 or more clusters, got {k}.")
+        picture_region(1, 1, region=region, depth=_RIM)
+        self._region = region
+        self._source, self._k, self._pooling, self._seed = ModelSource(model), k, pooling, seed
+        self._processor, self._device_name = image_processor, device
+        self._opened: tuple[Input, Encoder, torch.device] | None = None
+
+    @property
+    def model(self) -> str | None:
+        """See `ContextWay.model`."""
+        return self._source.about("clusters").id
+
+    def settings(self) -> dict[str, Any]:
+        """See `ContextWay.settings`."""
+        of_model = {"model": self._source.revision or self.model, "pooling": self._pooling, **self._inputs.settings()}
+        return of_model | {"region": self._region, "rim": _RIM}
+
+    def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
+        """See `ContextWay.measures`."""
+        import torch
+
+        inputs, encoder, device = self._ready
+        # a processor that keeps the shape of pictures pads those of a batch to the largest
+        batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
+        features = []
+        shown = [_rim(picture) for picture in pictures] if self._region == "rim" else pictures
+        with torch.inference_mode():
+            for batch in inputs.batches(picture_rows(shown), batch_size=batch_size, device=device):
+                features.append(encoder(**batch.inputs).cpu().numpy())
+        values = np.concatenate(features)
+        if not np.isfinite(values).all():
+            raise OochubError(f"The model {self.model} gives features that are not finite. Its weights are damaged.")
+        return pa.table({"feature": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])})
+
+    def name(
+        self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
+    ) -> NamedContexts:
+        """See `ContextWay.name`."""
+        most = min(_MOST, int(chosen_on.sum()) // 2) if self._k is None else self._k
+        if chosen_on.sum() < 4 or most > chosen_on.sum() // 2:
+            raise OochubError(
+                f"{most} clusters cannot be chosen on {int(chosen_on.sum())} pictures, two each are the fewest. Give "
+                "more pictures, or fewer clusters."
+            )
+        is_own = bool(classes) and set(classes) <= set(getattr(self._source.config, "id2label", {}).values())
+        column = measures.column("feature")
+        without_means = is_own and self._region == "picture"
+        small = _within_classes(column, label, chosen_on, without_means=without_means, seed=self._seed)
+        place, k, score = self._clustered(small, chosen_on)
+        sizes = np.bincount(place[chosen_on], minlength=k)
+        order = np.argsort(-sizes, kind="stable")
+        return NamedContexts(
+            names=tuple(f"cluster {number + 1}" for number in range(k)),
+            words=tuple(f"cluster {number + 1} of {k} by what the model sees" for number in range(k)),
+            has=place[:, None] == order[None],
+            settings={
+                "k": k,
+                "silhouette": score,
+                "directions": small.shape[1],
+                "seed": self._seed,
+                "knows_classes": is_own,
+            },
+            notes=self._notes(place[chosen_on], label[chosen_on], is_own=is_own),
+        )
+
+    def _notes(self, place: NDArray[np.int64], label: NDArray[np.int64], *, is_own: bool) -> tuple[str, ...]:
+        from sklearn.metrics import adjusted_rand_score
+
+        if is_own and self._region == "picture":
+            return (
+                f"{self.model} tells these classes apart itself, so that what it sees of whole pictures is largely "
+                "what it answers: the mean of each class is taken out of the features, and no direction is claimed of "
+                "a gap. Look at the rim, or take an encoder that was not trained for these classes.",
+            )
+        if is_own:
+            return (
+                f"{self.model} tells these classes apart itself: where a thing reaches the rim, clusters may be what "
+                "it answers. Look at their pictures, or take an encoder that was not trained for these classes.",
+            )
+        alike = adjusted_rand_score(label, place)
+        if alike < _ALIKE:
+            return ()
+        half = either('choose_on="half"', "--choose-on half")
+        return (
+            f"The clusters are nearly the classes (adjusted Rand index {alike:.2f} on the rows chosen on): each class "
+            "has a context of its own there, or the model sees the class itself. Look at their pictures; "
+            f"{half} chooses on other rows than those of train.",
+        )
+
+    def _clustered(
+        self, values: NDArray[np.float32], chosen_on: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], int, float]:
+        """The cluster of each row, how many there are, and their silhouette on the rows to choose on."""
+        from sklearn.cluster import KMeans
+        from sklearn.metrics import silhouette_score
+
+        chosen = values[chosen_on]
+        most = min(_MOST, len(chosen) // 2)
+        best: tuple[float, int, Any] = (-2.0, 0, None)
+        for k in range(2, most + 1) if self._k is None else [self._k]:
+            means = KMeans(n_clusters=k, n_init=10, random_state=self._seed).fit(chosen)
+            if len(set(means.labels_)) < 2:
+                continue
+            sample = min(_SAMPLE, len(chosen))
+            score = float(silhouette_score(chosen, means.labels_, sample_size=sample, random_state=self._seed))
+            best = max(best, (score, -k, means), key=lambda each: each[:2])
+        score, k, means = best
+        return means.predict(values).astype(np.int64), -k, score
+
+    @property
+    def _inputs(self) -> "Input":
+        return self._source.inputs(picture_rows([]), processor=self._processor, preprocessing="auto")
+
+    @property
+    def _ready(self) -> "tuple[Input, Encoder, torch.device]":
+        """The encoder on its device, opened with the first pictures."""
+        if self._opened is None:
+            from oochub.models.chosen_device import chosen_device
+            from oochub.models.encoder import Encoder
+
+            device, inputs = chosen_device(self._device_name), self._inputs
+            encoder = Encoder.opened(self._source, inputs, pooling=self._pooling).to(device).eval()
+            self._opened = inputs, cast("Encoder", encoder), device
+        return self._opened
+
+
+def _rim(picture: OpenedPicture) -> OpenedPicture:
+    """The picture, its middle filled with the mean color of its rim."""
+    pixels = np.array(picture.image)
+    rim = picture_region(*pixels.shape[:2], region="rim", depth=_RIM)
+    pixels[~rim] = np.rint(pixels[rim].mean(0))
+    file, image = io.BytesIO(), Image.fromarray(pixels)
+    image.save(file, "BMP")  # as fast as pictures without loss are written
+    return OpenedPicture(file.getvalue(), image)
+
+
+def _within_classes(
+    column: pa.ChunkedArray, label: NDArray[np.int64], chosen_on: NDArray[np.bool_], *, without_means: bool, seed: int
+) -> NDArray[np.float32]:
+    """The features (n, m) along the m directions in which the chosen rows of a class differ, a part at a time.
+
+    Directions have more than the mean variance of all, and are `_MOST_PARTS` at most; by subspace iteration with their
+    last step in the subspace (Halko et al. 2011, Algorithms 4.4 and 5.3), so that no copy of the features is made. With
+    `without_means` less the mean of the class, of all chosen rows for a class that has none.
+    """
+    known = np.unique(label[chosen_on])
+    group = np.searchsorted(known, label).clip(max=len(known) - 1)
+    size = column.type.list_size
+    sums = np.zeros((len(known), size))
+    for rows, values in _parts(column):
+        for number in np.unique(group[rows][chosen_on[rows]]):
+            sums[number] += values[chosen_on[rows] & (group[rows] == number)].sum(0, dtype=np.float64)
+    means = (sums / np.bincount(group[chosen_on])[:, None]).astype(np.float32)
+    middle = (sums.sum(0) / chosen_on.sum()).astype(np.float32)
+
+    def beyond() -> Iterator[NDArray[np.float32]]:
+        for rows, values in _parts(column):
+            yield values[chosen_on[rows]] - means[group[rows][chosen_on[rows]]]
+
+    basis = np.random.default_rng(seed).normal(size=(size, min(_MOST_PARTS + _SPARE, size))).astype(np.float32)
+    for _ in range(_PASSES):
+        basis = np.linalg.qr(sum((part.T @ (part @ basis) for part in beyond()), np.zeros_like(basis)))[0]
+    scatter = sum(((part @ basis).T @ (part @ basis) for part in beyond()), np.zeros((basis.shape[1],) * 2, np.float32))
+    whole = sum(float(np.square(part, dtype=np.float64).sum()) for part in beyond())
+    if whole == 0:
+        raise OochubError("What the model sees does not differ beyond the class: there are no clusters.")
+    variance, turn = np.linalg.eigh(scatter.astype(np.float64))
+    mean_variance = whole / min(size, max(1, int(chosen_on.sum()) - len(known)))
+    count = min(_MOST_PARTS, max(1, int((variance > mean_variance).sum())))
+    directions = (basis @ turn[:, ::-1][:, :count]).astype(np.float32)
+    own = means if without_means else np.broadcast_to(middle, means.shape)
+    small = [
+        (values - np.where((known[group[rows]] == label[rows])[:, None], own[group[rows]], middle)) @ directions
+        for rows, values in _parts(column)
+    ]
+    return np.concatenate(small)
+
+
+def _parts(column: pa.ChunkedArray) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """The rows of a part, and their features."""
+    for start in range(0, len(column), _ROWS):
+        part = column.slice(start, _ROWS).combine_chunks()
+        yield slice(start, start + len(part)), part.flatten().to_numpy().reshape(len(part), -1)

@@ -1,0 +1,251 @@
+"""What needs no model: brightness, contrast, sharpness, color, size, shape, borders, JPEG quality, hour and camera.
+
+Numbers become two contexts each, the lowest and the highest third of the rows on which is chosen ("dark", "bright");
+what is equal in all pictures becomes none. Hue becomes six, of pictures with some color. Hour and camera are read from
+EXIF where pictures have it; a camera is a context from 20 pictures on.
+
+Brightness, contrast, sharpness and color are measured on the rim of the picture, where things seldom are: dark pictures
+are of the night, or of black dogs, and a model that knows a black dog by its coat does not go by the context. Contrast
+and sharpness are quartiles and a median, which an ear or a paw on the rim hardly moves.
+
+Limitations: A thing that fills its picture reaches the rim, and a property is what it is for any reason.
+"""
+
+import functools
+import io
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import datasets
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from PIL import Image
+
+from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
+from oochub.context_finding.picture_region import picture_region
+from oochub.errors import OochubError
+from oochub.storage.picture_file import exif_value, open_picture
+
+_EDGE = 256  # pixels of the longer side at which pictures are measured, so that sharpness is of one scale
+_RIM = 1 / 10  # of the height at top and bottom, of the width left and right; deeper, more of the thing is on it
+_THIRDS = (1 / 3, 2 / 3)
+_GRAY = 0.05  # chroma below which a picture has no hue
+_FLAT = 2 / 255  # deviation of a border's pixels
+_FEWEST = 20  # pictures of a camera
+_DATE = 36867  # EXIF DateTimeOriginal, in the block 0x8769
+_EXIF, _MODEL = 0x8769, 272
+_HUES = ("red", "yellow", "green", "cyan", "blue", "magenta")
+
+
+class _Ends(NamedTuple):
+    """What the lowest and the highest third of a number are called, and the number in words."""
+
+    low: str
+    high: str
+    words: str
+
+
+_OF_PIXELS = {
+    "brightness": _Ends("dark", "bright", "mean brightness"),
+    "contrast": _Ends("low contrast", "high contrast", "interquartile range of brightness"),
+    "sharpness": _Ends("blurred", "sharp", "median change between neighboring pixels"),
+    "chroma": _Ends("pale", "colorful", "mean chroma"),
+}
+_NUMBERS = _OF_PIXELS | {
+    "pixels": _Ends("small", "large", "number of pixels"),
+    "aspect": _Ends("tall", "wide", "width / height"),
+    "border": _Ends("narrow border", "wide border", "share of the picture in plain borders"),
+    "jpeg_quality": _Ends("low JPEG quality", "high JPEG quality", "JPEG quality"),
+}
+_SCHEMA = pa.schema(
+    [(name, pa.float64()) for name in _NUMBERS] + [("hue", pa.float64()), ("hour", pa.int64()), ("camera", pa.string())]
+)
+
+
+class Properties(ContextWay):
+    """Properties of the file and of its pixels.
+
+    Measures of a region of a picture: mean `brightness` and `chroma`, and `contrast`, the interquartile range of
+    brightness, in [0, 1]; `sharpness`, the median absolute difference of neighbors at 256 pixels; `hue` in degrees,
+    null where it has none. Of the whole: `pixels`, `aspect`; `border`, the share in plain rows and columns at its
+    edges; `jpeg_quality` of 1 to 100, null for other files; `hour` 0 to 23 and `camera` of EXIF, else null.
+
+    Args:
+        region: "rim", a tenth of the height at top and bottom and of the width left and right; or "picture", all of it,
+            the thing too.
+
+    Raises:
+        OochubError: Another region.
+
+    >>> file = io.BytesIO()
+    >>> night = Image.new("RGB", (8, 4), (0, 0, 51))
+    >>> night.save(file, "PNG")
+    >>> measures = Properties().measures([OpenedPicture(file.getvalue(), night)]).to_pylist()[0]
+    >>> round(measures["brightness"], 3), measures["hue"], measures["aspect"], measures["camera"]
+    (0.023, 240.0, 2.0, None)
+    """
+
+    def __init__(self, *, region: str = "rim") -> None:
+        picture_region(1, 1, region=region, depth=_RIM)
+        self._region = region
+
+    def settings(self) -> dict[str, Any]:
+        """See `ContextWay.settings`."""
+        return {"edge": _EDGE, "region": self._region, "rim": _RIM, "spread": "quartiles"}
+
+    def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
+        """See `ContextWay.measures`."""
+        return pa.Table.from_pylist([_measures(picture, region=self._region) for picture in pictures], _SCHEMA)
+
+    def name(
+        self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
+    ) -> NamedContexts:
+        """See `ContextWay.name`."""
+        if chosen_on.sum() < len(_HUES):
+            raise OochubError(
+                f"The thirds of a property are chosen on {int(chosen_on.sum())} pictures, and {len(_HUES)} are the "
+                "fewest. Give more pictures."
+            )
+        found: dict[str, tuple[str, NDArray[np.bool_]]] = {}
+        thresholds: dict[str, list[float]] = {}
+        for name, ends in _NUMBERS.items():
+            values = measures.column(name).to_numpy(zero_copy_only=False)
+            known = values[chosen_on & np.isfinite(values)]
+            if not len(known) or known.min() == known.max():
+                continue
+            low, high = thresholds[name] = np.quantile(known, _THIRDS).tolist()
+            with np.errstate(invalid="ignore"):
+                sides = {ends.low: (f"below {low:.3g}", values < low), ends.high: (f"above {high:.3g}", values > high)}
+            words = f"{ends.words}{self._where}" if name in _OF_PIXELS else ends.words
+            found |= {end: (f"{words} {where}", rows) for end, (where, rows) in sides.items()}
+        found |= _hues(measures.column("hue").to_numpy(zero_copy_only=False), self._where)
+        found |= _from_exif(measures, chosen_on)
+        names = [name for name, (_, rows) in found.items() if 0 < rows[chosen_on].sum() < chosen_on.sum()]
+        return NamedContexts(
+            names=tuple(names),
+            words=tuple(found[name][0] for name in names),
+            has=np.stack([found[name][1] for name in names], 1) if names else np.zeros((len(label), 0), bool),
+            settings={"thirds": thresholds},
+            columns=_columns(measures),
+        )
+
+    @property
+    def _where(self) -> str:
+        """The region, after the words for what is measured there."""
+        return " of the rim" if self._region == "rim" else ""
+
+
+def _columns(measures: pa.Table) -> dict[str, tuple[Any, Any]]:
+    features = datasets.Features.from_arrow_schema(measures.schema)
+    return {f"property_{name}": (features[name], measures.column(name)) for name in measures.column_names}
+
+
+def _hues(hue: NDArray[np.float64], where: str) -> dict[str, tuple[str, NDArray[np.bool_]]]:
+    with np.errstate(invalid="ignore"):
+        place = np.floor(((hue + 30) % 360) / 60)  # red is -30 to 30 degrees
+    return {name: (f"a mean hue{where} of {name}", place == number) for number, name in enumerate(_HUES)}
+
+
+def _from_exif(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict[str, tuple[str, NDArray[np.bool_]]]:
+    hour = measures.column("hour").to_numpy(zero_copy_only=False).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        by_day = (hour >= 7) & (hour < 19)
+    found = {
+        "by day": ("a time of 7 to 18 h in EXIF", by_day),
+        "by night": ("a time of 19 to 6 h in EXIF", np.isfinite(hour) & ~by_day),
+    }
+    camera = np.array(measures.column("camera").to_pylist(), object)
+    often = Counter(name for name in camera[chosen_on] if name is not None)
+    for name, count in sorted(often.items()):
+        if count >= _FEWEST:
+            found[f"camera {name}"] = (f"the camera {name} in EXIF", camera == name)
+    return found
+
+
+def _measures(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
+    small = picture.image.copy()
+    small.thumbnail((_EDGE, _EDGE), Image.Resampling.BOX)
+    pixels = np.asarray(small, np.float32) / 255
+    gray: NDArray[Any] = pixels @ np.array([0.299, 0.587, 0.114], np.float32)  # luma, ITU-R BT.601
+    seen = picture_region(*gray.shape, region=region, depth=_RIM)
+    red, green, blue = (float(mean) for mean in pixels[seen].mean(0))
+    width, height = picture.image.size
+    return {
+        "brightness": float(gray[seen].mean(dtype=np.float64)),
+        "contrast": float(np.subtract(*np.percentile(gray[seen], (75, 25)))),
+        "sharpness": float(_change(gray, seen)),
+        "chroma": float((pixels.max(2) - pixels.min(2))[seen].mean()),
+        "hue": _hue(red, green, blue),
+        "pixels": float(width * height),
+        "aspect": width / height,
+        "border": _border(gray),
+        **_of_file(picture.content),
+    }
+
+
+def _change(gray: NDArray[Any], seen: NDArray[np.bool_]) -> float:
+    """The median absolute difference of neighbors that are both seen, the mean of across and down."""
+    both = [seen[1:] & seen[:-1], seen[:, 1:] & seen[:, :-1]]
+    changes = [np.abs(np.diff(gray, axis=axis))[pairs] for axis, pairs in enumerate(both) if pairs.any()]
+    return float(np.mean([np.median(each) for each in changes])) if changes else 0.0
+
+
+def _hue(red: float, green: float, blue: float) -> float | None:
+    """The hue of the mean color in degrees, as in HSV; None for gray."""
+    chroma = max(red, green, blue) - min(red, green, blue)
+    if chroma < _GRAY:
+        return None
+    if red >= max(green, blue):
+        return 60 * ((green - blue) / chroma) % 360
+    return 60 * (2 + (blue - red) / chroma) if green >= blue else 60 * (4 + (red - green) / chroma)
+
+
+def _border(gray: NDArray[Any]) -> float:
+    """The share of the picture in rows and columns at its edges that are plain and of one brightness."""
+    kept = 1.0
+    for axis in (0, 1):
+        mean, plain = gray.mean(1 - axis), gray.std(1 - axis) < _FLAT
+        lines = [np.flatnonzero(~plain | (np.abs(mean - mean[edge]) > _FLAT)) for edge in (0, -1)]
+        kept *= max(0.0, (lines[1][-1] + 1 - lines[0][0]) / len(mean)) if all(map(len, lines)) else 0.0
+    return 1 - kept
+
+
+def _of_file(content: bytes) -> dict[str, Any]:
+    """What the file says beside its pixels."""
+    with open_picture(content, name="the picture") as file, warnings.catch_warnings():
+        tables = getattr(file, "quantization", None) if file.format == "JPEG" else None
+        warnings.simplefilter("ignore")  # of damaged EXIF
+        date, camera = exif_value(file, _DATE, block=_EXIF), exif_value(file, _MODEL)
+    return {"jpeg_quality": _quality(tables), "hour": _hour(date), "camera": _text(camera)}
+
+
+def _quality(tables: Mapping[int, Sequence[int]] | None) -> float | None:
+    """The quality at which libjpeg's luminance table has the nearest sum."""
+    if not tables or 0 not in tables:
+        return None
+    return float(1 + np.abs(_table_sums() - sum(tables[0])).argmin())
+
+
+@functools.cache
+def _table_sums() -> NDArray[np.int64]:
+    """The sums of the luminance tables of quality 1 to 100 (100,), as Pillow writes them."""
+    sums = []
+    for quality in range(1, 101):
+        file = io.BytesIO()
+        Image.new("L", (8, 8)).save(file, "JPEG", quality=quality)
+        with open_picture(file.getvalue(), name="a table") as picture:
+            sums.append(sum(picture.quantization[0]))  # type: ignore[attr-defined]  # of a JPEG
+    return np.array(sums)
+
+
+def _hour(date: Any) -> int | None:
+    hour = str(date)[11:13] if isinstance(date, str) and len(date) >= 13 else ""
+    return int(hour) if hour.isdigit() and int(hour) < 24 else None
+
+
+def _text(camera: Any) -> str | None:
+    text = "".join(each for each in str(camera or "") if each.isprintable()).strip()
+    return text[:60] or None

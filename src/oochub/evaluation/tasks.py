@@ -1,0 +1,164 @@
+"""One binary task of a data set, or of predictions, that hold every task at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+
+from oochub import catalog
+from oochub.data.with_text_columns import with_text_columns
+from oochub.errors import OochubError, either
+from oochub.prediction.predictions import Predictions
+from oochub.records.build_record import BuildFacts, BuildRecord, without_build_column
+from oochub.records.output_columns import vector_array, vectors
+
+_OF_ALL = ("labels", "areas", "gist_embedding", "gist_similarity")
+_NEEDED = ("labels", "areas", "gist_similarity")
+
+
+def task(data: Any, name: str, *, text_columns: bool | str | Sequence[str] = False) -> Any:
+    """The task `name` of `load_dataset("nooch", "all")`, or of predictions of it; no picture is read.
+
+    Args:
+        data: A Dataset or DatasetDict of a config that holds every task, or Predictions of a model with one logit a
+            class.
+        name: The task's own config, "ce_car" or "gist_bowl".
+        text_columns: As in `oochub.load`: names in place of class numbers. Predictions hold names in any case.
+
+    Returns:
+        The same kind of thing, with the columns that `load_dataset("nooch", name)` has. Predictions get two logits,
+        (0, z) for the class's logit z, so that their softmax is its sigmoid.
+
+    Raises:
+        OochubError: Data of another config, a name that is no task, a class without context, gist without embeddings.
+
+    >>> import tempfile
+    >>> from datasets import load_dataset
+    >>> from oochub.builders.toy_worlds.toy_coco import toy_coco
+    >>> folder = toy_coco(tempfile.mkdtemp() + "/coco", size=200)
+    >>> every = load_dataset("nooch", "all", data_dir=str(folder), split="test", cache_dir=tempfile.mkdtemp())
+    >>> task(every, "ce_car").features["label"].names
+    ['no_car', 'car']
+    """
+    if isinstance(data, Predictions):
+        return _of_predictions(data, name)
+    if isinstance(data, Mapping):
+        return datasets.DatasetDict(
+            {split: task(part, name, text_columns=text_columns) for split, part in data.items()}
+        )
+    if not isinstance(data, datasets.Dataset):
+        raise OochubError(f"task takes a Dataset, a DatasetDict or Predictions, got {type(data).__name__}.")
+    return with_text_columns(_of_dataset(without_build_column(data), name), text_columns)
+
+
+def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
+    record = BuildRecord.of(data.info)
+    if record is None:
+        raise OochubError(
+            "This data set has no build record, so its contexts are unknown. Load it with "
+            'load_dataset("nooch", "all", data_dir=...).'
+        )
+    _check(record.benchmark, record.config, data.column_names)
+    spec, columns, facts = _make(record.benchmark, _arrays(data), data.column_names, record.facts, name)
+    features = spec.features(gist="challenge_gist" in columns)
+    # not by `from_dict`, which encodes value by value
+    own = datasets.Dataset(pa.Table.from_pydict(_numbered(columns, features), schema=features.arrow_schema))
+    rest = data.remove_columns([each for each in _OF_ALL if each in data.column_names])
+    joined = datasets.concatenate_datasets([rest, own], axis=1)
+    first = [each for each in ("example_id", "image") if each in joined.column_names]
+    last = [each for each in joined.column_names if each not in {*first, *features}]
+    joined = joined.select_columns([*first, *features, *last])
+    config = BuildRecord(
+        benchmark=record.benchmark, config=name, version=record.version, notes=record.notes, facts=facts
+    )
+    joined.info.description = config.describe(catalog.get("benchmark", record.benchmark).of(name).summary)
+    return joined
+
+
+def _arrays(data: datasets.Dataset) -> dict[str, Any]:
+    """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads pictures."""
+    columns = [each for each in _NEEDED if each in data.column_names]
+    table = data.select_columns(columns).with_format("arrow")[:]
+    return {each: _rows(table.column(each)) for each in columns}
+
+
+def _rows(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    """The rows of a column; those of lists of one length as one array, without an object each."""
+    if not pa.types.is_fixed_size_list(column.type) or not len(column):
+        return np.asarray(column.to_numpy())
+    return np.concatenate([part.flatten().to_numpy().reshape(len(part), -1) for part in column.chunks])
+
+
+def _of_predictions(data: Predictions, name: str) -> Predictions:
+    meta = data.metadata
+    _check(str(meta.benchmark), str(meta.config), data.column_names)
+    split = data.split
+    parts = []
+    facts = BuildFacts()
+    names: list[str] = []
+    for part in dict.fromkeys(split.tolist()):
+        rows = data.table.filter(pa.array(split == part))
+        arrays = {each: _rows(rows.column(each)) for each in _NEEDED if each in rows.column_names}
+        spec, columns, facts = _make(str(meta.benchmark), arrays, rows.column_names, meta.facts, name)
+        names = spec.features(gist=False)["label"].names
+        number = data.class_names.index(spec.name) if spec.name in data.class_names else -1
+        if number < 0:
+            raise OochubError(f"The model has no output for {spec.name}, only {', '.join(data.class_names[:6])}, ...")
+        logit = vectors(rows.column("logits"))[:, number]
+        parts.append(_replaced(rows, columns, spec.features(gist="challenge_gist" in columns), logit))
+    return replace(
+        data,
+        rows=pa.concat_tables(parts),
+        metadata=replace(meta, kind="classes", config=name, facts=facts, class_names=tuple(names), task_of=meta.config),
+    )
+
+
+def _replaced(
+    rows: pa.Table, columns: Mapping[str, Any], features: datasets.Features, logit: np.ndarray[Any, Any]
+) -> pa.Table:
+    """The table with the task's columns instead of those of all tasks, names in place of class numbers."""
+    rows = rows.drop_columns([each for each in (*_OF_ALL, "label", "logits", "captions") if each in rows.column_names])
+    pair = np.stack([np.zeros_like(logit), logit], axis=1)
+    rows = rows.append_column("label", pa.array(columns["label"], pa.int64()))
+    rows = rows.append_column("logits", vector_array(pair))
+    for key, feature in features.items():
+        if key == "label":
+            continue
+        values = columns[key]
+        if isinstance(feature, datasets.ClassLabel):
+            array = pa.array([v if isinstance(v, str) else feature.names[v] for v in values.tolist()], pa.string())
+        else:
+            array = pa.array(values, datasets.Features({key: feature}).arrow_schema.field(key).type)
+        rows = rows.append_column(key, array)
+    return rows
+
+
+def _make(
+    benchmark: str, columns: Mapping[str, Any], present: Any, facts: BuildFacts, name: str
+) -> tuple[Any, dict[str, Any], BuildFacts]:
+    maker = catalog.get("benchmark", benchmark).task
+    arrays = {each: columns[each] for each in _NEEDED if each in present}
+    parts: tuple[Any, dict[str, Any], BuildFacts] = maker(arrays, facts, name)
+    return parts
+
+
+def _check(benchmark: str, config: str, columns: Any) -> None:
+    known = benchmark in catalog.names("benchmark") and catalog.get("benchmark", benchmark).task is not None
+    if not known or config != "all" or "labels" not in columns:
+        raise OochubError(
+            f"{benchmark}/{config} is not a config that holds every task at once. "
+            + either("Load oochub.load('nooch/all', data_dir=...), or take", "Give")
+            + " predictions of nooch/all."
+        )
+
+
+def _numbered(columns: Mapping[str, Any], features: datasets.Features) -> dict[str, Any]:
+    return {
+        key: features[key].str2int(values.tolist())
+        if isinstance(features[key], datasets.ClassLabel) and values.dtype.kind == "U"
+        else list(values)
+        for key, values in ((key, columns[key]) for key in features)
+    }

@@ -1,0 +1,1 @@
+"""What a program on this machine is: signals, ranks, sockets, one-line errors."""

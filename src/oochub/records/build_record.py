@@ -1,0 +1,241 @@
+"""What a build found in the raw data: it travels with the data set, its predictions and their report."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.metric import facts_of
+from oochub.records.found_contexts import FoundContexts
+from oochub.records.schema import from_json, optional, remainder, to_json
+
+OWN = "custom"
+"""What a record, predictions and a report call the benchmark of a user's own data."""
+
+COLUMN = "build"
+"""The last column of a built repository: which build each row is of. See `BuildRecord.text`."""
+
+_MARKER = "Build record: "
+_LOST = "the facts of its build are not known: they stand in build.json of the built repository"
+_TEXT = {"benchmark", "config", "version", "notes", "facts"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildFacts:
+    """The facts of a build that the hub reads, by name; None where a benchmark has no such fact.
+
+    Attributes:
+        rows: Rows of each split.
+        object: What a binary task asks for ("car").
+        contexts: Its usual contexts, the one that makes the environments first.
+        trained_groups: The groups that the training split has.
+        group_counts: Training rows of each group.
+        present_classes: Class numbers that occur in a set which has not all of them.
+        label_names: Names of several labels a row that are stored as numbers 0, 1 or nan.
+        alpha: Of NOOCH's contexts: what a context takes of the image more than the object, on average.
+        beta: Of NOOCH's criterion: the fraction of the image above which a context counts as present.
+        encoder: The model that embedded the captions.
+        encoder_sha256: A digest of its weights.
+        context_surplus: Of `nooch/all`: class to other classes, and how much more of the image each takes on average.
+        published_contexts: Of `nooch/all`: the contexts of the paper's tasks, where these were asked for.
+        usual_contexts: Of own data: class to its usual contexts, none or more.
+        found_contexts: What `oochub.contexts` found: by which way, and what they are called.
+        other: What else the builder notes, for readers; JSON types.
+
+    >>> content = {"object": "car", "contexts": ["road"], "membership": "published ids"}
+    >>> from_json(BuildFacts, content, what="the facts of the build record").other
+    {'membership': 'published ids'}
+    """
+
+    rows: Mapping[str, int] | None = optional()
+    object: str | None = optional()
+    contexts: tuple[str, ...] = optional(())
+    trained_groups: tuple[str, ...] | None = optional()
+    group_counts: Mapping[str, int] | None = optional()
+    present_classes: tuple[int, ...] | None = optional()
+    label_names: tuple[str, ...] | None = optional()
+    alpha: float | None = optional()
+    beta: float | None = optional()
+    encoder: str | None = optional()
+    encoder_sha256: str | None = optional()
+    context_surplus: Mapping[str, Mapping[str, float]] | None = optional()
+    published_contexts: Mapping[str, tuple[str, ...]] | None = optional()
+    usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
+    found_contexts: FoundContexts | None = optional()
+    other: Mapping[str, Any] = remainder()
+
+    def with_groups(self, trained: Iterable[str], names: Iterable[str] = ()) -> "BuildFacts":
+        """These facts with the groups of the training rows, and how many rows each has.
+
+        Args:
+            trained: The group of each row; of several groups a row, each of them.
+            names: Groups that are counted where no row has them, too.
+
+        >>> facts = BuildFacts().with_groups(["bird/sea", "bird/sea"], names=["bird/land", "bird/sea"])
+        >>> facts.trained_groups, facts.group_counts
+        (('bird/sea',), {'bird/land': 0, 'bird/sea': 2})
+        """
+        counts = Counter(trained)
+        counted = dict.fromkeys(names, 0) | {group: counts[group] for group in sorted(counts)}
+        return replace(self, trained_groups=tuple(sorted(counts)), group_counts=counted)
+
+    def options_of(self, metric: Callable[..., Any]) -> dict[str, Any]:
+        """The arguments that a metric takes from these facts (`MetricFacts.from_record`), by name.
+
+        Raises:
+            OochubError: A fact that is not known.
+
+        >>> from oochub import get
+        >>> BuildFacts(group_counts={"bird/sea": 95, "bird/land": 5}).options_of(get("metric", "adjusted_accuracy"))
+        {'weights': {'bird/sea': 95, 'bird/land': 5}}
+        """
+        facts = facts_of(metric)
+        options = {name: getattr(self, fact) for name, fact in facts.from_record.items()} if facts else {}
+        if unknown := [facts.from_record[name] for name, value in options.items() if value is None] if facts else []:
+            raise OochubError(
+                f"The metric {metric.__name__} takes {', '.join(unknown)} from the build record, and no record with it "
+                "came with these rows. Take rows that oochub built, name other metrics, or call the metric yourself."
+            )
+        return options
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRecord:
+    """What a build found in the raw data; it travels in the `description` of the dataset's info.
+
+    A built repository holds it as the column `build`, which survives whatever reads it, and in `build.json`.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        config: Name of the configuration.
+        version: Version of the benchmark.
+        notes: Caveats that every card, report and page repeats ("not the official NOOCH split").
+        facts: What else the build found.
+    """
+
+    benchmark: str
+    config: str
+    version: str
+    notes: tuple[str, ...] = ()
+    facts: BuildFacts = field(default_factory=BuildFacts)
+
+    def describe(self, summary: str) -> str:
+        """The text of `DatasetInfo.description`: the summary, the notes, and the record as one line of JSON."""
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.notes]
+        return "\n".join([summary, *notes, _MARKER + json.dumps(to_json(self), sort_keys=True)])
+
+    @property
+    def text(self) -> str:
+        """What the column `build` holds in each row: JSON of all but the facts, and a digest of these."""
+        content = to_json(self)
+        facts = json.dumps(content["facts"], sort_keys=True)
+        return json.dumps(content | {"facts": hashlib.sha256(facts.encode()).hexdigest()[:16]}, sort_keys=True)
+
+    @property
+    def feature(self) -> Any:
+        """The `datasets.Value` of the column `build`: its `id` is the whole record as JSON.
+
+        Readers of Parquet and of a card's YAML keep the `id`, and map, filter, save_to_disk and streaming do; of a
+        description they keep nothing.
+        """
+        import datasets
+
+        return datasets.Value("string", id=json.dumps(to_json(self), sort_keys=True))
+
+    def beside(self, features: Any) -> Any:
+        """Features of rows (`datasets.Features`) with the column `build` last.
+
+        Raises:
+            OochubError: They have a column of that name, which would be lost.
+        """
+        import datasets
+
+        if COLUMN in features:
+            raise OochubError(
+                f"The data have a column {COLUMN!r} of their own, and a built repository says there which build a row "
+                "is of. Rename yours."
+            )
+        return datasets.Features({**features, COLUMN: self.feature})
+
+    @classmethod
+    def of(cls, info: Any) -> "BuildRecord | None":
+        """The record in a `DatasetInfo`: in its description, else in the feature of the column `build`.
+
+        Raises:
+            OochubError: A field that is missing or of another type; it is named.
+
+        >>> import datasets
+        >>> record = BuildRecord(benchmark="nooch", config="ce_car", version="1.0.0", notes=("partial",))
+        >>> BuildRecord.of(datasets.DatasetInfo(record.describe("Objects out of context."))) == record
+        True
+        >>> BuildRecord.of(datasets.DatasetInfo(features=datasets.Features({"build": record.feature}))) == record
+        True
+        >>> BuildRecord.of(datasets.DatasetInfo("someone else's data set")) is None
+        True
+        """
+        line = (info.description or "").rpartition("\n")[2]
+        if line.startswith(_MARKER):
+            return from_json(cls, json.loads(line.removeprefix(_MARKER)), what="the build record of this data set")
+        feature = (info.features or {}).get(COLUMN)
+        content = _content(getattr(feature, "id", None))
+        return None if content is None else from_json(cls, content, what=f"the build record in the column {COLUMN}")
+
+
+def without_build_column(data: Any) -> Any:
+    """A data set without the column `build`; its description says what that said. Another data set is given back.
+
+    Args:
+        data: A Dataset or IterableDataset, or a DatasetDict of them.
+
+    Raises:
+        OochubError: Rows of several builds, or a record that is not that of the rows.
+
+    >>> import datasets
+    >>> record = BuildRecord(benchmark="nooch", config="ce_car", version="1.0.0", notes=("partial",))
+    >>> features = datasets.Features({"label": datasets.Value("int64"), "build": record.feature})
+    >>> data = datasets.Dataset.from_dict({"label": [1], "build": [record.text]}, features=features)
+    >>> bare = without_build_column(data)
+    >>> bare.column_names, BuildRecord.of(bare.info) == record
+    (['label'], True)
+    """
+    if isinstance(data, Mapping):
+        parts = {name: without_build_column(part) for name, part in data.items()}
+        return type(data)(parts)  # type: ignore[call-arg]
+    if COLUMN not in (getattr(data, "column_names", None) or ()):
+        return data
+    record, texts = BuildRecord.of(data.info), []
+    if hasattr(data, "select_columns") and hasattr(data, "num_rows"):  # streams are not read before they are used
+        texts = data.select_columns(COLUMN).with_format("arrow")[:].column(COLUMN).unique().to_pylist()
+    if record is None and len(texts) == 1:
+        record = _of_text(texts[0])
+    elif record is not None and (others := [text for text in texts if text != record.text]):
+        raise OochubError(
+            f"These rows are not of the build that their features name: the column {COLUMN!r} holds {others[0]!r}, not "
+            f"{record.text!r}. Use the rows of one build at a time, as they were built."
+        )
+    if record is None:
+        return data
+    bare = data.remove_columns(COLUMN)
+    bare.info.description = record.describe((data.info.description or "").partition("\n")[0])
+    return bare
+
+
+def _content(text: Any) -> dict[str, Any] | None:
+    """The JSON of a record, or of a row's column; None for what is somebody else's."""
+    try:
+        content = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and {"benchmark", "config", "version"} <= set(content) else None
+
+
+def _of_text(text: Any) -> BuildRecord | None:
+    """What a row's column alone tells, where the features lost the facts."""
+    content = _content(text)
+    if content is None or set(content) != _TEXT:
+        return None
+    content["notes"] = [*content["notes"], _LOST]
+    return from_json(BuildRecord, content | {"facts": {}}, what=f"the column {COLUMN}")

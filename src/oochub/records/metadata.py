@@ -1,0 +1,195 @@
+"""What predictions say of themselves: the benchmark, the model, and how both were made."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from oochub.errors import OochubError
+from oochub.records.build_record import BuildFacts
+from oochub.records.held_out import HeldOut
+from oochub.records.hub_data_set import HubDataSet
+from oochub.records.output_columns import LONGEST_NAME
+from oochub.records.schema import Count, check_version, from_json, optional
+from oochub.storage.reading import parse_json
+
+SCHEMA_VERSION = 1
+VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", "zoom_odin_logits")
+"""The columns that an extraction can give, in the order in which they are stored."""
+RESERVED = ("split", "thumbnail", "thumbnail_text", *VECTORS)
+"""The columns that `predict` writes, whatever the data set holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model was trained, as its recipe says; None is unknown.
+
+    Attributes:
+        objective: Name of the training objective.
+        hyperparameters: Its hyperparameters.
+        environments: Column of the training environments.
+        seed: Of the run.
+        epochs: How many.
+        selection: How the weights were chosen among the epochs.
+        arguments: The training arguments.
+        data: benchmark, config, version and rows of the training data.
+        architecture: Class of the model in transformers.
+        base: What its weights or its config came from, by name.
+        pretrained: Whether its first weights were trained ones.
+        held_out: Which rows chose the epoch where only half of a split did; None where all of it did, or none.
+    """
+
+    objective: str | None = optional()
+    hyperparameters: Mapping[str, Any] | None = optional()
+    environments: str | None = optional()
+    seed: int | None = optional()
+    epochs: int | float | None = optional()
+    selection: str | None = optional()
+    arguments: Mapping[str, Any] | None = optional()
+    data: Mapping[str, Any] | None = optional()
+    architecture: str | None = optional()
+    base: str | None = optional()
+    pretrained: bool | None = optional()
+    held_out: HeldOut | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictedBy:
+    """The model of predictions.
+
+    Attributes:
+        id: As typed; a folder by its name. None where nobody said.
+        revision: Hash of the weights, or the commit on the Hub.
+        mode: How its outputs were made: "head", "features", ...
+        trained_on: The data sets that its card names; None where there is none, or it does not say.
+    """
+
+    id: str | None = None
+    revision: str | None = None
+    mode: str | None = None
+    trained_on: tuple[str, ...] | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OdinSettings:
+    """How `odin_logits` were made: the step epsilon, the temperature, and the std of each channel."""
+
+    epsilon: float
+    temperature: float
+    std: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZoomSettings:
+    """How `zoom_logits` were made: the factor of the zoom, above 1."""
+
+    factor: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metadata:
+    """What predictions say of themselves; JSON under the key `oochub` of the schema of their Parquet file.
+
+    Attributes:
+        schema_version: Of the JSON.
+        kind: The kind of output, a name of `oochub.names("output")`.
+        benchmark: Name of the benchmark; None for a user's own data.
+        config: Its configuration.
+        version: Of the benchmark's rows.
+        notes: Caveats of the data.
+        facts: What the build recorded.
+        fingerprint: Of the data.
+        model: What made the predictions.
+        training: How that was trained; None if unknown.
+        class_names: Names of the classes or labels; of a number, of its column.
+        rows: How many rows each split has.
+        provenance: Versions and settings of the prediction.
+        odin: Settings of `odin_logits`; None without them.
+        zoom: Settings of `zoom_logits`; None without them.
+        task_of: The config whose predictions this task was taken from; None for none.
+        data_set: Of the Hub, that the rows were loaded from; None for others.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    kind: str = "classes"
+    benchmark: str | None
+    config: str | None
+    version: str = "0.0.0"
+    notes: tuple[str, ...] = ()
+    facts: BuildFacts = field(default_factory=BuildFacts)
+    fingerprint: str = ""
+    model: PredictedBy
+    training: Training | None = None
+    class_names: tuple[str, ...]
+    rows: Mapping[str, Count]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    odin: OdinSettings | None = optional()
+    zoom: ZoomSettings | None = optional()
+    task_of: str | None = optional()
+    data_set: HubDataSet | None = optional()
+
+
+def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
+    """Metadata of JSON or its types, checked; those of files of before say no kind of output, which the columns tell.
+
+    Raises:
+        OochubError: No JSON, another schema version, or a field that is missing or of another type.
+    """
+    if isinstance(content, bytes):
+        content = parse_json(content, name="The text of the predictions' metadata")
+    check_version(content, SCHEMA_VERSION, what="The predictions' metadata", absent=SCHEMA_VERSION)
+    if "kind" not in content:  # a file of before: of nooch/all where its rows have `labels`
+        content = {**content, "kind": "labels" if "labels" in columns and "logits" in columns else "classes"}
+    metadata: Metadata = from_json(Metadata, content, what="The predictions' metadata")
+    names = metadata.class_names
+    if not names or not all(name.strip() for name in names):
+        found = "a name without text" if names else "none"
+        raise OochubError(f"class_names must be a text for each class; got {found}. Name them anew.")
+    check_name_length("class_names", names)
+    for place in ("kind", "benchmark", "config"):
+        check_name_length(place, filter(None, [getattr(metadata, place)]))
+    check_name_length("model.id", filter(None, [metadata.model.id]))
+    strange = [number for number in metadata.facts.present_classes or () if not 0 <= number < len(names)]
+    if strange:
+        raise OochubError(f"facts.present_classes must be of 0..{len(names) - 1}, got {strange[0]}. Predict again.")
+    return replace(metadata, class_names=_distinct(names))
+
+
+def check_name_length(place: str, names: Iterable[str]) -> None:
+    """Checks that no name is as long as a book, which takes minutes to show.
+
+    Args:
+        place: What they name, in an error.
+        names: The names.
+
+    Raises:
+        OochubError: One has more than `LONGEST_NAME` letters.
+    """
+    longest = max(map(len, names), default=0)
+    if longest > LONGEST_NAME:
+        raise OochubError(
+            f"{place}: a name has {LONGEST_NAME:,} letters at most, got one of {longest:,}. Give the name that it has, "
+            "not its content."
+        )
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names; those of several classes get their number, as ImageNet's two cranes do in many models.
+
+    >>> _distinct(["crane", "tench", "crane"])
+    ('crane (0)', 'tench', 'crane (2)')
+    """
+    counts = Counter(names)
+    if max(counts.values()) == 1:
+        return tuple(names)
+    return _distinct([f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)])
+
+
+def row_counts(split: Iterable[str] | pa.ChunkedArray) -> dict[str, int]:
+    """How many rows each split has, in order of appearance."""
+    names = split if isinstance(split, pa.ChunkedArray) else pa.array(split, pa.string())
+    counts = pc.value_counts(names).to_pylist()
+    return {str(each["values"]): each["counts"] for each in counts if each["values"] is not None}

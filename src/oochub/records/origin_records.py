@@ -1,0 +1,164 @@
+"""What a report is about and where it comes from: the benchmark, the model, the predictions and the versions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from oochub.records.hub_data_set import HubDataSet
+from oochub.records.metadata import Training
+from oochub.records.schema import Count, optional
+from oochub.records.sides import Form
+from oochub.records.vocabulary import Vocabulary
+from oochub.storage.parquet_file import Integrity
+
+
+@dataclass(frozen=True, kw_only=True)
+class License:
+    """The license of `what`: "images" or "labels"."""
+
+    what: str
+    license: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideRows:
+    """The rows of one side of the comparison.
+
+    Attributes:
+        name: What the rows are, in the benchmark's words ("easy").
+        split: The split that they are of.
+        where: Column name to allowed values; empty for the whole split.
+        form: What of these rows is compared: the metric on all of them, on the worst of their groups, or a percentile
+            of its values on their groups; see `oochub.records.sides`.
+    """
+
+    name: str
+    split: str
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    form: Form = optional("rows")
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether any row can be of this side; False for own data that name no context."""
+        return () not in self.where.values()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatedBenchmark:
+    """The benchmark that a report is about, as its declaration says.
+
+    Attributes:
+        name: The name that `load_dataset` takes; a name of their own for a user's data.
+        config: Its configuration.
+        title: Its name in print.
+        version: Version of its rows.
+        summary: One sentence on what is out of context in it.
+        homepage: Where the authors publish it.
+        citation: BibTeX.
+        licenses: Of pictures and labels.
+        primary_metric: The metric of the gap.
+        metric_direction: "higher" or "lower" is better.
+        chance: The primary metric of guessing; nan where there is none.
+        practical_gap: A gap smaller than this does not matter in practice.
+        context_column: Column that holds the context.
+        object: What is to be recognized, in a binary task.
+        contexts: Its usual contexts.
+        in_context: The rows on which context helps.
+        out_of_context: The rows on which it misleads.
+        words: What report, page and terminal call all this; neutral where a report does not say.
+        data_set: Of the Hub, that the predicted rows were loaded from; None for others, or where a report does not say.
+    """
+
+    name: str
+    config: str
+    title: str
+    version: str
+    summary: str
+    homepage: str
+    citation: str
+    licenses: tuple[License, ...]
+    primary_metric: str
+    metric_direction: str
+    chance: float
+    practical_gap: float
+    context_column: str
+    object: str | None
+    contexts: tuple[str, ...]
+    in_context: SideRows
+    out_of_context: SideRows
+    words: Vocabulary = optional(Vocabulary())
+    data_set: HubDataSet | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatedModel:
+    """The model that a report is about.
+
+    Attributes:
+        id: As typed; a folder by its name. None where nobody said.
+        revision: Hash of the weights, or the commit on the Hub.
+        mode: How its outputs were made: "head", "features", ...
+        class_names: What it tells apart.
+        objective: It was trained with; None for a model that was not trained here.
+        seeds: Of its training.
+        trained_on: The data sets that its card names; None where that is not said.
+    """
+
+    id: str | None = None
+    revision: str | None = None
+    mode: str | None = None
+    class_names: tuple[str, ...] = ()
+    objective: str | None = None
+    seeds: tuple[int, ...] = ()
+    trained_on: tuple[str, ...] | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionsSource:
+    """The predictions that were evaluated.
+
+    Attributes:
+        file: Names of the files, or "in memory".
+        rows: How many.
+        fingerprint: Of the data.
+        sha256: Digest of examples, truth and answers.
+        integrity: Whether the bytes of every file were compared with a seal; None where there was no file, or where a
+            report of before does not say.
+    """
+
+    file: str
+    rows: Count
+    fingerprint: str
+    sha256: str
+    integrity: Integrity | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where a report comes from; two equal runs differ in `when` and `where` alone.
+
+    Attributes:
+        oochub: Version of oochub.
+        python: Version of Python.
+        packages: Versions of the packages that matter.
+        seed: Of the bootstrap.
+        resamples: Of the bootstrap.
+        predictions: What was evaluated.
+        command: That makes the report again.
+        training: How the model was trained; None if unknown.
+        prediction: The provenance of the predictions.
+        when: Times.
+        where: Platform and device.
+    """
+
+    oochub: str = ""
+    python: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    seed: int
+    resamples: Count
+    predictions: PredictionsSource
+    command: str
+    training: Training | None = None
+    prediction: Mapping[str, Any] = field(default_factory=dict)
+    when: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)

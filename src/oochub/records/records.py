@@ -1,0 +1,298 @@
+"""The measured parts of a report: one frozen dataclass for each, from the evaluation to the page.
+
+`docs/report.md` describes the JSON that `oochub.records.schema` makes of them. Shares and probabilities are in [0, 1];
+an `Estimate` carries its interval, its n and the reason why it is nan.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from oochub.metric import MetricFacts
+from oochub.records.schema import AtMost, Count, Share, ShareEstimate, optional
+from oochub.stats.estimate import Estimate
+
+SHOWN = AtMost(5_000)
+"""How many rows of one kind a report holds; a terminal shows so many in seconds."""
+Side = Literal["in", "out"]
+Role = Literal["all", "in", "out", "hard_positive", "hard_negative", "split"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenGroup:
+    """The group that a worst value is of, and among how many it was the worst."""
+
+    name: str
+    among: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """Every metric on some rows of one split.
+
+    Attributes:
+        name: Its key: "all", "in_context", "out_of_context", "hard_positive", "hard_negative", or the split's name.
+        role: What the rows are to the comparison.
+        title: What they are in the benchmark's words.
+        split: The split that they are of.
+        n: How many they are.
+        n_positive: Of a binary task, how many show the object.
+        metrics: By name; "worst_group.nll" is one number of a metric that gives several.
+        examples: A hash of the rows' ids and labels: equal where two reports are of the same rows.
+        worst_groups: The groups that the numbers of worst_group are of, by their names in `metrics`.
+    """
+
+    name: str
+    role: Role
+    title: str
+    split: str
+    n: Count
+    n_positive: Count | None
+    metrics: Mapping[str, Estimate]
+    examples: str | None = optional()
+    worst_groups: Mapping[str, ChosenGroup] | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricDescription:
+    """What a metric's numbers mean: its title, unit, bounds (None for no bound), and which direction is better."""
+
+    title: str
+    direction: str
+    unit: str
+    minimum: float | None
+    maximum: float | None
+
+    @classmethod
+    def of(cls, facts: MetricFacts) -> "MetricDescription":
+        """What a metric's file says of it."""
+        return cls(
+            title=facts.title,
+            direction=facts.direction,
+            unit=facts.unit,
+            minimum=facts.minimum,
+            maximum=facts.maximum,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """The primary metric out of context minus in context.
+
+    Attributes:
+        metric: Its name.
+        estimate: The difference with its interval.
+        n_in: Rows in context.
+        n_out: Rows out of context.
+        n_out_smallest: Rows of the smallest part out of context: hard positives or hard negatives.
+    """
+
+    metric: str
+    estimate: Estimate
+    n_in: Count
+    n_out: Count
+    n_out_smallest: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stratum:
+    """The rows of one label between two values of the column that the sides were matched on.
+
+    Attributes:
+        label: The class number.
+        low: Smallest value in it.
+        high: Largest value in it.
+        n_in: Rows in context.
+        n_out: Rows out of context.
+        mean_in: Mean of the column in context, nan without rows.
+        mean_out: Mean of the column out of context, nan without rows.
+    """
+
+    label: int
+    low: float
+    high: float
+    n_in: Count
+    n_out: Count
+    mean_in: float
+    mean_out: float
+
+    @property
+    def kept(self) -> bool:
+        """True where both sides have rows."""
+        return self.n_in > 0 and self.n_out > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchedGap:
+    """A metric out of context minus in context, at equal values of a column.
+
+    Attributes:
+        column: The column.
+        metric: Name of the metric.
+        n_in: Rows in context.
+        n_out: Rows out of context.
+        share_out: Share of the rows out of context that have a counterpart in context.
+        estimate: The difference with its interval.
+        strata: The strata, by label and value.
+    """
+
+    column: str
+    metric: str
+    n_in: Count
+    n_out: Count
+    share_out: Share
+    estimate: Estimate
+    strata: tuple[Stratum, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRow:
+    """One group on one side of the comparison.
+
+    Attributes:
+        group: Its name.
+        label: The label that it is of.
+        context: The context that it is of.
+        split: The split of its rows.
+        role: Its side; None where there are no sides.
+        trained: Whether the training split has it; None if unknown.
+        n: Rows.
+        accuracy: Share of right answers.
+        error_rate: Share of wrong answers.
+        nll: Mean negative log likelihood, in nats.
+        metrics: Metrics of other kinds of output, by name; None without them.
+        drop_p_value: Out of context: of no difference in accuracy to all rows of this label in context, with the
+            clusters of the rows; 1 where they are too few for a test, None where there is nothing to compare with.
+    """
+
+    group: str
+    label: str
+    context: str
+    split: str
+    role: Side | None
+    trained: bool | None
+    n: Count
+    accuracy: ShareEstimate | None = optional()
+    error_rate: ShareEstimate | None = optional()
+    nll: Estimate | None = optional()
+    metrics: Mapping[str, Estimate] | None = optional()
+    drop_p_value: Share | None = optional()
+
+    @property
+    def headline(self) -> tuple[str, Estimate] | None:
+        """The metric by which groups are told apart, with its name: the error, else the first of the kind's own."""
+        if self.error_rate is not None:
+            return "error_rate", self.error_rate
+        return next(iter((self.metrics or {}).items()), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """The groups of the evaluation split, on each side: what they are made of, and a row for each."""
+
+    columns: tuple[str, ...]
+    split: str
+    rows: Annotated[tuple[GroupRow, ...], SHOWN]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstValue:
+    """The worst value of a metric over the groups, with the group that has it; the interval is simultaneous."""
+
+    estimate: Estimate
+    group: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceBin:
+    """Rows whose confidence is in (low, high]: how confident the model is, and how often it is right (Wilson 95%)."""
+
+    low: Share
+    high: Share
+    n: Count
+    confidence: Share
+    accuracy: Share
+    accuracy_low: Share
+    accuracy_high: Share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """Confidence against accuracy on one side.
+
+    Attributes:
+        bins: The bins of confidence that have rows.
+        ece: The expected calibration error.
+        mean_confidence: Over all rows.
+        accuracy: Over all rows.
+        overconfidence: Mean confidence minus accuracy.
+        groups: Of a side that is its worst group: how many rows of which group were measured. A group that is worst on
+            one half of the rows is measured on the other, each half in turn. None for any other side.
+    """
+
+    bins: tuple[ConfidenceBin, ...]
+    ece: ShareEstimate
+    mean_confidence: Share
+    accuracy: Share
+    overconfidence: Estimate
+    groups: Mapping[str, Count] | None = optional()
+
+
+Box = tuple[float, float, float, float]
+"""x1, y1, x2, y2 in pixels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxesInPicture:
+    """The boxes of one picture.
+
+    Attributes:
+        width: Of the picture whose pixels the boxes count; the one that is shown may be smaller.
+        height: Likewise.
+        true: Those that are there.
+        answered: Those that the model drew.
+    """
+
+    width: Count
+    height: Count
+    true: Annotated[tuple[Box, ...], SHOWN]
+    answered: Annotated[tuple[Box, ...], SHOWN]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistake:
+    """One of the worst rows, as a reader sees it.
+
+    Attributes:
+        example_id: Its id.
+        split: Its split.
+        role: Its side; None where no row is out of context, and of a row of neither side.
+        label: What is true, in words.
+        predicted: What the model answered, in words.
+        probability: That the model gave its answer; nan where its kind of output has none.
+        loss: How wrong it is: negative log likelihood in nats, or the kind's own measure.
+        kind: "missed", "false_alarm", "confused", or the kind of output's own word.
+        context: Its context, in words.
+        group: Its group.
+        challenge: Easy or hard by the benchmark's criterion.
+        image: A small JPEG in base64; None for rows without a picture.
+        attribution: Source and license of the picture.
+        text: What the row reads, where it is a text.
+        boxes: Those of the picture, where the answers are boxes and the picture's size is known.
+    """
+
+    example_id: str
+    split: str
+    role: Side | None
+    label: str
+    predicted: str
+    probability: Share
+    loss: float
+    kind: str
+    context: str
+    group: str | None
+    challenge: str | None
+    image: str | None
+    attribution: str | None
+    text: str | None = optional()
+    boxes: BoxesInPicture | None = optional()

@@ -1,0 +1,1 @@
+"""Reading from a Hub: one commit, retries, faults in words."""

@@ -1,0 +1,114 @@
+"""Whether a name stands for a folder here or for something on the Hub: said at once, not after five requests."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Literal
+
+from oochub.errors import OochubError
+from oochub.remote.patiently import patiently
+from oochub.remote.refusal import ODD_ANSWERS
+from oochub.remote.without_token import without_token
+
+Kind = Literal["model", "dataset"]
+_PLACES = {"model": "folder", "dataset": "file or folder"}
+_PATIENCE = 10.0  # seconds for the one answer
+_REFUSED = 401  # status
+_FOUND: set[tuple[str, str | None, str, Kind]] = set()  # endpoint, token, name and kind
+
+
+def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str] = ()) -> None:
+    """Checks that a folder, a copy in the Hub's cache or a repository on the Hub has this name.
+
+    The Hub is asked once, and not at all where HF_HUB_OFFLINE is set or the name can only be a path: it begins with
+    /, ./, ../ or ~, has more than one slash, or its first part is a folder here.
+
+    Args:
+        name: As typed.
+        kind: What is looked for.
+        hint: What to do where there is none.
+        also: Names that it, or its part before a slash, might be meant for.
+
+    Raises:
+        OochubError: There is none, or the Hub could not be asked.
+
+    >>> check_source("./runs/nope", kind="model", hint="`oochub train` makes one.")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: No model at ./runs/nope: there is no such folder. `oochub train` makes one.
+    """
+    from huggingface_hub import get_token, is_offline_mode
+
+    typed = str(name)
+    try:
+        if Path(typed).expanduser().exists():
+            return
+        first, slash, rest = typed.partition("/")
+        meant_first = [f"{name}{slash}{rest}" for name in get_close_matches(first, also)]
+        near = [*meant_first, *get_close_matches(typed, _beside(typed))][:2]
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a null character, an unknown home
+        raise OochubError(f"No {kind} at {typed!r}: {error}. {hint}") from None
+    here = f"No {kind} at {typed}: there is no such {_PLACES[kind]}"
+    meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if _is_path(typed):
+        raise OochubError(f"{here}.{meant} {hint}")
+    if _is_cached(typed, kind):
+        return
+    if is_offline_mode():
+        raise OochubError(f"{here}, and no copy of the Hub's ({typed}) while HF_HUB_OFFLINE is set.{meant} {hint}")
+    if not _is_on_hub(typed, kind):
+        alone = "" if get_token() else " Where it is private, run `hf auth login` or set HF_TOKEN first."
+        raise OochubError(f"{here}, and the Hub has no {kind} of that name that you may read.{alone}{meant} {hint}")
+
+
+def _is_path(name: str) -> bool:
+    first, _, rest = name.partition("/")
+    return name.startswith(("/", "./", "../", "~", ".")) or "/" in rest or (bool(rest) and Path(first).is_dir())
+
+
+def _beside(name: str) -> list[str]:
+    """The folders that stand where the name would."""
+    folder = Path(name).expanduser().parent
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [str(path) for path in inside if path.is_dir() and not path.name.startswith(".")]
+
+
+def _is_cached(name: str, kind: Kind) -> bool:
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    return Path(HF_HUB_CACHE, f"{kind}s--{name.replace('/', '--')}").is_dir()
+
+
+def _is_on_hub(name: str, kind: Kind) -> bool:
+    """Asks once for what is there; what comes later does not ask again."""
+    from huggingface_hub import constants, get_token
+
+    asked = (constants.ENDPOINT, get_token(), name, kind)
+    if asked not in _FOUND and _ask(name, kind):
+        _FOUND.add(asked)
+    return asked in _FOUND
+
+
+def _ask(name: str, kind: Kind) -> bool:
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    try:
+        patiently(lambda: HfApi().repo_info(name, repo_type=kind, timeout=_PATIENCE))
+    except (RepositoryNotFoundError, HFValidationError):
+        return False
+    except OochubError:
+        raise
+    except (unreached, OSError, *ODD_ANSWERS) as error:
+        here = f"No {kind} at {name}: there is no such {_PLACES[kind]}, and the Hub"
+        if isinstance(error, HfHubHTTPError) and error.response.status_code == _REFUSED:
+            said = without_token(error.server_message or "no reason given").rstrip(".")
+            raise OochubError(
+                f"{here} refused the token ({said}). Run `hf auth login` again or correct HF_TOKEN; what is "
+                "public needs none."
+            ) from None
+        why = without_token(str(error)).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise OochubError(
+            f"{here} could not be asked ({why.rstrip('.')}). Check the name and the connection, and try again."
+        ) from None  # the chain shows what the server sent
+    return True

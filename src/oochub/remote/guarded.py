@@ -1,0 +1,147 @@
+"""A look at what a server that is taken for the Hub asks of its clients: where the token goes, how long it lasts."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+
+from oochub.errors import OochubError
+from oochub.remote.without_token import without_token
+
+_NAMES = ("etag", "x-linked-etag", "x-repo-commit")  # the client names files and folders of its cache by them
+_NAME = re.compile(r'(W/)?"?(?!\.\.?"?$)[^/\\"\x00-\x1f]{1,200}"?')
+_WAITS = ("retry-after", "ratelimit")
+_LONGEST_WAIT = 60  # seconds
+_PATIENCE = 60.0  # seconds of silence; after them a file has to come at the pace below
+_PACE = 1000  # bytes a second
+_PAGES = 10_000  # of one list
+_active: list[None] = []  # one for each block, of whatever thread: the clients work in threads of their own
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """In the block the clients of the Hub send the token to the Hub alone, and nothing that it says lasts for ever.
+
+    The token goes to HF_ENDPOINT and huggingface.co, whatever address a list of files goes on at. Files of the cache
+    get no name that leads out of it. A connection is silent for a minute at most, a list has 10,000 pages at most, a
+    file comes at a kilobyte a second at least after the first minute, and a request to wait for hours is not followed.
+
+    Raises:
+        OochubError: The server asked for something else.
+
+    >>> with guarded():
+    ...     pass
+    """
+    from huggingface_hub import set_client_factory
+    from huggingface_hub.utils import _http
+
+    factory = getattr(_http, "_GLOBAL_CLIENT_FACTORY", _http.default_client_factory)
+    if not isinstance(factory, _Guarding):
+        set_client_factory(_Guarding(factory))
+    _active.append(None)
+    try:
+        yield
+    finally:
+        _active.pop()
+
+
+class _Guarding:
+    """Makes the clients that another factory makes, guarded."""
+
+    def __init__(self, factory: Any) -> None:
+        self._factory = factory
+
+    def __call__(self) -> Any:
+        client, pages = self._factory(), Counter[str]()
+
+        def look_at_answer(response: Any) -> None:
+            if _active:
+                _check_answer(response, pages)
+
+        hooks = client.event_hooks
+        asked, answered = [_check_request, *hooks["request"]], [*hooks["response"], look_at_answer]
+        client.event_hooks = {"request": asked, "response": answered}
+        return client
+
+
+def _check_request(request: Any) -> None:
+    if not _active:
+        return
+    from huggingface_hub import constants, get_token
+
+    if (token := get_token()) and token in str(request.url):  # its client would write it into a log
+        raise OochubError(
+            f"The server at {_shown(constants.ENDPOINT)} puts the token of the Hub into an address, so nothing was "
+            "asked there. Check HF_ENDPOINT."
+        )
+    own = {_origin(each) for each in (constants.ENDPOINT, "https://huggingface.co", "https://hf.co")}
+    if "authorization" in request.headers and _origin(str(request.url)) not in own:
+        raise OochubError(
+            f"The server at {_shown(constants.ENDPOINT)} wants the token of the Hub to be sent to "
+            f"{_shown(str(request.url))}, so nothing was asked there. Check HF_ENDPOINT; what is public needs no token."
+        )
+    limits = request.extensions.get("timeout") or {}
+    allowed = {name: _PATIENCE if limits.get(name) is None else limits[name] for name in ("connect", "read", "write")}
+    request.extensions = {**request.extensions, "timeout": {"pool": None, **limits, **allowed}}
+
+
+def _check_answer(response: Any, pages: Counter[str]) -> None:
+    for name, value in response.headers.multi_items():  # its client prints warnings and addresses of headers
+        if without_token(value) != value:
+            response.headers[name] = without_token(value)
+    for name in _NAMES:
+        value = response.headers.get(name)
+        if value is not None and not _NAME.fullmatch(value):
+            raise OochubError(
+                f"The server at {_shown(str(response.url))} names a file or a commit {value[:60]!r} ({name}), which "
+                "leads out of the cache. Nothing was written; check HF_ENDPOINT and the name."
+            )
+    for name in _WAITS:
+        if any(int(number) > _LONGEST_WAIT for number in re.findall(r"\d{1,18}", response.headers.get(name, ""))):
+            del response.headers[name]
+    path = response.url.path
+    pages[path] = pages[path] + 1 if "next" in response.links else 0
+    if pages[path] > _PAGES:
+        raise OochubError(
+            f"The list at {_shown(str(response.url))}{path} has no end: {_PAGES:,} pages came. Check the name."
+        )
+    response.stream = _timed(response)
+
+
+def _timed(response: Any) -> Any:
+    """The body as it comes; slower than any connection it is an error that passes."""
+    library = import_module(type(response).__module__.partition(".")[0])  # httpx or httpx2, as the version has it
+    stream = response.stream
+
+    class Timed(library.SyncByteStream):  # type: ignore[misc, name-defined]
+        def __iter__(self) -> Iterator[bytes]:
+            begun, size = time.monotonic(), 0
+            for chunk in stream:
+                size += len(chunk)
+                yield chunk
+                taken = time.monotonic() - begun
+                if taken > _PATIENCE and size < _PACE * taken:
+                    raise library.ReadTimeout(f"{size:,} bytes came in {taken:.0f} seconds")
+
+        def close(self) -> None:
+            stream.close()
+
+    return Timed()
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, (parts.hostname or "").lower(), parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+    except ValueError:
+        return "", url, None
+
+
+def _shown(url: str) -> str:
+    """The server of an address, without what may stand before its name."""
+    scheme, host, port = _origin(url)
+    return f"{scheme}://{host}:{port}"

@@ -1,0 +1,95 @@
+"""What the Hub's client raises, as one line in words that never holds the token."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from oochub.errors import OochubError, causes
+from oochub.remote.connection_fault import PASSING
+from oochub.remote.guarded import guarded
+from oochub.remote.without_token import without_token
+
+ODD_ANSWERS = (ValueError, LookupError, TypeError, AttributeError, AssertionError, NameError, RecursionError)
+"""What the client raises where the answer is no JSON, or lacks what it looks for."""
+_SHOWN = 300  # characters of what the server says
+_AGAIN = (*PASSING, 412)  # the branch moved
+
+
+class Refusal(OochubError):
+    """The Hub did not do what it was asked.
+
+    Attributes:
+        is_passing: Whether the same request may go well a moment later.
+        status: The status of its answer; None where none came.
+    """
+
+    def __init__(self, words: str, *, is_passing: bool = False, status: int | None = None) -> None:
+        super().__init__(words)
+        self.is_passing = is_passing
+        self.status = status
+
+
+@contextmanager
+def refusals_in_words(to: str, *, token: str | None) -> Iterator[None]:
+    """Turns what the client raises in the block into a `Refusal`, without the token and without the client's chain.
+
+    Args:
+        to: The repository.
+        token: What must not be shown.
+
+    Raises:
+        Refusal: The Hub refused, failed, or could not be reached.
+    """
+    from huggingface_hub.errors import HfHubHTTPError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    try:
+        with guarded():
+            yield
+    except OochubError:
+        raise
+    except (unreached, OSError, RuntimeError, *ODD_ANSWERS) as error:  # RuntimeError: of a file's upload
+        raise _refusal(error, to, token) from None  # the chain may show what the server sent back
+
+
+def _refusal(error: BaseException, to: str, token: str | None) -> Refusal:
+    from huggingface_hub.errors import HfHubHTTPError
+
+    chain = list(causes(error))
+    answer = next((each for each in chain if isinstance(each, HfHubHTTPError)), None)
+    if answer is None:
+        named = dict.fromkeys(_clean(str(each) or type(each).__name__, token) for each in (chain[0], chain[-1]))
+        return Refusal(
+            f"The Hub could not be reached, or did not answer as it should ({': '.join(named)}). Check the connection "
+            "and push again: what is there already is not sent again.",
+            is_passing=not isinstance(error, ODD_ANSWERS),
+        )
+    status = answer.response.status_code
+    said = f"{status}: {_clean(answer.server_message or answer.response.reason_phrase or 'no reason given', token)}"
+    if status == 401:
+        words = (
+            f"The Hub refused the token ({said}). Make one that may write at https://huggingface.co/settings/tokens, "
+            "and give it by `hf auth login` or in HF_TOKEN."
+        )
+    elif status == 403:
+        words = (
+            f"The Hub refused to write to {to} ({said}). The token must be of somebody who may write there, and be of "
+            "the kind that writes: see https://huggingface.co/settings/tokens."
+        )
+    elif status == 404:
+        words = f"The Hub has no {to} that this token may write to ({said}). Check the name and the revision."
+    elif status == 412:
+        words = f"Somebody else pushed to {to} at the same time, again and again ({said}). Push again."
+    elif status in _AGAIN:
+        words = (
+            f"The Hub could not take the push to {to} now ({said}). Nothing is half-pushed; push again in a while: "
+            "what is there already is not sent again."
+        )
+    else:
+        words = f"The Hub refused the push to {to} ({said}). Correct what it names, and push again."
+    return Refusal(words, is_passing=status in _AGAIN, status=status)
+
+
+def _clean(text: str, token: str | None) -> str:
+    """One line, not long, without what must not be shown."""
+    line = " ".join(without_token(text, token).split())
+    return (line if len(line) <= _SHOWN else f"{line[:_SHOWN]}...").rstrip(".")

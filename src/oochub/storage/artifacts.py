@@ -1,0 +1,121 @@
+"""What the hub writes, each kind declared once: its name, its suffixes, and how one that is there already is known.
+
+An output never takes the place of anything else; see `oochub.storage.files.FileKind`.
+"""
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from oochub.errors import OochubError
+from oochub.storage.file_kind import FileKind
+from oochub.storage.reading import read_json
+
+_HEAD = 4096  # bytes that tell what a text is
+_FOOT = 2**22  # bytes that hold the metadata of a Parquet file
+_MAGIC = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-", ".svg": b"<?xml"}
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEAD)
+
+
+def _is_text(path: Path) -> bool:
+    head = _head(path)
+    return b"\0" not in head and "\ufffd" not in head.decode("utf-8", "replace")[:-1]  # the cut may halve a letter
+
+
+def _is_predictions(path: Path) -> bool:
+    if path.is_dir():  # of parts
+        return (path / "_manifest.json").is_file()
+    with path.open("rb") as file:  # not by its schema: one with a flipped bit may be made again
+        begin = file.read(4)
+        file.seek(max(0, path.stat().st_size - _FOOT))
+        return begin == b"PAR1" and b'"class_names"' in file.read()
+
+
+def _is_report(path: Path) -> bool:
+    try:
+        content = read_json(path)
+    except OochubError:
+        return False
+    return isinstance(content, dict) and {"schema_version", "benchmark", "slices"} <= set(content)
+
+
+def _is_page(path: Path) -> bool:
+    content = path.read_bytes()
+    return content[:15].lower() == b"<!doctype html>" and b"oochub" in content
+
+
+def _is_figure(path: Path) -> bool:
+    return _head(path).startswith(_MAGIC[path.suffix.lower()])
+
+
+def holds(*signs: str) -> Callable[[Path], bool]:
+    """Whether a folder has files of one of these patterns, or nothing but what a killed process left."""
+
+    def recognizes(folder: Path) -> bool:
+        if all(entry.name.startswith(".") for entry in folder.iterdir()):
+            return True
+        return any(next(folder.glob(sign), None) is not None for sign in signs)
+
+    return recognizes
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether a folder holds Parquet files or shards, or a card that begins with YAML."""
+    readme = folder / "README.md"
+    if readme.is_file() and not _head(readme).startswith(b"---"):
+        return False
+    return holds("*/*.parquet", "*/*.tar", "README.md")(folder)
+
+
+def holds_only(sign: str, *others: str) -> Callable[[Path], bool]:
+    """Whether a folder, which is replaced whole, has this file and no name but those of these patterns."""
+
+    def recognizes(folder: Path) -> bool:
+        names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".draft")}
+        is_known = all(any(fnmatchcase(name, known) for known in (sign, *others)) for name in names)
+        return is_known and (not names or sign in names)
+
+    return recognizes
+
+
+PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)
+"""Of `Predictions.save`."""
+REPORT = FileKind("a report", (".json",), _is_report)
+"""Of `Report.save`."""
+REPORTS = FileKind("reports", (), holds("*.json"), is_folder=True)
+"""A folder with a report a task."""
+PAGE = FileKind("a page", (".html", ".htm"), _is_page)
+"""Of `Report.to_html`, and of a review."""
+MARKDOWN = FileKind("Markdown", (".md", ".markdown"), _is_text)
+"""Tables."""
+LATEX = FileKind("LaTeX", (".tex", ".latex"), _is_text)
+"""Tables."""
+CSV = FileKind("a table", (".csv",), _is_text)
+"""Numbers, rankings, decisions."""
+LIST = FileKind("a list", (".txt",), _is_text)
+"""One id a line."""
+FIGURE = FileKind("a figure", tuple(_MAGIC), _is_figure)
+"""Of `oochub report --plot`, and a gallery."""
+RUN = FileKind("a training run", (), holds("recipe.json", "checkpoints"), is_folder=True)
+"""A model folder with its recipe, or an unfinished one with checkpoints."""
+SWEEP = FileKind("a sweep", (), holds("sweep.json"), is_folder=True)
+"""Runs, their table and what was selected."""
+REPOSITORY = FileKind("a Parquet repository", (), is_repository, is_folder=True)
+"""Configs beside a card."""
+DETECTOR = FileKind("a detector", (), holds("detector.json"), is_folder=True)
+"""Of `Detector.save`."""
+AUDIT = FileKind("an audit", (), holds("predictions.parquet"), is_folder=True)
+"""Of `oochub audit`: predictions, report and page."""
+SITE = FileKind(
+    "a leaderboard's site",
+    (),
+    holds_only("leaderboard.json", "index.html", "boards", "entries", "leaderboard.csv", "README.md"),
+    is_folder=True,
+)
+"""Of `oochub leaderboard`: pages beside their data."""
+ENTRY = FileKind("an entry of a leaderboard", (), holds("entry.json"), is_folder=True)
+"""A report beside its predictions."""

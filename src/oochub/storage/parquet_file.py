@@ -1,0 +1,220 @@
+"""Parquet files that notice bit rot: written with page checksums and a seal over every byte, checked when read.
+
+Checksums of pages leave out what says how to read them: the footer and the headers of pages. The seal, a mark of 16
+bytes and the SHA-256 of all others, covers these too. It stands between the last column and the footer: a footer
+counts its columns from the file's start, so every other reader of Parquet skips it, and a tool that writes the file
+anew drops it, so that a seal is never stale. It tells damage and is no signature: whoever writes a file can seal it, so
+what a sealed file holds is checked like that of any other.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import IO, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from oochub.errors import OochubError
+from oochub.storage.file_kind import FileKind
+from oochub.storage.files import written_whole
+
+Integrity = Literal["checked", "not checked"]
+
+_MARK = b"\x8foochub seal 1\r\n"
+_SEAL = len(_MARK) + hashlib.sha256().digest_size
+_TAIL = 8  # the footer's length in 4 bytes, and PAR1
+_FEW = 4  # bytes of a mark that may be damaged: it is still known for one
+_READ = 1 << 20  # bytes that are digested at once
+_LIGHT = 400 * 10**6  # bytes that any table may take
+_TIMES = 40  # as many as its file has, that it may take where that is more
+
+
+class StoredTable(NamedTuple):
+    """What was read of a file.
+
+    Attributes:
+        table: The columns that were asked for.
+        integrity: Whether its bytes were compared with a seal ("checked"), or it has none.
+        schema: Of all its columns.
+    """
+
+    table: pa.Table
+    integrity: Integrity
+    schema: pa.Schema
+
+
+def write_parquet(table: pa.Table, path: str | Path, *, kind: FileKind | None = None) -> Path:
+    """Writes a table as Parquet, whole or not at all, with page checksums and a seal.
+
+    Args:
+        table: With what it says of itself in the metadata of its schema.
+        path: The file.
+        kind: What it is, which must not replace anything else.
+
+    Raises:
+        OochubError: The file cannot be written.
+
+    >>> import tempfile
+    >>> path = write_parquet(pa.table({"n": [1, 2]}), Path(tempfile.mkdtemp()) / "n.parquet")
+    >>> read_parquet(path).table.column("n").to_pylist(), read_parquet(path).integrity
+    ([1, 2], 'checked')
+    """
+    return write_tables([table], path, kind=kind)
+
+
+def write_tables(tables: Iterable[pa.Table], path: str | Path, *, kind: FileKind | None = None) -> Path:
+    """As `write_parquet`, of tables that come one after the other: no more than one of them is held.
+
+    Args:
+        tables: Of the schema of the first, one or more.
+        path: See `write_parquet`.
+        kind: See `write_parquet`.
+
+    Raises:
+        OochubError: See `write_parquet`.
+    """
+    several = iter(tables)
+    first = next(several)
+    with written_whole(path, kind=kind) as draft:
+        options = {"compression": "zstd", "write_page_checksum": True}
+        with pq.ParquetWriter(draft, first.schema, **options) as writer:
+            for table in chain([first], several):
+                writer.write_table(table)
+        seal(draft)
+    return Path(path)
+
+
+def read_parquet(
+    path: str | Path,
+    *,
+    without: Collection[str] = (),
+    joined: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables,
+) -> StoredTable:
+    """Reads a Parquet file and checks what there is to check: its seal, the checksums of its pages, its values.
+
+    Args:
+        path: The file.
+        without: Names of columns that are not read.
+        joined: Makes one table of the groups of rows, which are read one by one as it asks for them.
+
+    Raises:
+        OochubError: No such file, not Parquet, one that was damaged since it was written, or a small one made to fill
+            the memory.
+    """
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise OochubError(f"No Parquet file at {path}. Give the path of one.")
+    try:
+        integrity = check_seal(path)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            schema = file.schema_arrow
+            wanted = [name for name in schema.names if name not in without]
+            groups = _groups(file, wanted if len(wanted) < len(schema.names) else None)
+            table = joined(_light(groups, path))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        why = str(error).partition("\n")[0]
+        raise OochubError(f"{path} is not a Parquet file, or is cut off or damaged: {why}. Make it again.") from error
+    return StoredTable(table, integrity, schema)
+
+
+def _groups(file: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.Table]:
+    """The groups of rows of a file, offsets and texts looked at; of a file without rows an empty one."""
+    readers = [partial(file.read_row_group, number) for number in range(file.num_row_groups)] or [file.read]
+    for read in readers:
+        table = read(columns=columns, use_threads=False)  # each thread would hold memory of its own
+        table.validate(full=True)  # sealed or not: anybody can seal
+        yield table
+
+
+def _light(groups: Iterator[pa.Table], path: Path) -> Iterator[pa.Table]:
+    """The groups as long as they are not far larger than their file, as a few bytes that stand for gigabytes are."""
+    size, largest = 0, max(_LIGHT, _TIMES * path.stat().st_size)
+    for table in groups:
+        size += table.nbytes
+        if size > largest:
+            raise OochubError(
+                f"{path} is not read: its {path.stat().st_size / 1e6:.0f} MB hold more than {largest / 1e6:.0f} MB. "
+                "Make it again."
+            )
+        yield table
+
+
+def seal(path: str | Path) -> None:
+    """Seals a finished Parquet file, of any writer, in place; one that has a seal gets no second one.
+
+    For a draft that nobody else reads: a kill in the middle leaves it broken.
+    """
+    with Path(path).open("r+b") as file:
+        place = _place(file.fileno())
+        if place is None or _is_mark(_before(file.fileno(), place)):
+            return
+        digest = hashlib.file_digest(file, "sha256").digest()
+        file.seek(place)
+        footer = file.read()
+        file.seek(place)
+        file.write(_MARK + digest + footer)
+
+
+def check_seal(path: str | Path) -> Integrity:
+    """Compares a Parquet file with its seal.
+
+    Returns:
+        "checked", or "not checked" for a file without a seal.
+
+    Raises:
+        OochubError: They differ: the file was damaged after it was written.
+    """
+    with Path(path).open("rb") as file:
+        place = _place(file.fileno())
+        if place is None or not _is_mark(seal := _before(file.fileno(), place)):
+            return "not checked"
+        digest = hashlib.sha256()
+        _digest(file, digest, place - _SEAL)
+        file.seek(place)
+        _digest(file, digest, os.fstat(file.fileno()).st_size - place)
+    if seal != _MARK + digest.digest():
+        raise OochubError(
+            f"{path} was damaged after it was written: its bytes do not fit its seal. Copy it again, or make it again."
+        )
+    return "checked"
+
+
+def seal_of(path: str | Path) -> str | None:
+    """The digest that a Parquet file is sealed with, as text; None for one without a seal. It is not compared.
+
+    Raises:
+        OSError: There is no such file.
+    """
+    with Path(path).open("rb") as file:
+        place = _place(file.fileno())
+        found = b"" if place is None else _before(file.fileno(), place)
+    return found.removeprefix(_MARK).hex() if found.startswith(_MARK) else None
+
+
+def _digest(file: IO[bytes], digest: "hashlib._Hash", count: int) -> None:
+    """Takes so many bytes of an open file; what is mapped into memory would count as ours."""
+    while count > 0 and (some := file.read(min(count, _READ))):
+        digest.update(some)
+        count -= len(some)
+
+
+def _place(file: int) -> int | None:
+    """Where the footer of an open file begins; None where its end is not that of Parquet."""
+    size = os.fstat(file).st_size
+    tail = os.pread(file, _TAIL, max(size - _TAIL, 0))
+    place = size - _TAIL - int.from_bytes(tail[:4], "little")
+    return place if place >= 0 and tail[4:] == b"PAR1" else None
+
+
+def _before(file: int, place: int) -> bytes:
+    """The bytes before the footer of an open file, as many as a seal has."""
+    return os.pread(file, _SEAL, max(place - _SEAL, 0))
+
+
+def _is_mark(start: bytes) -> bool:
+    """Whether bytes begin with the mark, a few of its bytes damaged or not."""
+    return sum(one == other for one, other in zip(start, _MARK, strict=False)) >= len(_MARK) - _FEW

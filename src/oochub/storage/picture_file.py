@@ -1,0 +1,151 @@
+"""Pictures as bytes and as pixels: the one place that lets Pillow look at what a file holds."""
+
+import io
+import os
+import struct
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, UnidentifiedImageError
+
+from oochub.errors import OochubError
+from oochub.storage.reading import read_bytes
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+"""The raster formats that are opened, whatever a file's suffix says; others, such as EPS, run foreign programs."""
+_BEGINNINGS = (
+    b"\xff\xd8\xff",
+    b"\x89PNG\r\n\x1a\n",
+    b"RIFF",
+    b"BM",
+    b"GIF8",
+    b"II*\0",
+    b"MM\0*",
+    *(b"P%d" % k for k in range(1, 7)),
+)
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What Pillow raises on EXIF that is not what it should be."""
+_FOLLOW = "If the links of this folder are yours, give follow_links=True (--option follow_links=true)"
+
+
+def open_picture(content: bytes, *, name: str) -> Image.Image:
+    """The picture in `content`, its header read and its pixels not yet.
+
+    Args:
+        content: The bytes of a file.
+        name: What errors call it.
+
+    Raises:
+        OochubError: It does not begin as a picture in one of `FORMATS`, or it has more than `Image.MAX_IMAGE_PIXELS`
+            pixels.
+
+    >>> file = io.BytesIO()
+    >>> Image.new("RGB", (3, 2)).save(file, "WEBP")
+    >>> open_picture(file.getvalue(), name="tie.jpg").size
+    (3, 2)
+    >>> open_picture(b"%!PS-Adobe-3.0 EPSF-3.0", name="tie.jpg")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    oochub.errors.OochubError: tie.jpg: 23 bytes that are no picture in JPEG, PNG, WEBP, BMP, GIF, TIFF, PPM. Fetch ...
+    """
+    too_large = OochubError(
+        f"{name}: its header says more than {Image.MAX_IMAGE_PIXELS} pixels, so it is not decoded. Make it smaller, or "
+        "raise PIL.Image.MAX_IMAGE_PIXELS if you know where it is from."
+    )
+    try:
+        picture: Image.Image = Image.open(io.BytesIO(content), formats=FORMATS)
+    except Image.DecompressionBombError:
+        raise too_large from None
+    except UnidentifiedImageError:
+        raise OochubError(_no_picture(name, content)) from None
+    except (OSError, SyntaxError, ValueError, struct.error) as error:
+        raise OochubError(f"{name}: the picture cannot be read ({error}). Fetch the file again.") from error
+    if Image.MAX_IMAGE_PIXELS and picture.width * picture.height > Image.MAX_IMAGE_PIXELS:
+        raise too_large
+    return picture
+
+
+def exif_value(picture: Image.Image, tag: int, *, block: int | None = None) -> Any:
+    """A value of a picture's EXIF; None where it has none, or where its EXIF is damaged: no picture is lost by that.
+
+    Args:
+        picture: As `open_picture` gives it.
+        tag: Number of the value.
+        block: Number of the directory that it stands in; None for the first.
+    """
+    try:
+        exif = picture.getexif()
+        return (exif if block is None else exif.get_ifd(block)).get(tag)
+    except _DAMAGED:
+        return None
+
+
+def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = False) -> bytes:
+    """The untouched bytes of a picture of a raw folder.
+
+    Args:
+        file: The picture, below `root`.
+        root: The raw folder, which may itself be a link.
+        follow_links: Whether a link may lead out of `root`.
+
+    Raises:
+        OochubError: It cannot be read, is not a regular file, is empty, does not begin as a picture in one of
+            `FORMATS`, or lies outside `root` and `follow_links` is False.
+    """
+    path = file if isinstance(file, Path) else Path(file)
+    if not follow_links:
+        check_inside(path, root=root)
+    content = read_bytes(path)
+    if not content:
+        raise OochubError(f"{path} is empty. Unpack it again from its archive.")
+    check_beginning(content, name=str(path))
+    return content
+
+
+def check_beginning(content: bytes, *, name: str) -> None:
+    """Checks that bytes begin as a picture in one of `FORMATS` does.
+
+    Raises:
+        OochubError: They do not; `name` is what it calls them.
+    """
+    if not content.startswith(_BEGINNINGS):
+        raise OochubError(_no_picture(name, content))
+
+
+def check_inside(path: Path, *, root: Path | str) -> None:
+    """Checks that a file or folder of a raw folder lies in it, wherever its links lead.
+
+    Raises:
+        OochubError: It lies outside `root`, or its links lead in a circle.
+    """
+    real, folder = _real(path), _real_folder(str(root))
+    if real != folder and not real.startswith(folder.rstrip("/") + "/"):
+        raise OochubError(f"{path} is a link that leads out of {root}, to {real}: it is not read. {_FOLLOW}.")
+
+
+def _real(path: Path) -> str:
+    """The path without links, as text; one lookup a folder, since pictures share theirs."""
+    folder, name = os.path.split(path)
+    try:
+        return str(path.resolve()) if path.is_symlink() else f"{_real_folder(folder)}/{name}"
+    except RuntimeError:
+        raise OochubError(f"Cannot read {path}: its links lead in a circle. Fetch the file again.") from None
+
+
+@lru_cache(maxsize=4096)
+def _real_folder(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
+def _no_picture(name: str, content: bytes) -> str:
+    return f"{name}: {len(content)} bytes that are no picture in {', '.join(FORMATS)}. Fetch the file again."

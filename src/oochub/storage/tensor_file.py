@@ -1,0 +1,125 @@
+"""Arrays in a safetensors file, with a digest that tells when a bit of it has changed."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError
+from oochub.storage.memory_map import let_go, mapped
+from oochub.storage.reading import read_bytes
+
+_DIGEST = "sha256"
+_ENTRY = "oochub"
+_FLOATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+_LONGEST = 10**7  # bytes of a header: 100,000 arrays have one of so many
+_TOGETHER = 1 << 22  # numbers that the digest takes in together
+
+
+class Tensors(NamedTuple):
+    """What a file holds: arrays by name, what it says of them, and whether it has a digest, which was then checked."""
+
+    arrays: dict[str, NDArray[Any]]
+    about: dict[str, Any]
+    checked: bool
+
+
+def save_tensors(
+    arrays: Mapping[str, NDArray[Any]], file: Path, *, entry: str = _ENTRY, about: Mapping[str, Any] | None = None
+) -> None:
+    """Writes arrays with a digest of their names, types, shapes and bytes.
+
+    Args:
+        arrays: By name.
+        file: Usually the draft of `files.written_whole`.
+        entry: Where the file's metadata have the digest and `about`, as JSON; it is the only entry, since safetensors
+            orders several at random.
+        about: What else is to be kept, JSON types.
+
+    Raises:
+        OSError: It cannot be written.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "head.safetensors")
+    >>> save_tensors({"bias": np.zeros(2)}, file)
+    >>> load_tensors(file).arrays["bias"].tolist(), load_tensors(file).checked
+    ([0.0, 0.0], True)
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    about = dict(about or {})
+    content = json.dumps({**about, _DIGEST: _digest(whole, about)})
+    try:
+        save_file(whole, file, metadata={entry: content})
+    except SafetensorError as error:  # a full disk
+        raise OSError(str(error)) from error
+
+
+def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = math.inf) -> Tensors:
+    """Reads what `save_tensors` wrote; a file without metadata of ours opens and is not checked.
+
+    Args:
+        file: A safetensors file.
+        entry: See `save_tensors`.
+        in_memory: Larger arrays of floats, in bytes, are read-only maps of the file, which may be replaced meanwhile,
+            as `oochub.storage.files` does, but not written to.
+
+    Raises:
+        OochubError: No such file, one that is cut off or no safetensors, or one that has changed since it was written.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(file).expanduser()
+    if not path.is_file():
+        read_bytes(path)  # says what it is
+    with path.open("rb") as start:
+        length = int.from_bytes(start.read(8), "little")
+    if _LONGEST < length < path.stat().st_size:
+        raise OochubError(f"{path} is not read: its header has {length:,} of {_LONGEST:,} bytes. Make it again.")
+    try:
+        with safe_open(path, "np") as opened:
+            metadata = opened.metadata() or {}
+            large = {name: array for name, array in _maps(path) if array.nbytes > in_memory}
+            arrays = {name: large[name] if name in large else opened.get_tensor(name) for name in opened.keys()}
+    except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: a type that numpy does not know
+        raise OochubError(f"{path} is not a whole safetensors file ({error}). Make it again.") from error
+    if not metadata.keys() - {"format"}:  # of an earlier version, or of somebody else
+        return Tensors(arrays, {}, checked=False)
+    try:
+        about = json.loads(metadata[entry])
+        whole = about.pop(_DIGEST) == _digest(arrays, about)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise OochubError(
+            f"{path} has changed since it was written: its digest does not fit its content. Make it again."
+        )
+    return Tensors(arrays, about, checked=True)
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        numbers = array.reshape(-1)
+        for start in range(0, numbers.size, _TOGETHER):
+            digest.update(numbers[start : start + _TOGETHER].data)
+            let_go(array)
+    return digest.hexdigest()
+
+
+def _maps(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays of floats in a file that was found to be whole, each mapped."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        for name, said in json.loads(file.read(size)).items():
+            if name != "__metadata__" and said["dtype"] in _FLOATS and 0 not in said["shape"]:
+                start, shape = 8 + size + said["data_offsets"][0], tuple(said["shape"])
+                yield name, mapped(file, start=start, shape=shape, dtype=np.dtype(_FLOATS[said["dtype"]]))

@@ -1,0 +1,36 @@
+"""What the studies and their commands write, each kind declared once, see `oochub.storage.artifacts`."""
+
+from pathlib import Path
+
+from oochub.storage.artifacts import holds, holds_only, is_repository
+from oochub.storage.file_kind import FileKind
+
+
+def _is_composed(folder: Path) -> bool:
+    return is_repository(folder) or holds("features", "o2o.csv", "m2m.csv")(folder)
+
+
+STUDY = FileKind("a study", (), holds("numbers.csv", "predictions"), is_folder=True)
+"""Of `oochub detect`: predictions, reports, tables."""
+COMPOSED = FileKind("a composition", (), _is_composed, is_folder=True)
+"""Of `oochub compose`: a Parquet repository, or what a search proposes."""
+CLEANLINESS = FileKind("a check of cleanliness", (), holds_only("sample.csv", "rater_*.html"), is_folder=True)
+"""Of `oochub cleanliness`: pages beside their sample."""
+PROMPT_CHECK = FileKind(
+    "a check of a prompt", (), holds_only("pictures.jsonl", "pictures", "prompt.html"), is_folder=True
+)
+"""Of `oochub prompt_check`: the pictures of a prompt, beside a page and what became of each."""
+GENERATION = FileKind("generated pictures", (), holds("generation.json"), is_folder=True)
+"""Of `oochub generate`: pictures, their captions and the record of both."""
+WATERBIRDS = FileKind(
+    "constructed Waterbirds", (), holds_only("construction.json", "metadata.csv", "[0-2][0-9][0-9].*"), is_folder=True
+)
+"""Of `oochub construct`: pictures beside their metadata.csv."""
+SUBMISSION = FileKind(
+    "prediction files of WILDS, or their scores", (), holds("scores.csv", "*/*_pred.*"), is_folder=True
+)
+"""Of `oochub submission`."""
+DEMO = FileKind("the demo", (), holds("runs", "raw"), is_folder=True)
+"""Toy worlds, runs and reports."""
+EXAMPLE = FileKind("an example", (), holds("pictures"), is_folder=True)
+"""Of `oochub example`: pictures, and a model trained on them."""

@@ -1,0 +1,264 @@
+"""Files whole or not at all: a full disk, a path below a file, what a killed writer leaves."""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oochub.errors import OochubError
+from oochub.storage.files import (
+    FileKind,
+    check_writable,
+    folder_written_whole,
+    sole_writer,
+    written_whole,
+)
+
+
+def test_an_error_leaves_the_old_file(tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    with pytest.raises(RuntimeError), written_whole(target) as draft:
+        draft.write_text("half")
+        raise RuntimeError
+    assert target.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_full_disk_is_said_and_leaves_nothing(tmp_path):
+    """RLIMIT_FSIZE in a child process: the write fails as on a full disk."""
+    target = tmp_path / "big.bin"
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        try:
+            with written_whole(target) as draft:
+                draft.write_bytes(b"x" * 5000)
+        except OochubError as error:
+            os._exit(0 if "Could not write" in str(error) else 2)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_array_that_a_full_disk_cuts_short_is_said_so(tmp_path):
+    """NumPy alone says how much of it was written, and no errno. Seen: "Could not write ...: 202 requested and 56"."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        try:
+            with written_whole(tmp_path / "big.npy") as draft:
+                np.save(draft, np.zeros(5000))
+        except OochubError as error:
+            os.write(writer, str(error).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as said:
+        words = said.read()
+    os.waitpid(child, 0)
+    assert re.search(r"Could not write .*big\.npy: No space left on device \(\d+ requested and \d+ written\)\.", words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_path_below_a_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OochubError, match="is a file, not a folder"):
+        check_writable(tmp_path / "file" / "out.json")
+
+
+def test_folder_takes_the_place_of_the_old_one(tmp_path):
+    for text in ("first", "second"):
+        with folder_written_whole(tmp_path / "run") as draft:
+            (draft / "a.txt").write_text(text)
+    assert (tmp_path / "run" / "a.txt").read_text() == "second"
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def _killed_while_writing(target: Path, what) -> None:
+    child = os.fork()
+    if not child:
+        with what(target):
+            time.sleep(60)
+    while not any(p.name.startswith(f".{target.name}.draft-") for p in target.parent.iterdir()):
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("what", [written_whole, folder_written_whole])
+def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path, what):
+    target = tmp_path / "out"
+    _killed_while_writing(target, what)
+    assert len(list(tmp_path.iterdir())) == 1
+    with what(target) as draft:
+        others = [p for p in tmp_path.iterdir() if p != draft]
+    assert not others and [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_living_writer_is_left_alone(tmp_path):
+    """Planted fault seen: sweeping every draft, whoever writes it."""
+    target = tmp_path / "out.txt"
+    with written_whole(target) as first:
+        first.write_text("first")
+        with written_whole(target) as second:
+            second.write_text("second")
+        assert first.exists()
+    assert target.read_text() == "first"
+
+
+NOTE = FileKind("a note", (".txt",), lambda path: path.read_bytes().startswith(b"note"))
+NOT_REPLACED = {
+    "another suffix": ("a.json", None, "must end in .txt"),
+    "another content": ("a.txt", lambda path: path.write_text("mine"), "not a note, and is not replaced"),
+    "a folder": ("a.txt", lambda path: path.mkdir(), "it is a folder"),
+    "a pipe": ("a.txt", os.mkfifo, "pipe, socket or device"),
+    "a link to a pipe": (
+        "a.txt",
+        lambda path: (os.mkfifo(path.with_suffix(".pipe")), path.symlink_to(path.with_suffix(".pipe"))),
+        "pipe, socket or device",
+    ),
+    "a loop of links": ("a.txt", lambda path: path.symlink_to(path), "loop"),
+    "a link to another content": (
+        "a.txt",
+        lambda path: (path.with_suffix(".md").write_text("mine"), path.symlink_to(path.with_suffix(".md"))),
+        "must end in .txt",
+    ),
+    "a name of 300 letters": (f"{'a' * 300}.txt", None, "too long"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_REPLACED)
+@pytest.mark.parametrize("checked", [check_writable, written_whole])
+def test_what_is_something_else_is_not_replaced(tmp_path, name, checked):
+    """Planted faults seen: `kind.check` left out, `S_ISREG` left out, `recognizes` that says yes."""
+    file, make, words = NOT_REPLACED[name]
+    target = tmp_path / file
+    if make:
+        make(target)
+    before = _states(tmp_path)
+    with pytest.raises(OochubError, match=words):
+        if checked is check_writable:
+            check_writable(target, kind=NOTE)
+        else:
+            with written_whole(target, kind=NOTE) as draft:
+                draft.write_text("note")
+    assert _states(tmp_path) == before
+
+
+def _states(folder):
+    """What lies in a folder; reading a link may change the time of its last reading."""
+    states = {path.name: path.lstat() for path in folder.iterdir()}
+    return {name: (state.st_mode, state.st_ino, state.st_size, state.st_mtime_ns) for name, state in states.items()}
+
+
+def test_a_folder_of_another_kind_is_not_replaced(tmp_path):
+    repository = FileKind("a repository", (), lambda path: (path / "README.md").is_file(), is_folder=True)
+    for _ in range(2):
+        with folder_written_whole(tmp_path / "made", kind=repository) as draft:
+            (draft / "README.md").write_text("new")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_text("cat")
+    for target, content in (("photos", "not a repository"), ("photos/cat.jpg", "it is a file")):
+        with pytest.raises(OochubError, match=content), folder_written_whole(tmp_path / target, kind=repository):
+            raise AssertionError("nothing is made")
+    assert (tmp_path / "photos" / "cat.jpg").read_text() == "cat"
+
+
+def test_a_link_is_followed(tmp_path):
+    """Planted fault seen: the link itself replaced. A link to nothing makes what it points to."""
+    for name in ("there", "absent"):
+        real, link = tmp_path / f"{name}.txt", tmp_path / f"{name}-link.txt"
+        link.symlink_to(real)
+        if name == "there":
+            real.write_text("old")
+        with written_whole(link) as draft:
+            draft.write_text("new")
+        assert link.is_symlink() and real.read_text() == "new"
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o007])
+def test_modes(tmp_path, umask):
+    """An existing mode is kept, a new file follows the umask, in a folder too. Planted fault seen: mkstemp's 0600."""
+    old_file, new_file, folder = tmp_path / "old", tmp_path / "new", tmp_path / "run"
+    old_file.write_text("")
+    old_file.chmod(0o640)
+    before = os.umask(umask)
+    try:
+        for file in (old_file, new_file):
+            with written_whole(file) as draft:
+                draft.write_text("x")
+        for mode in (None, 0o604):
+            with folder_written_whole(folder) as draft:
+                (draft / "model.safetensors").touch(mode=0o600)
+            mode_of_file = (folder / "model.safetensors").stat().st_mode & 0o777
+            assert mode_of_file == (mode or 0o666 & ~umask)
+            (folder / "model.safetensors").chmod(0o604)
+    finally:
+        os.umask(before)
+    assert old_file.stat().st_mode & 0o777 == 0o640
+    assert new_file.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_standard_output_and_the_null_device(tmp_path):
+    """Standard output goes on where it is, in a file too. Planted fault seen: /dev/null not known."""
+    code = (
+        "from oochub.storage.files import written_whole\n"
+        "for name in ('/dev/stdout', '/dev/null'):\n"
+        "    with written_whole(name) as draft: draft.write_text(name)\n"
+    )
+    with (tmp_path / "out.txt").open("w") as file:
+        file.write("before ")
+        file.flush()
+        subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
+    assert (tmp_path / "out.txt").read_text() == "before /dev/stdout"
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may write below /proc by its permissions")
+def test_a_read_only_file_system_is_said_before_work():
+    with pytest.raises(OochubError, match="Cannot write /proc"):
+        check_writable("/proc/a.txt")
+
+
+def test_two_writers_notice_each_other(tmp_path):
+    """Planted fault seen: a lock of each process's own. A killed holder holds nothing, and no lock file stays."""
+    code = (
+        "import sys, time; from oochub.storage.files import sole_writer\n"
+        "with sole_writer(sys.argv[1]): print('held', flush=True); time.sleep(60)\n"
+    )
+    target = tmp_path / "run"
+    holder = subprocess.Popen([sys.executable, "-c", code, str(target)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout and holder.stdout.readline() == "held\n"
+    with pytest.raises(OochubError, match=rf"Another process writes .*run \(process {holder.pid} on .*, since "):
+        with sole_writer(target):
+            raise AssertionError("held twice")
+    holder.kill()
+    holder.wait()
+    with sole_writer(target):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_block_that_fails_leaves_no_empty_folder(tmp_path):
+    """Folders that were there stay, and those that hold something. Planted fault: the inner folder alone removed."""
+    (tmp_path / "old").mkdir()
+    for target in ("new/inner/target", "old/inner/target"):
+        with pytest.raises(ValueError), sole_writer(tmp_path / target):
+            raise ValueError
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+    with pytest.raises(ValueError), sole_writer(tmp_path / "kept" / "inner" / "target"):
+        (tmp_path / "kept" / "other").touch()
+        raise ValueError
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["other"]
+    with sole_writer(tmp_path / "done" / "target"):
+        pass
+    assert (tmp_path / "done").is_dir()
