@@ -8,11 +8,11 @@ from typing import Any
 import datasets
 import numpy as np
 import pandas as pd
+
 from oochub.attention.attention_map import AttentionMap
 from oochub.attention.chosen_mistakes import chosen_mistakes
 from oochub.attention.object_masks import ObjectMasks
 from oochub.attention.seen_maps import seen_maps
-
 from oochub.data.load import declaration_for
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.declaration import declaration

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from oochub.attention.attention_map import AttentionMap
 
+from oochub.attention.attention_map import AttentionMap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import mean_estimate
 

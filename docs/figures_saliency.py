@@ -4,10 +4,10 @@ import tempfile
 from pathlib import Path
 
 from matplotlib import pyplot
-from oochub.attention.attention import attention
 from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil, set_seed
 
 import oochub
+from oochub.attention.attention import attention
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.figures.saliency import saliency
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oochub.attention.attention import Attention
-from oochub.attention.attention_map import AttentionMap
 from PIL import Image
 
+from oochub.attention.attention import Attention
+from oochub.attention.attention_map import AttentionMap
 from oochub.errors import OochubError
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.report import numbers, wording

@@ -12,13 +12,13 @@ import datasets
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from oochub.probing.altered_pictures import Pixels, background_alone, object_alone, object_on
-from oochub.probing.background_donors import Donors, background_donors
-from oochub.probing.probed_rows import PROBED, ProbedRows, SeenObject
 from PIL import Image
 from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.probing.altered_pictures import Pixels, background_alone, object_alone, object_on
+from oochub.probing.background_donors import Donors, background_donors
+from oochub.probing.probed_rows import PROBED, ProbedRows, SeenObject
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from oochub.probing.altered_answers import VARIANTS
 from scipy import special
 
+from oochub.probing.altered_answers import VARIANTS
 from oochub.records.background_records import VariantRow
 from oochub.stats.bootstrap import with_width
 from oochub.stats.estimate import Estimate, Sampling

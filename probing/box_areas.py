@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oochub.probing.object_area import ObjectArea, RowOfObject
 
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
+from oochub.probing.object_area import ObjectArea, RowOfObject
 
 
 class BoxAreas(ObjectArea):

@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+
+from oochub import catalog
+from oochub.benchmark import data_folder
+from oochub.errors import OochubError, either, unknown_name
 from oochub.probing.box_areas import BoxAreas
 from oochub.probing.coco_areas import CocoAreas
 from oochub.probing.mask_files import MaskFiles
 from oochub.probing.object_area import ObjectArea
 from oochub.probing.segmented_areas import SegmentedAreas
-
-from oochub import catalog
-from oochub.benchmark import data_folder
-from oochub.errors import OochubError, either, unknown_name
 from oochub.records.build_record import BuildRecord
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from oochub.probing.object_area import ObjectArea, RowOfObject
 
 from oochub.builders.sources.coco_object_masks import Masks, object_masks
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
+from oochub.probing.object_area import ObjectArea, RowOfObject
 
 
 class CocoAreas(ObjectArea):

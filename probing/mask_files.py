@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from oochub.probing.object_area import ObjectArea, RowOfObject
 
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import decode
+from oochub.probing.object_area import ObjectArea, RowOfObject
 from oochub.storage.picture_file import check_inside
 from oochub.storage.reading import read_bytes
 

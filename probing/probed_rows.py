@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import datasets
 import numpy as np
 from numpy.typing import NDArray
-from oochub.probing.altered_pictures import Mask, Pixels, background_alone
-from oochub.probing.object_area import ObjectArea, RowOfObject
 
 from oochub.context_finder import OpenedPicture
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
 from oochub.prediction.predictions import Predictions
+from oochub.probing.altered_pictures import Mask, Pixels, background_alone
+from oochub.probing.object_area import ObjectArea, RowOfObject
 
 STATES: Mapping[str, str] = {
     "no_area": "nothing says where the object is",

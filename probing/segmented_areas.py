@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oochub.probing.object_area import ObjectArea, RowOfObject
 from PIL import Image
 
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
+from oochub.probing.object_area import ObjectArea, RowOfObject
 
 
 class SegmentedAreas(ObjectArea):

@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from oochub.reviewing.context_page import HAS, LACKS, QUESTION, context_rows, facts_of_contexts
-from oochub.reviewing.decisions import read_decisions
-from oochub.reviewing.rater_scores import rater_scores
-
 from oochub.context_finding.context_columns import TITLE, card_text
 from oochub.data.columns import Columns
 from oochub.data.load import load_columns
@@ -17,6 +13,9 @@ from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord, without_build_column
 from oochub.records.found_contexts import ContextCheck, ContextRater, FoundContexts
+from oochub.reviewing.context_page import HAS, LACKS, QUESTION, context_rows, facts_of_contexts
+from oochub.reviewing.decisions import read_decisions
+from oochub.reviewing.rater_scores import rater_scores
 from oochub.storage.files import sole_writer
 from oochub.storage.reading import read_bytes
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import datasets
 import numpy as np
 from numpy.typing import NDArray
-from oochub.reviewing.question import RIGHT_OR_WRONG, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
-from oochub.reviewing.shown_pictures import shown_pictures
 
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.records.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.reviewing.question import RIGHT_OR_WRONG, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
+from oochub.reviewing.shown_pictures import shown_pictures
 
 HAS, LACKS = "has", "lacks"
 _BESIDE = 2  # pictures with the context on which it was chosen, to say what it is

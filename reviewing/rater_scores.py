@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from oochub.reviewing.decisions import Decisions, merged
 from scipy import special
 
 from oochub.errors import OochubError
+from oochub.reviewing.decisions import Decisions, merged
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
 

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from oochub.report.self_contained_page import self_contained_page
 from oochub.reviewing.decisions import Decisions
 from oochub.reviewing.question import Question
-
-from oochub.report.self_contained_page import self_contained_page
 
 _MOST = 400_000_000  # bytes: a browser opens no text of half a gigabyte
 

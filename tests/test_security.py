@@ -134,7 +134,7 @@ def _unpacked(module: str, tree: ast.Module) -> list[str]:
 
 
 def _network(module: str, tree: ast.Module) -> list[str]:
-    if module.startswith("oochub.hub"):
+    if module.startswith(("oochub.hub", "oochub.remote")):
         return []
     names = {"snapshot_download", "hf_hub_download", "HfApi", "push_to_hub", "upload_file", "upload_folder", "login"}
     used = {name.rpartition(".")[2] for name, _, _ in _calls(tree)} & names

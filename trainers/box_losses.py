@@ -53,6 +53,6 @@ def _picture(classes: Tensor, boxes: Tensor, truth: Tensor, pairs: tuple[Tensor,
     weight = torch.ones(classes.shape[1], dtype=classes.dtype, device=classes.device)
     weight[-1] = _NO_OBJECT
     found, wanted_boxes = boxes[own], truth[true, 1:]
-    overlap = generalized_box_iou(center_to_corners_format(found), center_to_corners_format(wanted_boxes))
+    overlap: Tensor = generalized_box_iou(center_to_corners_format(found), center_to_corners_format(wanted_boxes))
     off = _BOX_WEIGHT * (found - wanted_boxes).abs().sum() + _GIOU_WEIGHT * (1 - overlap.diagonal()).sum()
     return functional.cross_entropy(classes, wanted, weight) + off / max(len(truth), 1)

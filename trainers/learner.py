@@ -101,6 +101,7 @@ class Learner:
         logits, features = (
             torch.cat(each)[order] if each[0] is not None else None for each in zip(*parts, strict=True)
         )
+        assert logits is not None  # noqa: S101 every part has them
         return Outputs(logits, features)
 
     def outputs_of_all(self, batches: Any, inputs: Input) -> Outputs:
@@ -156,7 +157,8 @@ class Learner:
         """Gives the model's last layer this weight (k, d) and bias (k,)."""
         (layer,) = self._head
         with torch.no_grad():
-            for parameter, values in ((layer.weight, weight), (layer.bias, bias)):
+            parameters: tuple[Any, Any] = (layer.weight, layer.bias)
+            for parameter, values in zip(parameters, (weight, bias), strict=True):
                 parameter.copy_(values.view_as(parameter))
 
     def forget(self) -> None:

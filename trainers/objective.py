@@ -76,7 +76,7 @@ class Objective(nn.Module):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_load_state_dict_pre_hook(_take_shapes)
+        self.register_load_state_dict_pre_hook(_take_shapes)  # type: ignore[no-untyped-call]
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class EnvironmentMeans(NamedTuple):
     """
 
     mean: Tensor
-    count: Tensor
+    count: Tensor  # type: ignore[assignment]  # of a tuple it is a method
 
 
 def environment_means(values: Tensor, environment: Tensor, environments: int) -> EnvironmentMeans:

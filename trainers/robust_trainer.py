@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
@@ -148,7 +148,8 @@ class RobustTrainer:
             check_detector(model, self._inputs.processor, args, probe=probe)
         self._head = head_of(model, probe) if objective.needs_features or args.dropout or auxiliary else ()
         check_objective(objective, model, args, probe=probe, train=self._train, problem_type=self._task.problem_type)
-        attach(model, auxiliary, width=sum(layer.weight.flatten(1).shape[1] for layer in self._head), seed=args.seed)
+        width = sum(cast("Any", layer.weight).flatten(1).shape[1] for layer in self._head)
+        attach(model, auxiliary, width=width, seed=args.seed)
         run = settings(model, self._inputs, objective, args, self._splits)
         run |= {"environment_column": self._column, "metrics": list(metrics)}
         if compute_metrics is not None:

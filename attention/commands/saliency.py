@@ -97,7 +97,6 @@ def saliency(
         ObjectMasks(masks)
     from oochub.attention.attention import attention
     from oochub.attention.object_share import object_shares
-
     from oochub.catalog import get
     from oochub.data.load import load_columns
     from oochub.records.parameters import parse_options

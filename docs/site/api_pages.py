@@ -22,6 +22,7 @@ _KINDS: Mapping[str, str] = {
     "output": "Kinds of output",
     "mode": "Modes of a model",
     "model": "Built-in models",
+    "probe": "Probes",
     "figure": "Figures",
 }
 _TO_SUBCLASS = (
@@ -29,7 +30,7 @@ _TO_SUBCLASS = (
     "benchmark.RawFile",
     "builder.BenchmarkBuilder",
     "builder.BenchmarkConfig",
-    "build_record.BuildFacts",
+    "records.build_record.BuildFacts",
     "metric.MetricFacts",
     "metric.MetricShell",
     "detector.Detector",
@@ -38,7 +39,7 @@ _TO_SUBCLASS = (
     "output.Output",
     "models.mode.Mode",
     "models.built_in_model.BuiltInModel",
-    "context_way.ContextWay",
+    "context_finder.ContextWay",
 )
 _RETURNED = (
     "stats.estimation.Estimate",

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from oochub.reviewing.decisions import Decisions, check_known
-
 from oochub.prediction.predictions import Predictions
+from oochub.reviewing.decisions import Decisions, check_known
 
 WHERE = "in these predictions. Give the predictions of the data that were reviewed"
 """Where decisions have no image: the end of a message."""

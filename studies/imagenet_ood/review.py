@@ -3,15 +3,15 @@
 from typing import Any
 
 import pandas as pd
-from oochub.reviewing.decisions import Decisions
-from oochub.reviewing.question import Choice, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
-from oochub.reviewing.shown_pictures import shown_pictures
 
 from oochub.errors import OochubError
 from oochub.evaluation.nearest import nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
+from oochub.reviewing.decisions import Decisions
+from oochub.reviewing.question import Choice, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
+from oochub.reviewing.shown_pictures import shown_pictures
 from oochub.studies.imagenet_ood.keep_list import class_ids
 
 QUESTION = Question(

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import torch
 from model_folders import resnet
+from PIL import Image
+from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
+
+import oochub
 from oochub.attention.attention import attention
 from oochub.attention.attention_map import AttentionMap
 from oochub.attention.chosen_mistakes import chosen_mistakes
 from oochub.attention.object_masks import ObjectMasks
 from oochub.attention.object_share import object_shares
-from PIL import Image
-from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
-
-import oochub
 from oochub.builders.sources.coco_categories import THINGS
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError

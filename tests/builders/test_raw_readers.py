@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.io
-from oochub.reviewing.decisions import read_decisions
 
 from oochub import OochubError
 from oochub.builders.sources.imagenet_listing import list_pictures
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION, validation_wnids
 from oochub.class_names.wordnet import read_wordnet
+from oochub.reviewing.decisions import read_decisions
 from oochub.studies.imagenet_ood.class_audit import class_audit
 from oochub.studies.imagenet_ood.model_list import read_models
 from oochub.studies.imagenet_ood.review import QUESTION

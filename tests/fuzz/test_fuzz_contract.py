@@ -53,7 +53,7 @@ FUZZED = {
     "src/oochub/storage/reading.py": "coco",
     "src/oochub/report/report.py": "reports",
     "reviewing/decisions.py": "decisions",
-    "src/oochub/saved_detector.py": "detectors",
+    "src/oochub/detector.py": "detectors",
     "src/oochub/sweep/read_recipe.py": "recipes",
     "src/oochub/storage/tensor_file.py": "detectors",
     "studies/imagenet_ood/model_list.py": "lists",

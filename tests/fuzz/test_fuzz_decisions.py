@@ -10,8 +10,8 @@ from fuzz_case import CHANGED, REFUSED, SAME, Case, Format, Used
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import place_cases, text_cases
-from oochub.reviewing.decisions import read_decisions
 
+from oochub.reviewing.decisions import read_decisions
 from oochub.studies.imagenet_ood.review import QUESTION
 
 _FILE = "decisions.csv"

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from fuzz_case import CHANGED, REFUSED, SAME, Case, Format, Used
 from mutations import bytes_cases
-from oochub.probing.box_areas import BoxAreas
-from oochub.probing.mask_files import MaskFiles
-from oochub.probing.object_area import RowOfObject
-from oochub.probing.probed_rows import ProbedRows
 from PIL import Image
 
 from oochub.context_finder import OpenedPicture
 from oochub.prediction.predictions import Predictions
+from oochub.probing.box_areas import BoxAreas
+from oochub.probing.mask_files import MaskFiles
+from oochub.probing.object_area import RowOfObject
+from oochub.probing.probed_rows import ProbedRows
 
 _SIZE = 12
 _NAMES = ["cow", "camel"]

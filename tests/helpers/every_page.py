@@ -14,8 +14,6 @@ import reports
 from detection_reports import detection_report
 from found_rows import found_report
 from leaderboard_entries import sent_entry
-from oochub.reviewing.question import RIGHT_OR_WRONG, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
 from PIL import Image, ImageDraw
 from probed_report import probe
 
@@ -28,6 +26,8 @@ from oochub.records.background_records import ProbedPicture, ShownRow, Variant
 from oochub.records.build_record import BuildFacts
 from oochub.records.schema import to_json
 from oochub.report.comparing.comparison import comparison
+from oochub.reviewing.question import RIGHT_OR_WRONG, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
 
 N = 240
 _HARD = np.arange(N) % 3 == 0

@@ -2,9 +2,9 @@
 
 import numpy as np
 from found_rows import found_report
+
 from oochub.probing.altered_answers import VARIANTS
 from oochub.probing.background_numbers import background_numbers
-
 from oochub.records.background_records import BackgroundProbe
 from oochub.records.schema import to_json
 

@@ -99,8 +99,8 @@ def test_the_card_says_what_the_hub_wants(hub, raw):
 @pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.slow)])
 def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
     """The second configuration, which reads the card that is there. Planted fault: an unread card is taken for none."""
-    for module in ("upload", "remote_repository"):
-        monkeypatch.setattr(f"oochub.hub.{module}._PATIENCE", 0.5)
+    for module in ("hub.upload", "remote.remote_repository"):
+        monkeypatch.setattr(f"oochub.{module}._PATIENCE", 0.5)
     monkeypatch.setattr("oochub.hub.upload._WAIT", 0.01)
     hub.hang = 1.0
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from oochub.probing.altered_pictures import background_alone, object_alone, object_on
 from oochub.probing.background_donors import background_donors
 

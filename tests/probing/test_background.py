@@ -19,11 +19,11 @@ import oochub
 from oochub.cli import main
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
-from oochub.probing import probe_backgrounds as probing
 from oochub.probing.altered_answers import VARIANTS
 from oochub.probing.background_numbers import background_numbers, log_odds
 from oochub.probing.box_areas import BoxAreas
 from oochub.probing.object_area import RowOfObject
+from oochub.probing.probes import background as probing
 from oochub.records.schema import to_json
 from oochub.report.report import Report
 from oochub.report.verdict import verdict
@@ -211,7 +211,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
     masks, out = tmp_path / "masks", tmp_path / "audit"
     shutil.copytree(world[1], masks)
     given = {**COLUMNS, "probe": "background", "out": out, "probe_settings": {"masks": masks}}
-    asked, real = [], oochub.probing.probe_backgrounds.opened_model
+    asked, real = [], oochub.probing.probes.background.opened_model
 
     def counted(*args, fails_at=None, **named):
         answer = real(*args, **named)
@@ -224,7 +224,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
 
         return run
 
-    place = "oochub.probing.probe_backgrounds.opened_model"
+    place = "oochub.probing.probes.background.opened_model"
     monkeypatch.setattr(place, lambda *args, **named: counted(*args, fails_at=3, **named))
     with pytest.raises(KeyboardInterrupt):
         oochub.audit(model, world[0], **given)

@@ -10,15 +10,6 @@ import pytest
 import tiny_detectors
 import torch
 import transformers as hf
-from oochub.probing.altered_answers import AlteredAnswers
-from oochub.probing.background_settings import BackgroundSettings
-from oochub.probing.box_areas import BoxAreas
-from oochub.probing.coco_areas import CocoAreas
-from oochub.probing.mask_files import MaskFiles
-from oochub.probing.object_area import RowOfObject
-from oochub.probing.probe_backgrounds import probe_backgrounds
-from oochub.probing.probed_rows import PROBED, ProbedRows
-from oochub.probing.segmented_areas import SegmentedAreas
 from PIL import Image
 from planted_pictures import planted_folder
 from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
@@ -30,6 +21,14 @@ from oochub.cli import main
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
+from oochub.probing.altered_answers import AlteredAnswers
+from oochub.probing.box_areas import BoxAreas
+from oochub.probing.coco_areas import CocoAreas
+from oochub.probing.mask_files import MaskFiles
+from oochub.probing.object_area import RowOfObject
+from oochub.probing.probed_rows import PROBED, ProbedRows
+from oochub.probing.probes.background import Background
+from oochub.probing.segmented_areas import SegmentedAreas
 from oochub.studies.waterbirds.construct_waterbirds import construct_waterbirds
 
 
@@ -145,8 +144,8 @@ def test_persons_of_real_pictures(real_data, tmp_path):
     data = datasets.DatasetDict(test=part)
     model = _model(tmp_path / "model", names.names)
     predictions = oochub.predict(model, data)
-    settings = BackgroundSettings(masks=raw.parent)
-    found = probe_backgrounds(model, data, predictions, settings, split="test", prediction={})
+    probe = Background(masks=raw.parent)
+    found = probe.run(model, data, predictions, split="test", prediction={})
     assert len(ids) == 76 and len(with_person) == 37
     assert found.n + sum(found.left_out.values()) == 37 and found.n >= 20
     assert set(found.left_out) <= {"the object leaves too little background to fill it with"}

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
 from every_page import PAGES
-from oochub.reviewing.question import RIGHT_OR_WRONG, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
 
 import oochub
 from oochub.evaluation.paired_comparison import paired_comparison
@@ -20,6 +18,8 @@ from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 from oochub.report.comparing.comparison import comparison
+from oochub.reviewing.question import RIGHT_OR_WRONG, Question
+from oochub.reviewing.review_page import Card, Shown, review_page
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 

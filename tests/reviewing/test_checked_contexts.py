@@ -13,8 +13,6 @@ import sys
 import datasets
 import numpy as np
 import pytest
-from oochub.reviewing.checked_contexts import checked_contexts
-from oochub.reviewing.context_page import context_page
 from PIL import Image
 
 import oochub
@@ -23,6 +21,8 @@ from oochub.context_finding.context_columns import contexts
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.records.found_contexts import ContextCheck
+from oochub.reviewing.checked_contexts import checked_contexts
+from oochub.reviewing.context_page import context_page
 
 GRAY = {"train": (20, 200, 21, 210, 22, 220), "test": (10, 205, 11, 215, 12, 225)}
 

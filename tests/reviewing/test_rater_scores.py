@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from oochub.reviewing.decisions import Decision
-from oochub.reviewing.rater_scores import rater_scores
 from scipy import stats
 
 from oochub.errors import OochubError
+from oochub.reviewing.decisions import Decision
+from oochub.reviewing.rater_scores import rater_scores
 
 PAPER = (48, 46, 46, 46, 47, 47, 46, 46, 47, 48)  # Spawrious, Appendix F, of 48 each
 

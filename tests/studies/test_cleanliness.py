@@ -7,11 +7,11 @@ from collections import Counter
 
 import datasets
 import pytest
-from oochub.reviewing.decisions import Decision, write_decisions
 
 from oochub.cli import main
 from oochub.data.load import load
 from oochub.errors import OochubError
+from oochub.reviewing.decisions import Decision, write_decisions
 from oochub.studies.spawrious.cleanliness.cleanliness_sample import cleanliness_sample, read_sample, sample_text
 
 NOON = "2026-01-31T12:00:00.000Z"

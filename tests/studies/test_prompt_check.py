@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 import tiny_generators
-from oochub.reviewing.decisions import Decision, write_decisions
 from PIL import Image
 
 from oochub.cli import main
 from oochub.errors import OochubError
+from oochub.reviewing.decisions import Decision, write_decisions
 from oochub.studies.spawrious.cleanliness.prompt_check import checked_job
 from oochub.studies.spawrious.cleanliness.prompt_verdict import prompt_verdict
 from oochub.studies.spawrious.generation.dog_prompts import dog_prompts

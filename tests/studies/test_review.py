@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from oochub.reviewing.decisions import Decision, merged, write_decisions
 from PIL import Image
 from sklearn.neighbors import NearestNeighbors
 
@@ -26,6 +25,7 @@ from oochub.evaluation.nearest import nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import PredictedBy
 from oochub.reviewing import decisions as decisions_module
+from oochub.reviewing.decisions import Decision, merged, write_decisions
 from oochub.studies.imagenet_ood.keep_list import keep_list
 from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
 

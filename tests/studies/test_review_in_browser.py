@@ -3,11 +3,11 @@
 import time
 
 import pytest
-from oochub.reviewing.decisions import Decision, read_decisions
-from oochub.reviewing.rater_scores import rater_scores
 from test_page_in_browser import CHROMIUM, browser  # noqa: F401  the fixture
 from test_review import some_data, two_sets
 
+from oochub.reviewing.decisions import Decision, read_decisions
+from oochub.reviewing.rater_scores import rater_scores
 from oochub.studies.imagenet_ood.keep_list import keep_list
 from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
 from oochub.studies.spawrious.cleanliness.cleanliness_pages import ALLOWED, cleanliness_pages

@@ -21,7 +21,7 @@ def optimizer_of(model: Any, args: RobustTrainingArguments) -> torch.optim.Optim
     shared: dict[str, Any] = {"lr": args.learning_rate, "weight_decay": args.weight_decay}
     if args.optim == "sgd":
         return torch.optim.SGD(model.parameters(), momentum=args.momentum, **shared)
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[args.optim]
+    kind: type[torch.optim.Optimizer] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[args.optim]
     return kind(model.parameters(), **shared)
 
 

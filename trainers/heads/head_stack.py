@@ -150,7 +150,8 @@ class HeadStack:
         at_once = max(1, _MOST_NUMBERS // max(1, len(features) * self._layers[-1][1].shape[1]))
         with torch.no_grad():
             for start in range(0, len(kept), at_once):
-                layers = [tuple(part[start : start + at_once] for part in layer) for layer in self._layers]
+                some = slice(start, start + at_once)
+                layers = [(weight[some], bias[some]) for weight, bias in self._layers]
                 logits = outputs_of(features.to(self._device)[None], layers).cpu().numpy()
                 own = [tuple(part.cpu() for part in layer) for layer in layers]
                 for head, best in enumerate(kept[start : start + at_once]):

@@ -92,7 +92,8 @@ def mean_over_present(risk: EnvironmentMeans) -> Tensor:
     >>> mean_over_present(EnvironmentMeans(torch.tensor([2.0, 0.0, 5.0]), torch.tensor([4.0, 0.0, 1.0])))
     tensor(3.5000)
     """
-    return torch.linalg.vecdot(shares_of_present(risk.count), risk.mean, dim=0)
+    mean: Tensor = torch.linalg.vecdot(shares_of_present(risk.count), risk.mean, dim=0)
+    return mean
 
 
 def shares_of_present(count: Tensor) -> Tensor:

@@ -103,4 +103,5 @@ class GroupDro(Objective):
             with torch.no_grad():
                 # q exp(...) / sum, in logarithms so that large losses do not overflow
                 self.weights.copy_(torch.softmax(self.weights.log() + self.step_size * adjusted, dim=0))
-        return torch.linalg.vecdot(self.weights.to(adjusted), adjusted, dim=0)  # float32 of float64 logits
+        loss: Tensor = torch.linalg.vecdot(self.weights.to(adjusted), adjusted, dim=0)  # float32 of float64 logits
+        return loss

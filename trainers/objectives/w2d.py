@@ -114,6 +114,7 @@ class W2d(Objective):
         return example_losses(logits, label).mean()
 
     def _hardest(self, batch: Batch, learner: Learner) -> Tensor:
+        assert isinstance(batch.label, Tensor)  # noqa: S101  nothing mixes here
         learner.module.train(self.form == "authors")
         with torch.no_grad():
             losses = example_losses(learner.outputs(batch.inputs).logits, batch.label)

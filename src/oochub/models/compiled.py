@@ -15,7 +15,8 @@ from oochub.storage.cache_folder import cache_folder
 from oochub.storage.torch_files import keep_compiled
 
 _COMPILERS = ("g++", "clang++", "cl")
-_OPTIONS = {"freezing": True, "cpp_cache_precompile_headers": False}  # the headers would lie in TMPDIR for good
+_OPTIONS: dict[str, Any] = {"freezing": True, "cpp_cache_precompile_headers": False}
+"""The headers would lie in TMPDIR for good."""
 
 
 class Compiled(nn.Module):  # type: ignore[misc]

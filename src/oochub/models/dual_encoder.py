@@ -99,7 +99,8 @@ class DualEncoder:
             inputs: What it is called with, without texts.
         """
         features: torch.Tensor = model.get_image_features(**inputs).pooler_output
-        return features / features.norm(dim=-1, keepdim=True)
+        directions: torch.Tensor = features / features.norm(dim=-1, keepdim=True)
+        return directions
 
     def of_texts(self, texts: Sequence[Sequence[str]]) -> torch.Tensor:
         """The mean unit embedding of each list of texts, made unit again: float (n, d), see `TextEncoder.ensembles`.

@@ -43,7 +43,8 @@ def folded(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> Iterator[in
     """
     pairs, logits = _pairs(network, probe)
     changed: dict[nn.Module, nn.Module] = {norm: nn.Identity() for norm in pairs}
-    changed |= {convolution: fuse_conv_bn_eval(convolution, norm) for norm, convolution in pairs.items()}
+    layers: Any = pairs.items()
+    changed |= {convolution: fuse_conv_bn_eval(convolution, norm) for norm, convolution in layers}
     places: list[tuple[nn.Module, str, Any]] = [
         (parent, name, changed[layer])
         for parent in network.modules()
@@ -122,7 +123,7 @@ class _Reads(TorchDispatchMode):  # type: ignore[misc]
     """Counts how often operators read each tensor, by its id."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.counts: Counter[int] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -93,10 +93,10 @@ def _linear_layers(model: nn.Module) -> list[nn.Module]:
     ]
 
 
-def _parameters(layer: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:
-    weight: torch.Tensor = layer.weight.detach().flatten(1)  # type: ignore[union-attr, operator, assignment]
+def _parameters(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    weight: torch.Tensor = layer.weight.detach().flatten(1)
     bias = torch.zeros(len(weight), device=weight.device) if layer.bias is None else layer.bias.detach()
-    return weight, bias  # type: ignore[return-value]
+    return weight, bias
 
 
 def _checked(head: Head, calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]], logits: torch.Tensor) -> Head:

@@ -1,6 +1,6 @@
 """A causal language model as predictions ask it: which token comes next at each place, and no logits."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -28,8 +28,9 @@ class NextTokens(nn.Module):  # type: ignore[misc]
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
-        self._vocabulary: int = model.config.vocab_size
-        self._longest: int = getattr(model.config, "max_position_embeddings", None) or 2**31
+        config: Any = model.config
+        self._vocabulary: int = config.vocab_size
+        self._longest: int = getattr(config, "max_position_embeddings", None) or 2**31
 
     def forward(self, *, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> _Said:
         """The answers to a batch, see `Extraction`.

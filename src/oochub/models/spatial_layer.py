@@ -47,7 +47,8 @@ class SpatialLayer(NamedTuple):
                 f"{tokens.shape[1]} tokens are no grid on a picture of {size[0]} x {size[1]} pixels. Make the pictures "
                 "of one size, as the model's processor does."
             )
-        return tokens.movedim(-1, 1).unflatten(-1, grid)
+        cells: torch.Tensor = tokens.movedim(-1, 1).unflatten(-1, grid)
+        return cells
 
 
 def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> SpatialLayer:

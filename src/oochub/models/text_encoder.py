@@ -73,4 +73,5 @@ class TextEncoder:
         once = list(dict.fromkeys(text for own in texts for text in own))
         embeddings, numbers = self.embeddings(model, once), {text: number for number, text in enumerate(once)}
         means = torch.stack([embeddings[[numbers[text] for text in own]].mean(0) for own in texts])
-        return means / means.norm(dim=-1, keepdim=True)
+        directions: torch.Tensor = means / means.norm(dim=-1, keepdim=True)
+        return directions

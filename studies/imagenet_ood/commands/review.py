@@ -43,9 +43,8 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
-    from oochub.reviewing.decisions import check_known, merged, read_decisions, write_decisions
-
     from oochub.prediction.predictions import Predictions
+    from oochub.reviewing.decisions import check_known, merged, read_decisions, write_decisions
     from oochub.storage.files import written_whole
     from oochub.studies.imagenet_ood.keep_list import WHERE, keep_list, known_ids
     from oochub.studies.imagenet_ood.review import QUESTION

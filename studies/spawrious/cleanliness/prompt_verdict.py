@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from oochub.reviewing.decisions import Decisions, check_known
-
 from oochub.errors import OochubError
+from oochub.reviewing.decisions import Decisions, check_known
 from oochub.studies.spawrious.generation.tried_image import TriedImage
 
 _LEAST = 95  # percent

@@ -11,7 +11,6 @@ from oochub.studies.file_kinds import CLEANLINESS
 
 if TYPE_CHECKING:
     from oochub.reviewing.rater_scores import RaterScores
-
     from oochub.studies.spawrious.cleanliness.description_match import DescriptionMatch
 
 
@@ -88,7 +87,6 @@ def _write(
 def _score(folder: Path, answers: list[Path], as_json: bool) -> None:
     from oochub.reviewing.decisions import read_decisions
     from oochub.reviewing.rater_scores import rater_scores
-
     from oochub.studies.spawrious.cleanliness.cleanliness_pages import ALLOWED
     from oochub.studies.spawrious.cleanliness.cleanliness_sample import read_sample
 

@@ -97,7 +97,6 @@ def _judge(folder: Path, answers: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from oochub.reviewing.decisions import read_decisions
-
     from oochub.studies.spawrious.cleanliness.prompt_check import LIST, QUESTION
     from oochub.studies.spawrious.cleanliness.prompt_verdict import prompt_verdict
     from oochub.studies.spawrious.generation.tried_image import read_tried

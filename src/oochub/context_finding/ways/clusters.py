@@ -21,7 +21,7 @@ Math. 20:53-65). Clusters to find groups that nobody labelled: Sohoni et al. 202
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -205,7 +205,7 @@ class Clusters(ContextWay):
 
             device, inputs = chosen_device(self._device_name), self._inputs
             encoder = Encoder.opened(self._source, inputs, pooling=self._pooling).to(device).eval()
-            self._opened = inputs, cast("Encoder", encoder), device
+            self._opened = inputs, encoder, device
         return self._opened
 
 
