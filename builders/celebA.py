@@ -14,8 +14,7 @@ from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows, WorstOfGroups
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 from oochub.storage.reading import read_lines
 
 _HAIR, _SEX = {"-1": "not_blond", "1": "blond"}, {"-1": "female", "1": "male"}

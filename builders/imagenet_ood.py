@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import datasets
 
 from oochub.benchmark import Benchmark, RawFile
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, cut_rows
 from oochub.builders.sources.imagenet import is_wnid
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, columns_of, entering, set_of
@@ -19,9 +19,7 @@ from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
 from oochub.class_names.imagenet_wnids import LABELS
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows
-from oochub.records.vocabulary import Vocabulary
-from oochub.storage.shards import shards
+from oochub.records.sides import Rows, Vocabulary
 
 _ACCESS = "ImageNet terms of access: non-commercial research and education"
 _ILSVRC = "https://image-net.org/challenges/LSVRC/2012/"
@@ -257,7 +255,7 @@ class ImagenetOod(BenchmarkBuilder):
         parts = {split: part for split, part in parts.items() if part[1]}
         self._record([*gaps, *listing.remarks], _facts(environment, parts, listing))
         return [
-            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": shards(Stored.table(pictures))})
+            datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": cut_rows(Stored.table(pictures))})
             for split, (root, pictures) in parts.items()
         ]
 

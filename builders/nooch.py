@@ -17,8 +17,7 @@ from oochub.builders.sources.nooch.task import NoochTask, Tau, nooch_task_of_all
 from oochub.builders.sources.nooch.without_context import without_context
 from oochub.errors import OochubError, unknown_name
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary
 
 _ANNOTATIONS: dict[str, Any] = dict(
     url="http://images.cocodataset.org/annotations/annotations_trainval2017.zip",

@@ -26,8 +26,7 @@ from oochub.builders.sources.spawrious_files import ARCHIVES, FOLDER, SpawriousF
 from oochub.builders.sources.stored import Stored
 from oochub.errors import OochubError, either
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows, WorstOfGroups
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
 _URL = "https://github.com/aengusl/spawrious (the links to the archives stand in its README)"
 _LICENSE = "CC BY 4.0 (README); CC BY-SA (setup.py)"

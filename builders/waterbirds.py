@@ -14,8 +14,7 @@ from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.criteria.mismatch import mismatch
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary
 
 _RELEASED = "waterbird_complete95_forest2water2"
 _COLUMNS = ("img_id", "img_filename", "y", "split", "place", "place_filename")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from oochub.errors import OochubError, unknown_name
-from oochub.records.records import Role
+from oochub.records.report_records import Role
 from oochub.report import numbers
 from oochub.report.report import Report
 

@@ -29,7 +29,7 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
 
     Source: Xiao, Engstrom, Ilyas and Madry 2020, Figure 4 (accuracy on each set of the Backgrounds Challenge).
 
-    >>> from oochub.records.background_records import VariantRow
+    >>> from oochub.records.finding_records import VariantRow
     >>> from oochub.stats.proportion import wilson
     >>> VariantRow(name="original", accuracy=wilson(9, 12)).accuracy
     0.750 [0.468, 0.911] n=12

@@ -7,7 +7,7 @@ from oochub.errors import OochubError
 from oochub.figures._methods import by_method
 from oochub.figures._report_rows import metric_label, side_titles
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend, title
-from oochub.records.records import Role
+from oochub.records.report_records import Role
 from oochub.report import numbers, theme, wording
 from oochub.report.report import Report
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from oochub.probing.altered_answers import VARIANTS
-from oochub.records.background_records import VariantRow
+from oochub.records.finding_records import VariantRow
 from oochub.stats.bootstrap import with_width
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import mean_estimate

@@ -11,8 +11,7 @@ from oochub.data.columns import Columns
 from oochub.data.load import load_columns
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError
-from oochub.records.build_record import BuildRecord, without_build_column
-from oochub.records.found_contexts import ContextCheck, ContextRater, FoundContexts
+from oochub.records.build_record import BuildRecord, ContextCheck, ContextRater, FoundContexts, without_build_column
 from oochub.reviewing.context_page import HAS, LACKS, QUESTION, context_rows, facts_of_contexts
 from oochub.reviewing.decisions import read_decisions
 from oochub.reviewing.rater_scores import rater_scores

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.records.build_record import BuildRecord
-from oochub.records.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.records.build_record import CHOSEN_ON, CONTEXTS_COLUMN, BuildRecord, FoundContexts
 from oochub.reviewing.question import RIGHT_OR_WRONG, Question
 from oochub.reviewing.review_page import Card, Shown, review_page
 from oochub.reviewing.shown_pictures import shown_pictures
@@ -103,7 +102,7 @@ def facts_of_contexts(data: Mapping[str, datasets.Dataset]) -> FoundContexts:
     first = next(iter(data.values()))
     record = BuildRecord.of(first.info)
     facts = record.facts.found_contexts if record else None
-    if facts is None or not {COLUMN, CHOSEN_ON, "example_id"} <= set(first.column_names):
+    if facts is None or not {CONTEXTS_COLUMN, CHOSEN_ON, "example_id"} <= set(first.column_names):
         raise OochubError(
             "These data have no contexts that oochub found. Find them: oochub contexts SOURCE --by WAY --out FOLDER."
         )
@@ -116,8 +115,8 @@ def context_rows(
     """split/id of the rows whose picture could be read, which contexts each has (n, k), whether it is tested (n,)."""
     example, has, tested = list[str](), list[list[bool]](), list[bool]()
     for split, part in data.items():
-        columns = part.select_columns(["example_id", COLUMN, CHOSEN_ON])[:]
-        for name, of, chosen in zip(columns["example_id"], columns[COLUMN], columns[CHOSEN_ON], strict=True):
+        columns = part.select_columns(["example_id", CONTEXTS_COLUMN, CHOSEN_ON])[:]
+        for name, of, chosen in zip(columns["example_id"], columns[CONTEXTS_COLUMN], columns[CHOSEN_ON], strict=True):
             if of is not None:
                 example.append(f"{split}/{name}")
                 has.append([number in of for number in range(len(facts.names))])

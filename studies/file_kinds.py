@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from oochub.storage.artifacts import holds, holds_only, is_repository
-from oochub.storage.file_kind import FileKind
+from oochub.storage.files import FileKind
 
 
 def _is_composed(folder: Path) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from datasets import load_dataset_builder
 
 import oochub  # noqa: F401  registers the builders
-from oochub.storage.shards import shards
+from oochub.builder import cut_rows
 
 
 @pytest.mark.parametrize("name", ["nooch/ce_car", "nooch/all", "spawrious/o2o_easy"])
@@ -27,10 +27,10 @@ def test_rows_of_a_table_are_those_of_a_list(coco, spawrious, name):
 def test_a_part_is_sent_without_the_other_parts():
     """Each process unpickles its own rows alone; planted fault seen: parts that are slices, each sent with them all."""
     rows = pa.table({"file": [f"{number:012d}.jpg" for number in range(5000)], "areas": [[0.5] * 20] * 5000})
-    parts = shards(rows)
+    parts = cut_rows(rows)
     assert sum(len(pickle.dumps(part)) for part in parts) < 1.2 * rows.nbytes
     assert pa.concat_tables(map(_rows, parts)).equals(rows) and len(parts) == 64
-    assert [len(_rows(part)) for part in shards(rows.slice(0, 0))] == [0]
+    assert [len(_rows(part)) for part in cut_rows(rows.slice(0, 0))] == [0]
 
 
 def _rows(part):

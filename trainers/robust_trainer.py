@@ -10,7 +10,7 @@ from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.input import Input, check_changes, check_config, kind_of_processor
 from oochub.models.pretrained import pretrained
-from oochub.records.held_out import HeldOut
+from oochub.records.metadata import HeldOut
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
 from oochub.trainers.fine_tuning.callbacks import Callbacks

@@ -103,7 +103,7 @@ def saliency(
     from oochub.records.schema import to_json
     from oochub.report.text_table import TextTable
     from oochub.stats.estimate import Sampling
-    from oochub.storage.csv_table import csv_table
+    from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
 
     settings = mode_settings(label_map, restrict, mode_option)
@@ -141,7 +141,7 @@ def saliency(
         figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
     if numbers is not None:
         with written_whole(numbers, kind=CSV) as draft:
-            draft.write_text(csv_table(found.table()), "utf-8")
+            draft.write_text(format_csv(found.table()), "utf-8")
     shares = object_shares(found.maps, Sampling(seed=seed))
     written: dict[str, Any] = {"figure": str(out)} | ({"numbers": str(numbers)} if numbers else {})
     if as_json:

@@ -11,11 +11,10 @@ import datasets
 import pyarrow as pa
 
 from oochub.benchmark import Benchmark
-from oochub.builder import BenchmarkBuilder, BenchmarkConfig
+from oochub.builder import BenchmarkBuilder, BenchmarkConfig, cut_rows
 from oochub.builders.wilds import _data_set
 from oochub.builders.wilds._data_set import WildsDataSet, WildsRows
 from oochub.records.build_record import BuildFacts
-from oochub.storage.shards import shards
 
 
 def _data_sets() -> list[WildsDataSet]:
@@ -92,7 +91,7 @@ class Wilds(BenchmarkBuilder):
         return [
             datasets.SplitGenerator(
                 name=split,
-                gen_kwargs={"root": folder, "shards": shards(self._with_source(split, splits.pop(split), data_set))},
+                gen_kwargs={"root": folder, "shards": cut_rows(self._with_source(split, splits.pop(split), data_set))},
             )
             for split in list(splits)
         ]

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from oochub.benchmark import Benchmark, RawFile
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary
 
 BASE = Benchmark(
     name="wilds",

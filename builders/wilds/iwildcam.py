@@ -10,8 +10,7 @@ import pyarrow as pa
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
 from oochub.errors import OochubError
-from oochub.records.sides import Rows
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary
 
 _SPLITS = ("train", "val", "test", "id_val", "id_test")
 _TIMES = ("year", "month", "day", "hour", "minute", "second")

@@ -12,8 +12,7 @@ import pyarrow as pa
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files
 from oochub.errors import OochubError
-from oochub.records.sides import Rows, WorstOfGroups
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
 _SPLITS = ("train", "val", "test", "id_test")
 _MIXED = "rxrx1_mixed-to-test"

@@ -10,7 +10,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
-from oochub.storage.memory_map import let_go, mapped
+from oochub.storage.tensor_file import let_go, map_file
 
 
 class _Filed(NamedTuple):
@@ -122,7 +122,7 @@ class KeptRows:
         except OSError as error:
             raise OochubError(
                 f"Could not keep {rows.nbytes:,} bytes of training rows in {tempfile.gettempdir()}: "
-                f"{error.strerror or error}. Set TMPDIR to a folder with room, or call fit on memory-mapped arrays."
+                f"{error.strerror or error}. Set TMPDIR to a folder with room, or call fit on memory-map_file arrays."
             ) from error
         last = self._parts[-1] if self._parts else None
         if isinstance(last, _Filed) and _end(last) == (self._file, start, rows.shape[1:], rows.dtype):
@@ -139,7 +139,7 @@ def _end(part: _Filed) -> tuple[IO[bytes], int, tuple[int, ...], np.dtype[Any]]:
 def _rows(part: Array | _Filed) -> Array:
     if not isinstance(part, _Filed):
         return part
-    return mapped(part.file, start=part.start, shape=part.shape, dtype=part.dtype)
+    return map_file(part.file, start=part.start, shape=part.shape, dtype=part.dtype)
 
 
 def _read(part: _Filed, rows: slice) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from oochub.eval_modules.detectors._graph import Graph
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks, row_blocks
-from oochub.storage.memory_map import let_go
+from oochub.storage.tensor_file import let_go
 
 _WIDTH = 8192  # rows of the bank looked at together
 _VALUES = 1 << 22  # products looked at together: 16 MiB

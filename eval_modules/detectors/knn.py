@@ -16,8 +16,8 @@ from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
 from oochub.stats.search_recall import SearchRecall
-from oochub.storage import memory_map
-from oochub.storage.memory_map import let_go
+from oochub.storage import tensor_file
+from oochub.storage.tensor_file import let_go
 
 _INDICES = ("exact", "faiss")
 _SAMPLED = 500  # rows that the index is measured on
@@ -121,7 +121,7 @@ class _Rows:
     """The features of all batches."""
 
     def __init__(self) -> None:
-        self.kept = KeptRows(in_memory=memory_map.LARGE)
+        self.kept = KeptRows(in_memory=tensor_file.LARGE)
 
     def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
         features = rows["features"]

@@ -29,8 +29,8 @@ from oochub.probing.mask_files import MaskFiles
 from oochub.probing.object_area import ObjectArea
 from oochub.probing.opened_model import opened_model
 from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
-from oochub.records.background_records import BackgroundProbe, ProbedPicture, ShownRow
-from oochub.records.presence_class import presence_class
+from oochub.records.build_record import presence_class
+from oochub.records.finding_records import BackgroundProbe, ProbedPicture, ShownRow
 from oochub.records.sides import GroupsOfRows
 from oochub.stats.softmax import softmax
 

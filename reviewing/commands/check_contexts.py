@@ -11,7 +11,7 @@ from oochub.errors import OochubError
 from oochub.storage.artifacts import PAGE
 
 if TYPE_CHECKING:
-    from oochub.records.found_contexts import FoundContexts
+    from oochub.records.build_record import FoundContexts
 
 
 def check_contexts(

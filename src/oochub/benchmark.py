@@ -9,8 +9,7 @@ from typing import Any
 
 from oochub.errors import OochubError, either
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from oochub.stats.detector_state import check_state
 from oochub.stats.gathered import Gathered
 from oochub.stats.row_blocks import row_blocks
 from oochub.stats.search_recall import SearchRecall
-from oochub.storage import memory_map
+from oochub.storage import tensor_file
 from oochub.storage.artifacts import DETECTOR
 from oochub.storage.files import folder_written_whole
 from oochub.storage.reading import read_json
@@ -378,7 +378,7 @@ class SavedDetector:
         unsaid = [name for name in needs if self.columns.get(name, 0) < 1]
         if unsaid:
             raise OochubError(f"{folder / _CARD}: columns must say how many {unsaid[0]} has. Fit the detector again.")
-        tensors = load_tensors(folder / _STATE, in_memory=memory_map.LARGE)
+        tensors = load_tensors(folder / _STATE, in_memory=tensor_file.LARGE)
         if tensors.checked and tensors.about != to_json(self):
             raise OochubError(f"{folder / _CARD} has changed since it was written. Save the detector again.")
         return check_state(declared, tensors.arrays, self.columns, file=str(folder / _STATE))

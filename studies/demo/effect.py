@@ -17,7 +17,7 @@ import typer
 
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
-from oochub.process.end_with_parent import end_with_parent
+from oochub.process.program import end_with_parent
 from oochub.report.report import Report
 from oochub.stats.estimation import Estimate
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import typer
 
-from oochub.process.end_with_parent import end_with_parent
+from oochub.process.program import end_with_parent
 from oochub.storage.files import written_whole
 from oochub.storage.parquet_file import write_parquet
 from oochub.studies.demo.results_runs import HERE, KEY, RECIPES, render

@@ -18,7 +18,7 @@ from oochub.evaluation.present_classes import Classes
 from oochub.figures._detector_comparison import auroc_differences, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
 from oochub.process.ranks import Ranks
-from oochub.records.detection_records import DetectionRow
+from oochub.records.finding_records import DetectionRow
 from oochub.stats.array_checks import Array
 from oochub.stats.delong import PairedDifference, delong
 from oochub.stats.estimate import Estimate

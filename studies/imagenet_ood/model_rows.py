@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.evaluation.present_classes import Classes
 from oochub.process.ranks import Ranks
-from oochub.records.detection_records import DetectionRow
+from oochub.records.finding_records import DetectionRow
 from oochub.storage.files import written_whole
 from oochub.storage.parquet_file import read_parquet, write_parquet
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile

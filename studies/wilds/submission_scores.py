@@ -23,9 +23,8 @@ from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.report.text_table import TextTable
-from oochub.storage.csv_table import csv_table
-from oochub.storage.file_kind import FileKind
-from oochub.storage.files import folder_written_whole, sole_writer
+from oochub.storage.artifacts import format_csv
+from oochub.storage.files import FileKind, folder_written_whole, sole_writer
 from oochub.studies.wilds.official_replicates import official_replicates
 from oochub.studies.wilds.result_tables import Replicates
 from oochub.studies.wilds.submission_file import SubmissionFile
@@ -78,8 +77,8 @@ def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str 
         for (config, replicate), parts in runs.items():
             name = config if "_fold_" in config else f"{config}_{replicate.replace(':', '_')}"
             evaluate(parts).save(draft / "reports" / f"{name}.json")
-        (draft / "numbers.csv").write_text(csv_table(_frame(numbers)), "utf-8")
-        (draft / "scores.csv").write_text(csv_table(table.to_frame()), "utf-8")
+        (draft / "numbers.csv").write_text(format_csv(_frame(numbers)), "utf-8")
+        (draft / "scores.csv").write_text(format_csv(table.to_frame()), "utf-8")
     return table
 
 

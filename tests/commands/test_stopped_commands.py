@@ -33,9 +33,9 @@ main()
 _WHILE_WRITING = """
 import signal, sys, time
 from pathlib import Path
-import oochub.cli, oochub.process.stop_signals
+import oochub.cli, oochub.process.program
 from oochub.storage.files import written_whole
-oochub.process.stop_signals._PATIENCE = 0.1
+oochub.process.program._PATIENCE = 0.1
 def stubborn():
     while True:
         try: yield
@@ -91,7 +91,7 @@ def test_stopped_while_it_takes_the_signals():
     code = """
 import signal
 import oochub.cli
-from oochub.process.stop_signals import StopSignals
+from oochub.process.program import StopSignals
 take = StopSignals.take
 StopSignals.take = lambda self: (take(self), signal.raise_signal(15))
 oochub.cli.main()
@@ -105,7 +105,7 @@ def test_stopped_again_at_its_end(number):
     code = f"""
 import atexit, signal
 import oochub.cli
-from oochub.process.stop_signals import StopSignals
+from oochub.process.program import StopSignals
 take = StopSignals.take
 StopSignals.take = lambda self: (take(self), signal.raise_signal({int(number)}))
 atexit.register(signal.raise_signal, {int(number)})

@@ -20,8 +20,7 @@ import oochub
 from oochub.context_finder import ContextWay, NamedContexts
 from oochub.context_finding.context_environments import context_environments
 from oochub.errors import OochubError
-from oochub.records.build_record import BuildRecord
-from oochub.records.found_contexts import ContextCheck
+from oochub.records.build_record import BuildRecord, ContextCheck
 
 BOTH = ("train", "validation")
 QUICK = {"num_train_epochs": 1, "per_device_train_batch_size": 8}

@@ -16,7 +16,7 @@ from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors import _graph, _nearest
 from oochub.eval_modules.detectors.knn import Knn
-from oochub.storage import memory_map
+from oochub.storage import tensor_file
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -210,7 +210,7 @@ def test_a_bank_on_disk_gives_the_bits_of_one_in_memory(
     small = Knn(k=20).fit(features=train)
     expected = small.score(features=test)
     assert not is_on_disk(small.bank)
-    monkeypatch.setattr(memory_map, "LARGE", train.nbytes // 3)
+    monkeypatch.setattr(tensor_file, "LARGE", train.nbytes // 3)
     whole, parts, other = Knn(k=20).fit(features=train), Knn(k=20), Knn(k=20)
     for number, rows in enumerate(np.array_split(rng.permutation(1000), [3, 10, 200, 201, 500, 900])):
         (other if number % 3 == 1 else parts).partial_fit(features=train[rows])
@@ -229,7 +229,7 @@ def test_batches_of_different_types_share_a_file(monkeypatch: pytest.MonkeyPatch
     rng = np.random.default_rng(7)
     rows, test = rng.normal(size=(300, 8)).astype(np.float16), rng.normal(size=(20, 8))
     expected = Knn(k=5).fit(features=rows.astype(np.float64)).score(features=test)
-    monkeypatch.setattr(memory_map, "LARGE", 100)
+    monkeypatch.setattr(tensor_file, "LARGE", 100)
     parts = Knn(k=5).partial_fit(features=rows[:120]).partial_fit(features=rows[120:].astype(np.float32))
     for detector in (pickle.loads(pickle.dumps(parts)), parts):  # noqa: S301
         np.testing.assert_array_equal(detector.finalize().score(features=test), expected)
@@ -238,7 +238,7 @@ def test_batches_of_different_types_share_a_file(monkeypatch: pytest.MonkeyPatch
 def test_memory_of_a_fit_on_disk_is_16_bytes_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 64 a row that the bank has. Planted faults: batches kept in memory; the bank copied when it is opened."""
     monkeypatch.undo()
-    monkeypatch.setattr(memory_map, "LARGE", 1 << 16)
+    monkeypatch.setattr(tensor_file, "LARGE", 1 << 16)
     rng = np.random.default_rng(4)
     test, peaks = rng.normal(size=(300, 16)).astype(np.float32), []
     for n in (20, 80):
@@ -253,7 +253,7 @@ def test_memory_of_a_fit_on_disk_is_16_bytes_a_row(monkeypatch: pytest.MonkeyPat
 
 
 def test_where_no_file_can_be_kept_there_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(memory_map, "LARGE", 100)
+    monkeypatch.setattr(tensor_file, "LARGE", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     with pytest.raises(OochubError, match="Set TMPDIR"):
         Knn(k=1).partial_fit(features=np.eye(20))

@@ -13,7 +13,7 @@ from found_rows import CLASSES, COUNTS, NAMES, SIGNS, predictions_of, rows
 
 import oochub
 from oochub.prediction.predictions import Predictions
-from oochub.records.found_contexts import ContextCheck
+from oochub.records.build_record import ContextCheck
 from oochub.report.verdict import verdict
 
 evaluation = import_module("oochub.evaluation.evaluate")

@@ -16,7 +16,7 @@ import oochub
 from oochub.evaluation.paired_comparison import paired_comparison
 from oochub.prediction.predictions import Predictions, row_counts
 from oochub.records.metadata import ZoomSettings
-from oochub.records.records import ConfidenceBin
+from oochub.records.report_records import ConfidenceBin
 from oochub.stats.estimation import Estimate
 
 COPIES = 9

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 import oochub
 from oochub.prediction.predictions import Predictions, row_counts
 from oochub.records.build_record import BuildFacts
-from oochub.records.records import Slice
+from oochub.records.report_records import Slice
 from oochub.records.schema import from_json, to_json
 from oochub.report.report import Report
 

@@ -75,7 +75,7 @@ def test_shares_of_several_processes_are_merged(processes: int, monkeypatch: pyt
         told.append(pickle.dumps(one))
         return work([pickle.loads(each) for each in told]) if len(told) == processes else {}  # noqa: S301
 
-    monkeypatch.setattr(fitting, "gathered_in_first", keep)
+    monkeypatch.setattr(fitting, "gather_to_first", keep)
     monkeypatch.setenv("WORLD_SIZE", str(processes))
     for number in range(processes):
         monkeypatch.setenv("RANK", str(number))

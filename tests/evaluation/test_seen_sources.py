@@ -10,8 +10,7 @@ import oochub
 from oochub import catalog
 from oochub.evaluation.seen_sources import seen_sources
 from oochub.prediction.predictions import Predictions
-from oochub.records.hub_data_set import HubDataSet
-from oochub.records.metadata import PredictedBy, Training
+from oochub.records.metadata import HubDataSet, PredictedBy, Training
 
 MAY = "it may have seen rows that are tested here"
 

@@ -14,7 +14,7 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
-from oochub.records.context_records import ContextFindings
+from oochub.records.finding_records import ContextFindings
 from oochub.report import theme
 
 mpl.use("Agg")

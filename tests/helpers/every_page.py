@@ -22,8 +22,8 @@ from oochub.evaluation.paired_comparison import paired_comparison
 from oochub.hub.push_metric import _space
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
-from oochub.records.background_records import ProbedPicture, ShownRow, Variant
 from oochub.records.build_record import BuildFacts
+from oochub.records.finding_records import ProbedPicture, ShownRow, Variant
 from oochub.records.schema import to_json
 from oochub.report.comparing.comparison import comparison
 from oochub.reviewing.question import RIGHT_OR_WRONG, Question

@@ -8,8 +8,7 @@ from PIL import Image
 
 import oochub
 from oochub.prediction.predictions import Predictions
-from oochub.records.build_record import BuildFacts
-from oochub.records.found_contexts import FoundContexts
+from oochub.records.build_record import BuildFacts, FoundContexts
 from oochub.records.schema import to_json
 
 NAMES = ("grass", "sand")

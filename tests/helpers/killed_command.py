@@ -172,7 +172,7 @@ def _work(
     import datasets
     import torch
 
-    import oochub.process.stop_signals
+    import oochub.process.program
     from oochub.cli import main
     from oochub.studies.demo import effect
 
@@ -190,7 +190,7 @@ def _work(
         os.dup2(file.fileno(), 2)
     signals = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    take = oochub.process.stop_signals.StopSignals.take
+    take = oochub.process.program.StopSignals.take
 
     def take_and_say(self: Any) -> None:
         take(self)
@@ -201,7 +201,7 @@ def _work(
             time.sleep(wait)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
 
-    oochub.process.stop_signals.StopSignals.take = take_and_say
+    oochub.process.program.StopSignals.take = take_and_say
     script = words[0].removeprefix("loading script ")
     sys.argv = [words[0], *words[1:]] if script != words[0] else ["oochub", *words]
     if script != words[0]:

@@ -9,9 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 import oochub
 from oochub.prediction.predictions import Predictions
-from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.records.context_records import ContextFinding, ContextFindings
-from oochub.records.found_contexts import ContextCheck, FoundContexts
+from oochub.records.build_record import BuildFacts, BuildRecord, ContextCheck, FoundContexts
+from oochub.records.finding_records import ContextFinding, ContextFindings
 
 SEEN = ("example_id", "image", "label")
 """All that is left of the columns."""

@@ -5,7 +5,7 @@ from found_rows import found_report
 
 from oochub.probing.altered_answers import VARIANTS
 from oochub.probing.background_numbers import background_numbers
-from oochub.records.background_records import BackgroundProbe
+from oochub.records.finding_records import BackgroundProbe
 from oochub.records.schema import to_json
 
 

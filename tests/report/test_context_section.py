@@ -17,7 +17,7 @@ from PIL import Image
 import oochub
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
-from oochub.records.found_contexts import ContextCheck
+from oochub.records.build_record import ContextCheck
 from oochub.report import numbers
 from oochub.report.verdict import verdict
 

@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from oochub.evaluation.detector_differences import detector_differences
-from oochub.records.detection_records import DetectionRow, ProbeRow
+from oochub.records.finding_records import DetectionRow, ProbeRow
 from oochub.records.schema import from_json, to_json
 from oochub.report import detector_words as words
 from oochub.report import page as pages

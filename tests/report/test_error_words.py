@@ -8,7 +8,7 @@ import pytest
 import reports
 from parsed_page import ParsedPage
 
-from oochub.records.error_records import ONE_PLACE
+from oochub.records.finding_records import ONE_PLACE
 from oochub.report.error_words import confusion_rows, error_finding
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate

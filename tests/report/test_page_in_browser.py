@@ -10,7 +10,7 @@ from detection_reports import detection_report
 from found_rows import found_report, seven_contexts
 from probed_report import probed_report
 
-from oochub.records.found_contexts import ContextCheck
+from oochub.records.build_record import ContextCheck
 from oochub.report import page
 
 render_page = reports.reading(page.render_page)

@@ -11,7 +11,7 @@ from parsed_page import ParsedPage
 
 import oochub
 from oochub.records.schema import from_json, to_json
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Vocabulary
 from oochub.report.report import Report
 
 ROOT = Path(__file__).parents[2]

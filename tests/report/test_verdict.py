@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from oochub.records.records import GroupRow
+from oochub.records.report_records import GroupRow
 from oochub.report import findings
 from oochub.report import verdict as verdicts
 from oochub.stats.adjusted_p_values import holm

@@ -19,8 +19,7 @@ import oochub
 from oochub.cli import main
 from oochub.context_finding.context_columns import contexts
 from oochub.errors import OochubError
-from oochub.records.build_record import BuildRecord
-from oochub.records.found_contexts import ContextCheck
+from oochub.records.build_record import BuildRecord, ContextCheck
 from oochub.reviewing.checked_contexts import checked_contexts
 from oochub.reviewing.context_page import context_page
 

@@ -10,8 +10,7 @@ from reports import nooch_report, read
 import oochub
 from oochub.report.report import Report
 from oochub.storage import artifacts
-from oochub.storage.file_kind import FileKind
-from oochub.storage.files import check_writable, written_whole
+from oochub.storage.files import FileKind, check_writable, written_whole
 from oochub.studies import file_kinds
 
 KINDS = {name: kind for name, kind in {**vars(artifacts), **vars(file_kinds)}.items() if isinstance(kind, FileKind)}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from oochub.records.held_out import HeldOut
+from oochub.records.metadata import HeldOut
 from oochub.records.schema import to_json
 from oochub.trainers.fine_tuning.run_folder import Progress
 from oochub.trainers.fine_tuning.validation import RULES, Validation

@@ -11,8 +11,7 @@ from rich.console import Console
 from oochub.data.columns import Columns, parse_usual
 from oochub.errors import OochubError
 from oochub.records.parameters import parse_options
-from oochub.storage.file_kind import FileKind
-from oochub.storage.files import check_writable
+from oochub.storage.files import FileKind, check_writable
 
 out_console = Console(highlight=False, soft_wrap=True)
 

@@ -129,7 +129,7 @@ def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> di
 
     from oochub import catalog
     from oochub.data.load import split_name
-    from oochub.storage.csv_table import csv_table
+    from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
 
     name, able = split_name(benchmark)[0], catalog.studied("class_audit")
@@ -137,7 +137,7 @@ def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> di
         raise OochubError(f"{name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
     classes = import_module(able[name]).class_audit(**parameters)
     with written_whole(path, kind=CSV) as draft:
-        draft.write_text(csv_table(classes), "utf-8")
+        draft.write_text(format_csv(classes), "utf-8")
     removed = classes["removed_by"].value_counts(sort=False)
     published = classes.loc[classes["published"], "removed_by"].value_counts(sort=False)
     left, left_published = len(classes) - removed.cumsum(), int(classes["published"].sum()) - published.cumsum()

@@ -23,8 +23,14 @@ from oochub.data.open_source import source_name
 from oochub.data.true_columns import true_columns
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError, either, unknown_name
-from oochub.records.build_record import OWN, BuildRecord, without_build_column
-from oochub.records.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.records.build_record import (
+    CHOSEN_ON,
+    CONTEXTS_COLUMN,
+    OWN,
+    BuildRecord,
+    FoundContexts,
+    without_build_column,
+)
 from oochub.records.parameters import check_parameters
 from oochub.storage.files import sole_writer
 
@@ -144,9 +150,9 @@ def way_of(by: str | ContextWay, settings: Mapping[str, Any], *, option: str = "
 
 def context_counts(part: datasets.Dataset) -> list[int]:
     """How many rows have each context, in the order of their names."""
-    column = part.select_columns([COLUMN]).with_format("arrow")[:].column(COLUMN).combine_chunks()
+    column = part.select_columns([CONTEXTS_COLUMN]).with_format("arrow")[:].column(CONTEXTS_COLUMN).combine_chunks()
     counts: list[int] = np.bincount(
-        column.flatten().to_numpy(), minlength=len(part.features[COLUMN].feature.names)
+        column.flatten().to_numpy(), minlength=len(part.features[CONTEXTS_COLUMN].feature.names)
     ).tolist()
     return counts
 
@@ -162,7 +168,7 @@ def _found(
     cache: bool,
 ) -> datasets.DatasetDict:
     first = next(iter(data.values()))
-    for name in (COLUMN, CHOSEN_ON):
+    for name in (CONTEXTS_COLUMN, CHOSEN_ON):
         if name in first.column_names:
             raise OochubError(f"The data have a column {name!r} already. Rename it, or take the data without it.")
     if "image" not in first.column_names:
@@ -233,7 +239,7 @@ def _joined(
         start = rows.stop
         lists = datasets.List(datasets.ClassLabel(names=list(named.names)))
         made: dict[str, tuple[Any, Any]] = {
-            COLUMN: (lists, _placed(true_columns(named.has[rows]), readable)),
+            CONTEXTS_COLUMN: (lists, _placed(true_columns(named.has[rows]), readable)),
             CHOSEN_ON: (datasets.Value("bool"), chosen_on[split]),
         }
         for name, (kind, values) in named.columns.items():
@@ -289,7 +295,7 @@ def card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
     return "\n".join(
         [
             f"# {record.config}: {TITLE} {facts.way}\n",
-            f"The rows of {record.config} with the column `{COLUMN}`, found by oochub {version('oochub')}"
+            f"The rows of {record.config} with the column `{CONTEXTS_COLUMN}`, found by oochub {version('oochub')}"
             f"{f' with {facts.model}' if facts.model else ''}, {checked}. What was chosen for it was "
             f"chosen on the {facts.chosen_rows:,} rows where `{CHOSEN_ON}` is true.\n",
             f"| context | rows with | {heads} |\n|---|---|{'---:|' * len(counts)}",

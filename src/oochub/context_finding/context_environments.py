@@ -9,8 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
-from oochub.records.build_record import BuildRecord
-from oochub.records.found_contexts import COLUMN, FoundContexts
+from oochub.records.build_record import CONTEXTS_COLUMN, BuildRecord, FoundContexts
 from oochub.records.schema import to_json
 
 _GROUPS = "label/"
@@ -61,12 +60,12 @@ def context_environments(
     found = _found(first)
     if asked is None or environments is None or (found is None and environments in first.column_names):
         return FoundEnvironments(data, environments)
-    if found is None or COLUMN not in first.column_names:
+    if found is None or CONTEXTS_COLUMN not in first.column_names:
         raise OochubError(
             f"{source} has no contexts that were found, which environments {environments!r} are made of. Write the "
             "data with them by `oochub contexts SOURCE --by WAY --out FOLDER`, and train on that folder."
         )
-    names = list(first.features[COLUMN].feature.names)
+    names = list(first.features[CONTEXTS_COLUMN].feature.names)
     if asked.name is not None and asked.name not in names:
         raise unknown_name("context that was found", asked.name, names)
     has = {split: _has(part, len(names)) for split, part in data.items()}
@@ -76,7 +75,7 @@ def context_environments(
     _check_several(codes[needed[0]], classes, has[needed[0]], names, asked.name, needed[0])
     if asked.groups:
         codes, classes = _by_class(data, codes, classes, environments)
-    column = _ONE if environments == COLUMN else environments
+    column = _ONE if environments == CONTEXTS_COLUMN else environments
     made = {split: _joined(part, column, codes[split], classes) for split, part in data.items()}
     return FoundEnvironments(datasets.DatasetDict(made), column)
 
@@ -91,7 +90,7 @@ def found_environments(dataset: datasets.Dataset, column: str | None) -> dict[st
     Returns:
         way, model, and checked: of each context that made them and that people checked, what they said.
     """
-    asked, found = _asked(COLUMN if column == _ONE else column), _found(dataset)
+    asked, found = _asked(CONTEXTS_COLUMN if column == _ONE else column), _found(dataset)
     if asked is None or found is None:
         return None
     used = found.names if asked.name is None else (asked.name,)
@@ -109,7 +108,7 @@ class _Asked(NamedTuple):
 def _asked(environments: str | None) -> _Asked | None:
     rest = (environments or "").removeprefix(_GROUPS)
     column, colon, name = rest.partition(":")
-    return _Asked(rest != environments, name if colon else None) if column == COLUMN else None
+    return _Asked(rest != environments, name if colon else None) if column == CONTEXTS_COLUMN else None
 
 
 def _found(dataset: datasets.Dataset) -> FoundContexts | None:
@@ -119,7 +118,7 @@ def _found(dataset: datasets.Dataset) -> FoundContexts | None:
 
 def _has(part: datasets.Dataset, contexts: int) -> NDArray[np.float64]:
     """Whether each row has each context, nan in a row whose contexts are not known."""
-    column = part.select_columns([COLUMN]).with_format("arrow")[:].column(COLUMN).combine_chunks()
+    column = part.select_columns([CONTEXTS_COLUMN]).with_format("arrow")[:].column(CONTEXTS_COLUMN).combine_chunks()
     has = np.zeros((len(part), contexts))
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     has[np.repeat(np.arange(len(part)), lengths), column.flatten().to_numpy(zero_copy_only=False)] = 1

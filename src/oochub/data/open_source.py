@@ -25,7 +25,7 @@ from oochub.data.stored_record import stored_record
 from oochub.errors import OochubError, either, unknown_name
 from oochub.prediction.unpacked_samples import unpacked_samples
 from oochub.records.build_record import BuildRecord, without_build_column
-from oochub.records.hub_data_set import HubDataSet
+from oochub.records.metadata import HubDataSet
 from oochub.remote.check_source import check_source
 from oochub.remote.connection_fault import connection_fault
 from oochub.remote.patiently import patiently

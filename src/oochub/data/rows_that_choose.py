@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from oochub.data.example_ids import example_ids
 from oochub.errors import OochubError, either
-from oochub.records.held_out import HeldOut
+from oochub.records.metadata import HeldOut
 
 
 def rows_that_choose(

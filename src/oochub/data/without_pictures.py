@@ -15,7 +15,7 @@ from oochub.data.repository_card import RepositoryCard
 from oochub.data.stored_record import store_record, stored_record
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
-from oochub.records.build_record import COLUMN, BuildRecord
+from oochub.records.build_record import BUILD_COLUMN, BuildRecord
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_text
 
@@ -80,8 +80,8 @@ def _without(features: datasets.Features, record: BuildRecord | None) -> dataset
         f"{name}{DIGEST}" if name in pictures else name: datasets.Value("string") if name in pictures else feature
         for name, feature in features.items()
     }
-    if record is not None and COLUMN in bare:
-        bare[COLUMN] = record.feature
+    if record is not None and BUILD_COLUMN in bare:
+        bare[BUILD_COLUMN] = record.feature
     return datasets.Features(bare)
 
 
@@ -97,8 +97,8 @@ def _written(
             for name in pictures_of(features):
                 contents = columns.pop(name).field("bytes").to_pylist()
                 columns[f"{name}{DIGEST}"] = pa.array([_digest(content) for content in contents], pa.string())
-            if record is not None and COLUMN in columns:
-                columns[COLUMN] = pa.array([record.text] * len(batch), pa.string())
+            if record is not None and BUILD_COLUMN in columns:
+                columns[BUILD_COLUMN] = pa.array([record.text] * len(batch), pa.string())
             writer.write_table(pa.Table.from_pydict({name: columns[name] for name in bare}))
         writer.finalize()
     seal(target)

@@ -19,7 +19,7 @@ from oochub.data.stored_record import RECORDS, store_record
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, write_webdataset
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
-from oochub.records.build_record import COLUMN, BuildRecord
+from oochub.records.build_record import BUILD_COLUMN, BuildRecord
 from oochub.storage.files import check_writable, folder_written_whole
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_text
@@ -113,7 +113,7 @@ def _is_replaceable(folder: Path, title: str) -> bool:
 def _tables(part: datasets.Dataset, record: BuildRecord) -> Iterator[pa.Table]:
     for start in range(0, len(part), _ROWS):
         rows = embed_table_storage(part.with_format("arrow")[start : start + _ROWS])
-        yield rows.append_column(COLUMN, pa.repeat(pa.scalar(record.text), len(rows)))
+        yield rows.append_column(BUILD_COLUMN, pa.repeat(pa.scalar(record.text), len(rows)))
 
 
 def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord) -> list[str]:
@@ -128,7 +128,7 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
         while start < len(part) and draft.stat().st_size < _FILE:
             end = min(start + writer.writer_batch_size, len(part))  # 100 rows with pictures, else 1,000
             text = pa.repeat(pa.scalar(record.text), end - start)
-            writer.write_table(rows[start:end].append_column(COLUMN, text))
+            writer.write_table(rows[start:end].append_column(BUILD_COLUMN, text))
             bar.update(end - start)
             start = end
         writer.finalize()

@@ -12,8 +12,7 @@ from numpy.lib.npyio import NpzFile
 from pyarrow import csv
 
 from oochub.errors import OochubError
-from oochub.records.given_array import given_array
-from oochub.records.output_columns import column_of
+from oochub.records.output_columns import column_of, given_array
 from oochub.storage.parquet_file import read_parquet
 from oochub.storage.reading import NUMPY_FAULTS, read_bytes, read_text
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.evaluation.evaluated import Evaluated
-from oochub.records.records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
+from oochub.records.report_records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
 from oochub.records.sides import GroupsOfRows
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import Answers, mean_estimate

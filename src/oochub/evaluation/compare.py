@@ -8,7 +8,7 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.paired_comparison import paired_comparison
 from oochub.evaluation.tasks import task as task_of
 from oochub.prediction.predictions import Predictions
-from oochub.records.listed_names import listed_names
+from oochub.records.parameters import read_names
 from oochub.report.comparing.compared_files import compared_files
 from oochub.report.comparing.comparison import Comparison, comparison
 from oochub.report.comparing.paired_report import PairedReport
@@ -104,7 +104,7 @@ def compare(
     (True, 'exact McNemar', True)
     """
     given = compared_files((first, *others))
-    metrics = None if metric is None else [metric] if isinstance(metric, str) else listed_names("metric", metric)
+    metrics = None if metric is None else [metric] if isinstance(metric, str) else read_names("metric", metric)
     if given.predictions:
         if slice is not None or reported or table is not None or rows != "tasks":
             named = either("slice=, reported=, table= and rows=", "--slice, --reported, --table and --rows")

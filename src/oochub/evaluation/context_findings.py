@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.rows_to_show import rows_to_show
 from oochub.prediction.rows_with_contexts import RowsWithContexts
-from oochub.records.context_records import PICTURED, ClassInContext, ContextFinding, ContextFindings, Role, Status
-from oochub.records.found_contexts import ContextCheck
+from oochub.records.build_record import ContextCheck
+from oochub.records.finding_records import (
+    PICTURED,
+    ClassInContext,
+    ContextFinding,
+    ContextFindings,
+    ContextRole,
+    Status,
+)
 from oochub.stats.adjusted_p_values import Correction, adjusted_p_values
 from oochub.stats.effect_by_role import EffectByRole, effect_by_role
 from oochub.stats.estimate import Estimate, Sampling
@@ -22,7 +29,7 @@ from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
 
 _LEVEL = 0.05
-_ROLES: Mapping[int, Role] = {1: "usual", -1: "unusual", 0: "neither"}
+_ROLES: Mapping[int, ContextRole] = {1: "usual", -1: "unusual", 0: "neither"}
 _STATUS: tuple[Status, ...] = ("shown", "harder for all", "easier for all", "not shown", "no direction", "too few")
 _ALIKE = 0.8  # adjusted Rand index from which clusters are nearly what the model answers
 

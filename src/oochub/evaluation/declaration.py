@@ -12,9 +12,8 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import OWN
 from oochub.records.metadata import Metadata, Training
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, License, SideRows
-from oochub.records.records import MetricDescription
-from oochub.records.sides import Rows, WorstOfGroups
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.report_records import MetricDescription
+from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
 _SHOWN = 12  # classes
 

@@ -15,7 +15,7 @@ from oochub.evaluation.detector_scores import ScoredSet, detector_scores, ood_ro
 from oochub.evaluation.present_classes import Classes
 from oochub.evaluation.zoom_probe import zoom_probe
 from oochub.prediction.predictions import Predictions
-from oochub.records.detection_records import AllowedClasses, DetectionRow, ProbeRow, Recall
+from oochub.records.finding_records import AllowedClasses, DetectionRow, ProbeRow, Recall
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
-from oochub.records.detection_records import DetectorDifference
+from oochub.records.finding_records import DetectorDifference
 from oochub.stats.delong import Covariance, PairedDifference, delong_covariance, paired_delong
 from oochub.stats.estimate import Estimate
 

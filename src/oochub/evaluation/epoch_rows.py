@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
 from oochub.prediction.predictions import Predictions
-from oochub.records.held_out import HeldOut
+from oochub.records.metadata import HeldOut
 
 _ON_VALIDATION = "on the validation split"
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from oochub.evaluation.evaluated import Evaluated
 from oochub.records.build_record import BuildFacts
-from oochub.records.error_records import ONE_PLACE, ConfusionCell, ContextErrors, ErrorsByContext
-from oochub.records.records import SHOWN
+from oochub.records.finding_records import ONE_PLACE, ConfusionCell, ContextErrors, ErrorsByContext
+from oochub.records.report_records import SHOWN
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import mean_estimate
 from oochub.stats.proportion import wilson

@@ -38,7 +38,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import OWN
 from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.provenance import provenance
-from oochub.records.records import Calibration, Side, Slice
+from oochub.records.report_records import Calibration, Side, Slice
 from oochub.report.report import Report
 from oochub.report.wording import listed
 from oochub.stats.adjusted_p_values import Correction

@@ -8,8 +8,7 @@ import numpy as np
 from oochub.errors import OochubError, either
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
-from oochub.process.gathered_in_first import gathered_in_first
-from oochub.process.ranks import Ranks
+from oochub.process.ranks import Ranks, gather_to_first
 
 _ROWS, _HEAD = ("features", "logits", "label"), ("weight", "bias")
 
@@ -68,7 +67,7 @@ def _gather(fitted: dict[str, Any], keys: list[str], reference: Predictions, lay
 
 def _finished(gathered: dict[str, Any]) -> dict[str, Any]:
     """Those of all processes merged and finalized."""
-    return gathered_in_first(
+    return gather_to_first(
         gathered, lambda several: {key: _merged([each[key] for each in several]) for key in gathered}
     )
 

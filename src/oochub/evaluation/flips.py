@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.mistakes import mistake_of
 from oochub.evaluation.paired_difference import Pair
-from oochub.records.paired_records import Flip, Model
+from oochub.records.report_records import ComparedModel, Flip
 
 SHOWN = 6
 """Of each direction."""
@@ -36,7 +36,7 @@ def flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
     truth = [np.exp(-each.columns["loss"]) for each in pair]  # the probability that each gives it
     pictured = np.logical_or(*(_pictured(each) for each in pair))
     found = []
-    directions: tuple[tuple[Model, int, int], ...] = (("second", 1, 0), ("first", 0, 1))
+    directions: tuple[tuple[ComparedModel, int, int], ...] = (("second", 1, 0), ("first", 0, 1))
     for right, own, other in directions:
         rows = np.flatnonzero(shown & ~wrong[own] & wrong[other])
         change = (truth[own] - truth[other])[rows]

@@ -8,7 +8,7 @@ import numpy as np
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.matching import matched_gap
 from oochub.evaluation.row_sets import RowSet, missing_side, primary_metric, side_estimate
-from oochub.records.records import Gap, MatchedGap, Role, Side, Slice
+from oochub.records.report_records import Gap, MatchedGap, Role, Side, Slice
 from oochub.records.sides import GroupsOfRows
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
-from oochub.records.listed_names import listed_names
+from oochub.records.parameters import read_names
 
 
 class _Listed(NamedTuple):
@@ -34,10 +34,10 @@ def listed_arguments(
         )
     return _Listed(
         parts=_parts(predictions),
-        metrics=None if metrics is None else listed_names("metrics", metrics),
+        metrics=None if metrics is None else read_names("metrics", metrics),
         detectors=_detectors(detectors),
         pairs=None if pairs is None else _pairs(pairs),
-        probes=listed_names("probes", probes),
+        probes=read_names("probes", probes),
     )
 
 
@@ -58,7 +58,7 @@ def _parts(predictions: Any) -> list[Predictions | str | Path]:
 def _detectors(detectors: Any) -> list[Any]:
     """Names of detectors, or detectors."""
     is_list = isinstance(detectors, Iterable) and not isinstance(detectors, str | Mapping)
-    listed = list(detectors) if is_list else listed_names("detectors", detectors)
+    listed = list(detectors) if is_list else read_names("detectors", detectors)
     for each in listed:
         if not isinstance(each, str) and (isinstance(each, type) or not hasattr(each, "hyperparameters")):
             raise OochubError(f"Detectors are given by name, or as detectors, got a {type(each).__name__} in it.")

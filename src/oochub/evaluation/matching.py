@@ -23,7 +23,7 @@ import numpy as np
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.row_cells import RowCells, row_cells
 from oochub.evaluation.weighted_metric import row_values, weighted_form, weighted_names
-from oochub.records.records import MatchedGap, Stratum
+from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate, Sampling

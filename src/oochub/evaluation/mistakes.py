@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.evaluation.evaluated import Evaluated
 from oochub.output import RowBoxes
-from oochub.records.records import BoxesInPicture, Mistake
+from oochub.records.report_records import BoxesInPicture, Mistake
 from oochub.stats.worst_rows import PER_KIND, worst_of_each
 
 _SHOWN = 12

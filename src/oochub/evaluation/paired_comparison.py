@@ -27,11 +27,10 @@ from oochub.evaluation.paired_rows import paired_rows
 from oochub.evaluation.row_sets import RowSet, is_computed, missing_side, row_sets, side_estimate
 from oochub.evaluation.weighted_metric import row_values
 from oochub.prediction.predictions import Predictions
-from oochub.records.listed_names import listed_names
 from oochub.records.origin_records import PredictionsSource, Provenance
-from oochub.records.paired_records import ComparedNumber, ComparedRows
+from oochub.records.parameters import read_names
 from oochub.records.provenance import provenance
-from oochub.records.records import GroupRow, Side
+from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups
 from oochub.report import wording
 from oochub.report.comparing.paired_report import PairedReport
@@ -82,7 +81,7 @@ def paired_comparison(
     (0.333, 0.625, 'exact McNemar')
     """
     Sampling(resamples=resamples, seed=seed)  # checked before anything is read
-    metrics = None if metrics is None else listed_names("metrics", metrics)
+    metrics = None if metrics is None else read_names("metrics", metrics)
     for part in (a, b):
         if not isinstance(part, Predictions | str | Path):
             raise OochubError(f"A pair is of Predictions or paths of files, got a {type(part).__name__}.")

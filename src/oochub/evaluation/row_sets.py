@@ -12,7 +12,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.group_sides import group_side, worst_group_measured, worst_group_rows
 from oochub.records.metadata import row_counts
-from oochub.records.records import ChosenGroup, Role, Slice
+from oochub.records.report_records import ChosenGroup, Role, Slice
 from oochub.records.sides import GroupsOfRows, Rows, WorstOfGroups
 from oochub.stats.estimate import Estimate
 from oochub.stats.group_codes import check_group

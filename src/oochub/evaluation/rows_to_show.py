@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from oochub.evaluation.evaluated import Evaluated
 from oochub.evaluation.mistakes import mistake_of
-from oochub.records.context_records import ContextRow
+from oochub.records.finding_records import ContextRow
 
 _EDGE = 96  # pixels of a longer side: fifty photographs take about 113 kB of a page
 

@@ -23,7 +23,7 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.detector_differences import BASELINE
 from oochub.evaluation.detector_scores import ScoredSet, detector_key
 from oochub.evaluation.present_classes import answers
-from oochub.records.detection_records import ProbeRow
+from oochub.records.finding_records import ProbeRow
 from oochub.stats.estimate import Estimate, Sampling
 
 _TAIL = 0.025  # outside the interval on either side

@@ -6,7 +6,7 @@ from math import isnan
 from typing import Any
 
 from oochub.hub.task_id import task_id
-from oochub.records.records import Role
+from oochub.records.report_records import Role
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 

@@ -2,7 +2,7 @@
 
 import re
 
-from oochub.records.records import Role
+from oochub.records.report_records import Role
 
 _SIDES = {"in": "in context", "out": "out of context"}
 

@@ -20,8 +20,8 @@ from oochub.leaderboard.recomputation import RESAMPLES, SEED
 from oochub.metric import facts_of
 from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.origin_records import EvaluatedBenchmark
-from oochub.records.records import MetricDescription
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.report_records import MetricDescription
+from oochub.records.sides import Vocabulary
 from oochub.report import numbers
 from oochub.report.comparing.model_line import ModelLine, model_lines
 from oochub.report.report import Report

@@ -9,7 +9,7 @@ from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.page_stem import page_stem
 from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate
-from oochub.storage.csv_table import csv_table
+from oochub.storage.artifacts import format_csv
 
 _ESTIMATES = ("inside", "outside", "gap", "worst_group")
 
@@ -95,7 +95,7 @@ class LeaderboardTable:
             cells = [getattr(each, part) if each is not None else None for each in estimates for part in parts]
             known = [*(getattr(row, name) for name in plain), *cells]
             lines.append([None if cell is None or cell != cell else cell for cell in known])
-        return csv_table(pd.DataFrame(lines, columns=heads, dtype=object))
+        return format_csv(pd.DataFrame(lines, columns=heads, dtype=object))
 
 
 def _row(row: BoardRow) -> LeaderboardRow:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 _SHOWN = 6
 
 
-def listed_names(names: Sequence[str], between: str = ", ") -> str:
+def read_names(names: Sequence[str], between: str = ", ") -> str:
     """The first names of classes.
 
-    >>> listed_names(["tabby, tabby cat", "beagle"])
+    >>> read_names(["tabby, tabby cat", "beagle"])
     'tabby, beagle'
     """
     shown = [name.split(",")[0] for name in names[:_SHOWN]]
@@ -23,4 +23,4 @@ def listed_outputs(numbers: Sequence[int], names: Sequence[str]) -> str:
     """
     if len(numbers) > _SHOWN:
         return f"{len(numbers)} of them"
-    return ", ".join(f"{k} ({listed_names([names[k]])})" for k in numbers)
+    return ", ".join(f"{k} ({read_names([names[k]])})" for k in numbers)

@@ -11,8 +11,7 @@ from torch._dynamo.exc import TorchDynamoException
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, either
-from oochub.storage.cache_folder import cache_folder
-from oochub.storage.torch_files import keep_compiled
+from oochub.storage.cache_folder import cache_folder, keep_compiled
 
 _COMPILERS = ("g++", "clang++", "cl")
 _OPTIONS: dict[str, Any] = {"freezing": True, "cpp_cache_precompile_headers": False}

@@ -6,11 +6,11 @@ from functools import cached_property
 
 from oochub import catalog
 from oochub.errors import OochubError, either, unknown_name
-from oochub.models.class_lists import listed_names, listed_outputs
+from oochub.models.class_lists import listed_outputs, read_names
 from oochub.models.class_words import class_words
 from oochub.models.imagenet_outputs import ImagenetOutputs
 from oochub.models.label_map import Answering, LabelMap
-from oochub.records.presence_class import ABSENCE
+from oochub.records.build_record import ABSENCE
 
 Given = Mapping[str, Sequence[str | int]]
 
@@ -178,8 +178,8 @@ def _unmatched(
         ways.append(f"answer another way: {either('mode=', '--mode ')}{' or '.join(modes)}")
     ways.append("train a head: `oochub train --model MODEL`")
     return OochubError(
-        f"The model tells {len(own):,} classes apart ({listed_names(own)}), the data set has {len(wanted):,} "
-        f"({listed_names(wanted)}). {' '.join(problems)} What you can do: {'; '.join(ways)}."
+        f"The model tells {len(own):,} classes apart ({read_names(own)}), the data set has {len(wanted):,} "
+        f"({read_names(wanted)}). {' '.join(problems)} What you can do: {'; '.join(ways)}."
     )
 
 

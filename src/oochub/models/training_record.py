@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oochub.records.held_out import HeldOut
-from oochub.records.metadata import Training
+from oochub.records.metadata import HeldOut, Training
 from oochub.records.schema import from_json, optional, to_json
 from oochub.storage.reading import read_json
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output import Answer, Arrays, Output, PredictedRows
-from oochub.records.build_record import BuildFacts
+from oochub.records.build_record import BuildFacts, presence_class
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import (
     check_class_numbers,
@@ -20,7 +20,6 @@ from oochub.records.output_columns import (
     vector_array,
     vectors,
 )
-from oochub.records.presence_class import presence_class
 from oochub.stats.answer_summary import answer_summary
 from oochub.stats.class_probability import ClassProbability
 from oochub.stats.softmax import softmax

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from oochub.errors import OochubError
 from oochub.output import output_of, output_of_columns
-from oochub.records.given_array import given_array
 from oochub.records.metadata import VECTORS, Metadata, PredictedBy, row_counts
-from oochub.records.output_columns import class_numbers, column_of, text_column, vectors
+from oochub.records.output_columns import class_numbers, column_of, given_array, text_column, vectors
 
 _ROW = ("example_id", "split")
 

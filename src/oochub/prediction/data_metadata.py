@@ -12,8 +12,7 @@ from oochub import catalog
 from oochub.output import Output
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.records.hub_data_set import HubDataSet
-from oochub.records.metadata import Metadata, PredictedBy, row_counts
+from oochub.records.metadata import HubDataSet, Metadata, PredictedBy, row_counts
 
 _TOGETHER = 1 << 13
 

@@ -28,8 +28,8 @@ from oochub.prediction.stored_summary import SUMMARY
 from oochub.prediction.unpacked_samples import unpacked_samples
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import without_build_column
-from oochub.records.listed_names import listed_names
 from oochub.records.metadata import RESERVED
+from oochub.records.parameters import read_names
 from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import STREAMS, check_writable
 
@@ -149,7 +149,7 @@ def predict(
     if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
     dataset = without_build_column(unpacked_samples(checked_data_set(dataset)))
-    parts = chosen_splits(dataset, None if splits is None else listed_names("splits", splits))
+    parts = chosen_splits(dataset, None if splits is None else read_names("splits", splits))
     sample = Sample(parts, ()) if limit is None else sampled(parts, limit)
     some = next(iter(sample.parts.values()))
     if cluster is not None and compile:

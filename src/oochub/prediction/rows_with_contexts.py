@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
-from oochub.records.found_contexts import CHOSEN_ON, COLUMN, FoundContexts
+from oochub.records.build_record import CHOSEN_ON, CONTEXTS_COLUMN, FoundContexts
 from oochub.stats.context_signs import context_signs
 from oochub.stats.row_blocks import row_blocks
 
@@ -51,14 +51,15 @@ class RowsWithContexts:
             OochubError: Contexts that the record of the data does not know, or columns of other types.
         """
         facts = predictions.metadata.facts.found_contexts
-        is_there = {COLUMN, CHOSEN_ON} <= set(predictions.column_names)
+        is_there = {CONTEXTS_COLUMN, CHOSEN_ON} <= set(predictions.column_names)
         if facts is None or not is_there or not predictions.output.one_answer:
             return None
-        lists, chosen = (predictions.rows.column(name).combine_chunks() for name in (COLUMN, CHOSEN_ON))
+        lists, chosen = (predictions.rows.column(name).combine_chunks() for name in (CONTEXTS_COLUMN, CHOSEN_ON))
         is_list = pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)
         if not is_list or not pa.types.is_boolean(chosen.type):
             raise OochubError(
-                f"{COLUMN} must hold lists and {CHOSEN_ON} true or false, got {lists.type} and {chosen.type}. {_AGAIN}"
+                f"{CONTEXTS_COLUMN} must hold lists and {CHOSEN_ON} true or false, got {lists.type} and {chosen.type}. "
+                f"{_AGAIN}"
             )
         chosen = chosen.fill_null(True)
         tested = pc.and_(lists.is_valid(), pc.invert(chosen)).to_numpy(zero_copy_only=False)
@@ -122,7 +123,9 @@ def _has(lists: pa.ListArray, names: tuple[str, ...]) -> NDArray[np.bool_]:
     is_number = pa.types.is_integer(place.type) and not place.null_count
     number = place.to_numpy(zero_copy_only=False) if is_number else np.full(len(place), -1)
     if len(number) and not 0 <= number.min() <= number.max() < len(names):
-        raise OochubError(f"The column {COLUMN} has others than the {len(names)} contexts that were found. {_AGAIN}")
+        raise OochubError(
+            f"The column {CONTEXTS_COLUMN} has others than the {len(names)} contexts that were found. {_AGAIN}"
+        )
     has = np.zeros((len(lists), len(names)), bool)
     has[pc.list_parent_indices(lists).to_numpy(), number.astype(np.int64)] = True
     return has

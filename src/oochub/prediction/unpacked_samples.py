@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from oochub.records.build_record import COLUMN
+from oochub.records.build_record import BUILD_COLUMN
 
 _JSON = "json"
 _IMAGE = "image"
@@ -26,7 +26,7 @@ def unpacked_samples(data: Any) -> Any:
         return type(data)({name: unpacked_samples(part) for name, part in data.items()})  # type: ignore[call-arg]
     features = getattr(data, "features", None) or {}
     inner, pictures = features.get(_JSON), [name for name in features if name != _JSON]
-    if not isinstance(inner, dict) or COLUMN not in inner or len(pictures) > 1:
+    if not isinstance(inner, dict) or BUILD_COLUMN not in inner or len(pictures) > 1:
         return data
     return _unpacked(data, pictures)
 

@@ -1,26 +1,98 @@
-"""What a build found in the raw data: it travels with the data set, its predictions and their report."""
+"""What a build found in the raw data: it travels with the data set, its predictions and their report.
+
+`FoundContexts` is what was found of the contexts of data that had none: by which way, what they are called, how they
+were checked. `presence_class` is what a task of two classes asks for: whether a thing is there.
+"""
 
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
 from oochub.metric import facts_of
-from oochub.records.found_contexts import FoundContexts
 from oochub.records.schema import from_json, optional, remainder, to_json
 
 OWN = "custom"
 """What a record, predictions and a report call the benchmark of a user's own data."""
 
-COLUMN = "build"
+BUILD_COLUMN = "build"
 """The last column of a built repository: which build each row is of. See `BuildRecord.text`."""
 
 _MARKER = "Build record: "
 _LOST = "the facts of its build are not known: they stand in build.json of the built repository"
 _TEXT = {"benchmark", "config", "version", "notes", "facts"}
+
+
+CONTEXTS_COLUMN = "contexts"
+"""The column of the contexts that a row has, a list of class numbers; null for a picture that cannot be read."""
+
+CHOSEN_ON = "chosen_on"
+"""The column that says whether something was chosen on a row: thresholds, clusters, what is usual for which class."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextCheck:
+    """What people said of sampled rows of one context.
+
+    Attributes:
+        wrong_with: Of the rows that are said to have it, how many do not.
+        checked_with: How many of those were judged.
+        wrong_without: Of the rows that are said to lack it, how many have it.
+        checked_without: How many of those were judged.
+    """
+
+    wrong_with: int
+    checked_with: int
+    wrong_without: int
+    checked_without: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextRater:
+    """Who checked contexts.
+
+    Attributes:
+        name: That of the file of answers.
+        answered: How many labels were judged.
+        sha256: Of the file.
+    """
+
+    name: str
+    answered: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundContexts:
+    """The contexts that a way found; they stand in the facts of a build record.
+
+    Attributes:
+        way: The name of the way, one of `oochub list context`.
+        names: Of the contexts, those of the column `contexts`.
+        words: Of each context what it means ("mean brightness below 0.31").
+        chosen_rows: On how many rows something was chosen.
+        class_rows: Of those rows, how many each class has; empty of data without classes.
+        class_counts: Of each context, how many of these rows of each class have it.
+        settings: Of the way, JSON types.
+        model: What the way looked with; None for none.
+        checks: Of each context that people checked, what they said.
+        raters: Who checked them.
+    """
+
+    way: str
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    chosen_rows: int
+    class_rows: Mapping[str, int]
+    class_counts: Mapping[str, Mapping[str, int]]
+    settings: Mapping[str, Any]
+    model: str | None = optional()
+    checks: Mapping[str, ContextCheck] | None = optional()
+    raters: tuple[ContextRater, ...] = optional(())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,12 +225,12 @@ class BuildRecord:
         """
         import datasets
 
-        if COLUMN in features:
+        if BUILD_COLUMN in features:
             raise OochubError(
-                f"The data have a column {COLUMN!r} of their own, and a built repository says there which build a row "
-                "is of. Rename yours."
+                f"The data have a column {BUILD_COLUMN!r} of their own, and a built repository says there which build "
+                "a row is of. Rename yours."
             )
-        return datasets.Features({**features, COLUMN: self.feature})
+        return datasets.Features({**features, BUILD_COLUMN: self.feature})
 
     @classmethod
     def of(cls, info: Any) -> "BuildRecord | None":
@@ -179,9 +251,11 @@ class BuildRecord:
         line = (info.description or "").rpartition("\n")[2]
         if line.startswith(_MARKER):
             return from_json(cls, json.loads(line.removeprefix(_MARKER)), what="the build record of this data set")
-        feature = (info.features or {}).get(COLUMN)
+        feature = (info.features or {}).get(BUILD_COLUMN)
         content = _content(getattr(feature, "id", None))
-        return None if content is None else from_json(cls, content, what=f"the build record in the column {COLUMN}")
+        return (
+            None if content is None else from_json(cls, content, what=f"the build record in the column {BUILD_COLUMN}")
+        )
 
 
 def without_build_column(data: Any) -> Any:
@@ -204,21 +278,21 @@ def without_build_column(data: Any) -> Any:
     if isinstance(data, Mapping):
         parts = {name: without_build_column(part) for name, part in data.items()}
         return type(data)(parts)  # type: ignore[call-arg]
-    if COLUMN not in (getattr(data, "column_names", None) or ()):
+    if BUILD_COLUMN not in (getattr(data, "column_names", None) or ()):
         return data
     record, texts = BuildRecord.of(data.info), []
     if hasattr(data, "select_columns") and hasattr(data, "num_rows"):  # streams are not read before they are used
-        texts = data.select_columns(COLUMN).with_format("arrow")[:].column(COLUMN).unique().to_pylist()
+        texts = data.select_columns(BUILD_COLUMN).with_format("arrow")[:].column(BUILD_COLUMN).unique().to_pylist()
     if record is None and len(texts) == 1:
         record = _of_text(texts[0])
     elif record is not None and (others := [text for text in texts if text != record.text]):
         raise OochubError(
-            f"These rows are not of the build that their features name: the column {COLUMN!r} holds {others[0]!r}, not "
-            f"{record.text!r}. Use the rows of one build at a time, as they were built."
+            f"These rows are not of the build that their features name: the column {BUILD_COLUMN!r} holds "
+            f"{others[0]!r}, not {record.text!r}. Use the rows of one build at a time, as they were built."
         )
     if record is None:
         return data
-    bare = data.remove_columns(COLUMN)
+    bare = data.remove_columns(BUILD_COLUMN)
     bare.info.description = record.describe((data.info.description or "").partition("\n")[0])
     return bare
 
@@ -238,4 +312,42 @@ def _of_text(text: Any) -> BuildRecord | None:
     if content is None or set(content) != _TEXT:
         return None
     content["notes"] = [*content["notes"], _LOST]
-    return from_json(BuildRecord, content | {"facts": {}}, what=f"the column {COLUMN}")
+    return from_json(BuildRecord, content | {"facts": {}}, what=f"the column {BUILD_COLUMN}")
+
+
+ABSENCE = re.compile(r"(no|not|non|without)[ _-]+(?P<thing>.+)", re.IGNORECASE)
+"""The name of a class that says that a thing is absent."""
+
+
+class PresenceClass(NamedTuple):
+    """The name of the thing, and the number of the class of rows that have it."""
+
+    name: str
+    present: int
+
+
+def presence_class(names: Sequence[str], facts: BuildFacts) -> PresenceClass | None:
+    """The thing whose presence two classes are; None where they are something else.
+
+    Args:
+        names: Of the classes; one says "no" and the name of the other, such as "no_car".
+        facts: Of the build, which may name the thing where the classes do not; class 1 is then that it is there.
+
+    >>> presence_class(["no_car", "car"], BuildFacts())
+    PresenceClass(name='car', present=1)
+    >>> presence_class(["absent", "present"], BuildFacts(object="car"))
+    PresenceClass(name='car', present=1)
+    >>> presence_class(["landbird", "waterbird"], BuildFacts()) is None
+    True
+    """
+    if len(names) != 2:
+        return None
+    for absent, present in ((0, 1), (1, 0)):
+        no = ABSENCE.fullmatch(names[absent].strip())
+        if no and _plain(no["thing"]) == _plain(names[present]):
+            return PresenceClass(names[present], present)
+    return None if facts.object is None else PresenceClass(facts.object, 1)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[ _-]+", " ", name).strip().casefold()

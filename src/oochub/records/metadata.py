@@ -1,17 +1,23 @@
-"""What predictions say of themselves: the benchmark, the model, and how both were made."""
+"""What predictions say of themselves: the benchmark, the model, and how both were made.
 
+That includes which data set of the Hub, at which commit, rows were loaded from (`HubDataSet`), and the rows of the
+split that chooses the epoch which a training does not look at, so that a report can be of them (`HeldOut`).
+"""
+
+import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
-from oochub.records.held_out import HeldOut
-from oochub.records.hub_data_set import HubDataSet
 from oochub.records.output_columns import LONGEST_NAME
 from oochub.records.schema import Count, check_version, from_json, optional
 from oochub.storage.reading import parse_json
@@ -21,6 +27,76 @@ VECTORS = ("logits", "features", "odin_logits", "zoom_logits", "zoom_features", 
 """The columns that an extraction can give, in the order in which they are stored."""
 RESERVED = ("split", "thumbnail", "thumbnail_text", *VECTORS)
 """The columns that `predict` writes, whatever the data set holds."""
+_ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)@([0-9a-f]{40})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubDataSet:
+    """A data set on the Hub at one commit; it travels among the addresses of a `DatasetInfo`.
+
+    Attributes:
+        id: user/name.
+        revision: The commit, 40 hex digits.
+
+    >>> import datasets
+    >>> info = datasets.DatasetInfo()
+    >>> HubDataSet(id="user/nooch", revision="a" * 40).note(info)
+    >>> HubDataSet.of(info).id, HubDataSet.of(datasets.DatasetInfo())
+    ('user/nooch', None)
+    """
+
+    id: str
+    revision: str
+
+    @classmethod
+    def of(cls, info: Any) -> "HubDataSet | None":
+        """The one that rows with this `DatasetInfo` were loaded from; None where it names none, or several."""
+        addresses = (_ADDRESS.match(str(address)) for address in info.download_checksums or ())
+        found = {address.groups() for address in addresses if address}
+        return cls(**dict(zip(("id", "revision"), found.pop(), strict=True))) if len(found) == 1 else None
+
+    def note(self, info: Any) -> None:
+        """Says in a `DatasetInfo` that its rows were loaded from here: `datasets` has a field for it, and no value."""
+        info.download_checksums = {f"hf://datasets/{self.id}@{self.revision}": {}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """One half of a split chooses the epoch, the other is held out for reports: by a hash, the same rows each time.
+
+    Attributes:
+        split: The split.
+        by: The column whose values are hashed: `example_id`, or the benchmark's clusters, which stay whole.
+        chose: How many rows chose.
+        rows: How many are held out.
+    """
+
+    split: str
+    by: str
+    chose: Count
+    rows: Count
+
+    @property
+    def words(self) -> str:
+        """Which rows chose.
+
+        >>> HeldOut(split="validation", by="example_id", chose=1_010, rows=990).words
+        '1,010 of 2,000 rows'
+        """
+        return f"{self.chose:,} of {self.chose + self.rows:,} rows"
+
+    @staticmethod
+    def choosing(units: Iterable[object]) -> NDArray[np.bool_]:
+        """(n,) True where a row chooses, False where it is held out.
+
+        Args:
+            units: The value of the column `by` in each row.
+
+        >>> HeldOut.choosing(["a", "b", "c", "d"]).tolist() == HeldOut.choosing("abcd").tolist()
+        True
+        """
+        digests = (hashlib.sha256(f"hold_out/{unit}".encode()).digest() for unit in units)
+        return np.fromiter((digest[0] < 128 for digest in digests), dtype=np.bool_)
 
 
 @dataclass(frozen=True, kw_only=True)

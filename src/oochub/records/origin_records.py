@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from oochub.records.hub_data_set import HubDataSet
-from oochub.records.metadata import Training
+from oochub.records.metadata import HubDataSet, Training
 from oochub.records.schema import Count, optional
-from oochub.records.sides import Form
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Form, Vocabulary
 from oochub.storage.parquet_file import Integrity
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from oochub.errors import OochubError
-from oochub.records.background_records import BackgroundProbe, ProbedPicture
+from oochub.records.finding_records import BackgroundProbe, ProbedPicture
 from oochub.report import numbers, svg, wording
 from oochub.report.background_words import GAP, TITLE, VARIANTS, background_sentences, says
 from oochub.report.embedded_picture import embedded_picture

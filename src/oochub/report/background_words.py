@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from oochub.records.background_records import BackgroundProbe, Variant, VariantRow
 from oochub.records.build_record import OWN
+from oochub.records.finding_records import BackgroundProbe, Variant, VariantRow
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.report import numbers, wording
 from oochub.report.footnotes import Footnotes, interval_words

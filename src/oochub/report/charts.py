@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from oochub.records.records import Calibration, ConfidenceBin, GroupRow, Side
+from oochub.records.report_records import Calibration, ConfidenceBin, GroupRow, Side
 from oochub.report import numbers, wording
 from oochub.report.findings import ranked_groups, shown_slices
 from oochub.report.verdict import verdict

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from oochub.records.context_records import PICTURED, ContextFinding, ContextRow
+from oochub.records.finding_records import PICTURED, ContextFinding, ContextRow
 from oochub.report import numbers, svg, wording
 from oochub.report.context_words import (
     LISTED,

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from oochub.records.context_records import ContextFinding
-from oochub.records.verdict_records import Case, Fact, Verdict
+from oochub.records.finding_records import ContextFinding
+from oochub.records.report_records import Case, Fact, Verdict
 from oochub.report import numbers, wording
 from oochub.report.context_words import checked_words, context_headline, correction_word, is_alike, usual_words
 from oochub.report.findings import is_near_chance

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from oochub.records.context_records import ClassInContext, ContextFinding, ContextFindings
+from oochub.records.finding_records import ClassInContext, ContextFinding, ContextFindings
 from oochub.report import numbers, wording
 from oochub.report.footnotes import Footnotes, reason_behind, reason_words
 from oochub.report.text_table import TextTable

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from oochub.records.detection_records import DetectionRow
-from oochub.records.verdict_records import Fact, Verdict
+from oochub.records.finding_records import DetectionRow
+from oochub.records.report_records import Fact, Verdict
 from oochub.report import numbers, wording
 from oochub.report.detector_words import (
     NEW_CLASS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
-from oochub.records.detection_records import DetectionRow, ProbeRow
+from oochub.records.finding_records import DetectionRow, ProbeRow
 from oochub.report import detector_words, numbers, svg, theme, wording
 from oochub.report.detector_words import PairRows, goal_estimate
 from oochub.report.svg import Scale

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from oochub.records.detection_records import DetectionRow, DetectorDifference, ProbeRow
+from oochub.records.finding_records import DetectionRow, DetectorDifference, ProbeRow
 from oochub.report import numbers, wording
 from oochub.stats.adjusted_p_values import holm
 from oochub.stats.estimate import Estimate

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from oochub.records.error_records import ONE_PLACE, ErrorsByContext
+from oochub.records.finding_records import ONE_PLACE, ErrorsByContext
 from oochub.report import numbers, theme, wording
 from oochub.report.footnotes import Footnotes, interval_words
 from oochub.report.text_table import TextTable

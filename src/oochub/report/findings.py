@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from oochub.records.records import GroupRow, Slice
+from oochub.records.report_records import GroupRow, Slice
 from oochub.report import numbers, theme, wording
 from oochub.report.footnotes import interval_words, reason_words
 from oochub.stats.adjusted_p_values import holm

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oochub.records.origin_records import EvaluatedBenchmark
-from oochub.records.records import Box, BoxesInPicture, Mistake
+from oochub.records.report_records import Box, BoxesInPicture, Mistake
 from oochub.report import numbers, wording
 from oochub.report.embedded_picture import PICTURE_BYTES, embedded_picture
 

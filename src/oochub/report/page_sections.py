@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.records.metadata import Training
 from oochub.records.origin_records import SideRows
-from oochub.records.records import GroupRow
-from oochub.records.verdict_records import Verdict
+from oochub.records.report_records import GroupRow, Verdict
 from oochub.report import charts, numbers, svg, theme, wording
 from oochub.report.background_section import background_section
 from oochub.report.background_words import probe_command

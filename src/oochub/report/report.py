@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import MetricFacts, facts_of
-from oochub.records.background_records import BackgroundProbe
-from oochub.records.context_records import ContextFindings
-from oochub.records.detection_records import DetectionRow, ProbeRow
-from oochub.records.error_records import ErrorsByContext
+from oochub.records.finding_records import BackgroundProbe, ContextFindings, DetectionRow, ErrorsByContext, ProbeRow
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
-from oochub.records.records import (
+from oochub.records.report_records import (
     SHOWN,
     Calibration,
     Gap,
@@ -30,7 +27,7 @@ from oochub.records.records import (
     WorstValue,
 )
 from oochub.records.schema import check_version, from_json, optional, to_json
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Vocabulary
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import PAGE, REPORT
 from oochub.storage.files import check_writable, written_whole

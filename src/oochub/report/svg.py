@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from oochub.records.records import ConfidenceBin, Side
+from oochub.records.report_records import ConfidenceBin, Side
 from oochub.report import numbers
 from oochub.report.charts import Curve, GapChart
 from oochub.stats.estimate import Estimate

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from oochub.records.detection_records import DetectionRow, ProbeRow
+from oochub.records.finding_records import DetectionRow, ProbeRow
 from oochub.report import background_words, context_words, detector_words, numbers, wording
 from oochub.report.charts import group_rows
 from oochub.report.error_words import TITLE, error_finding, errors_table

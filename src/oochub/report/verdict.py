@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oochub.records.records import Side, WorstValue
-from oochub.records.verdict_records import Case, Fact, Verdict
+from oochub.records.report_records import Case, Fact, Side, Verdict, WorstValue
 from oochub.report import numbers, wording
 from oochub.report.context_verdict import context_verdict
 from oochub.report.detection_verdict import detection_verdict

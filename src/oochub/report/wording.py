@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
 from oochub.records.build_record import OWN
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
-from oochub.records.paired_records import ComparedRows
-from oochub.records.records import GroupRow, Side, Slice
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.report_records import ComparedRows, GroupRow, Side, Slice
+from oochub.records.sides import Vocabulary
 
 if TYPE_CHECKING:
     from oochub.report.report import Report

@@ -8,7 +8,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import row_blocks
-from oochub.storage.memory_map import let_go
+from oochub.storage.tensor_file import let_go
 
 _TOGETHER = 1 << 21  # numbers looked at together
 _FLOATS = ("float16", "float32", "float64")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from oochub.stats.array_checks import Array
-from oochub.storage.memory_map import let_go
+from oochub.storage.tensor_file import let_go
 
 _FEW = 256  # rows that are worth a call of numpy
 

@@ -1,15 +1,22 @@
 """What the hub writes, each kind declared once: its name, its suffixes, and how one that is there already is known.
 
-An output never takes the place of anything else; see `oochub.storage.files.FileKind`.
+An output never takes the place of anything else; see `oochub.storage.files.FileKind`. A table as CSV is one that a
+spreadsheet takes for data: text that would be a formula there is written as text (`format_csv`).
 """
 
+import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
-from oochub.storage.file_kind import FileKind
+from oochub.storage.files import FileKind
 from oochub.storage.reading import read_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _HEAD = 4096  # bytes that tell what a text is
 _FOOT = 2**22  # bytes that hold the metadata of a Parquet file
@@ -119,3 +126,34 @@ SITE = FileKind(
 """Of `oochub leaderboard`: pages beside their data."""
 ENTRY = FileKind("an entry of a leaderboard", (), holds("entry.json"), is_folder=True)
 """A report beside its predictions."""
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def format_csv(frame: "pd.DataFrame") -> str:
+    r"""The rows of a frame as CSV, its index left out; text that begins as a formula gets an apostrophe before it.
+
+    Numbers stay numbers, also those below 0. What is read again as data, such as decisions by the ids of pictures, is
+    not written by this.
+
+    >>> import pandas as pd
+    >>> format_csv(pd.DataFrame({"model": ["=HYPERLINK(1)", "a-b"], "gap": [-0.5, 2.0]}))
+    "model,gap\n'=HYPERLINK(1),-0.5\na-b,2.0\n"
+    """
+    import pandas as pd
+
+    plain = frame.rename(columns=_cell)
+    for number, kind in enumerate(plain.dtypes):
+        if kind.kind not in "biufM":
+            cells = [_cell(value) for value in plain.iloc[:, number]]
+            plain.isetitem(number, pd.array(cells, dtype=object))
+    text: str = plain.to_csv(index=False)
+    return text
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    text = re.sub("\r\n?", "\n", value)  # Python leaves a lone CR without quotes, and it begins a row elsewhere
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,7 +1,16 @@
-"""Where the caches of the hub lie: what can be made again and is kept to be had at once, all under one folder."""
+"""Where the caches of the hub lie: what can be made again and is kept to be had at once, all under one folder.
+
+Where torch keeps what it compiles is said here too: in our cache, and never in a folder of TMPDIR that outlives the
+program.
+"""
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from oochub.storage.files import scratch_name
 
 
 def cache_folder(kind: str) -> Path:
@@ -23,3 +32,42 @@ def datasets_folder() -> Path:
     from datasets import config
 
     return Path(config.HF_DATASETS_CACHE)
+
+
+_PLACE = "TORCHINDUCTOR_CACHE_DIR"
+
+
+@contextmanager
+def torch_files() -> Iterator[None]:
+    """Gives torch a folder that goes with this program; the processes that it starts share it.
+
+    torch makes one as soon as `transformers` is imported: TMPDIR/torchinductor_<user>, for good. In a TMPDIR of several
+    users whoever makes it first says what code runs. One that the user named in TORCHINDUCTOR_CACHE_DIR stays.
+    """
+    if _PLACE in os.environ:
+        yield
+        return
+    try:
+        folder = scratch_name("torch")
+    except OSError:  # nothing temporary can be written; who needs to says so
+        yield
+        return
+    os.environ[_PLACE] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop(_PLACE, None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def keep_compiled(folder: Path) -> None:
+    """From here on torch keeps what it compiles in a folder, where the next run finds it, unless the user named one.
+
+    Args:
+        folder: Made when something is compiled.
+    """
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    given = os.environ.get(_PLACE)
+    if given in (None, default_cache_dir(), str(scratch_name("torch"))):  # torch itself notes its default there
+        os.environ[_PLACE] = str(folder)

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError
-from oochub.storage.file_kind import FileKind
-from oochub.storage.files import written_whole
+from oochub.storage.files import FileKind, written_whole
 
 Integrity = Literal["checked", "not checked"]
 

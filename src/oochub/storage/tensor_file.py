@@ -1,17 +1,21 @@
-"""Arrays in a safetensors file, with a digest that tells when a bit of it has changed."""
+"""Arrays in a safetensors file, with a digest that tells when a bit of it has changed.
+
+Large arrays stay in their file (`map_file`): the system reads the parts that are looked at, and this process need not
+keep them.
+"""
 
 import hashlib
 import json
 import math
+import mmap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.storage.memory_map import let_go, mapped
 from oochub.storage.reading import read_bytes
 
 _DIGEST = "sha256"
@@ -19,6 +23,41 @@ _ENTRY = "oochub"
 _FLOATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
 _LONGEST = 10**7  # bytes of a header: 100,000 arrays have one of so many
 _TOGETHER = 1 << 22  # numbers that the digest takes in together
+
+
+LARGE = 64 << 20
+"""From so many bytes on, an array that can stay in a file does."""
+
+
+def map_file(file: IO[bytes], *, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The numbers of an open file from the byte `start` on, read-only; they stay when the file is closed or unlinked.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     _ = file.write(np.arange(3.0).tobytes())
+    ...     array = map_file(file, start=8, shape=(2,), dtype=np.dtype(float))
+    >>> array.tolist()
+    [1.0, 2.0]
+    """
+    file.flush()
+    array: NDArray[Any] = np.memmap(file, dtype, "r", start, shape)
+    return array
+
+
+def let_go(array: NDArray[Any]) -> None:
+    """Takes what was read of a read-only memory map out of this process; where it is looked at again, it is read again.
+
+    Any other array is left alone.
+
+    >>> let_go(np.zeros(3))
+    """
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:  # also of mode "c", whose changes are in memory alone
+            return
+        owner = owner.base
+    if isinstance(owner, mmap.mmap):
+        owner.madvise(mmap.MADV_DONTNEED)
 
 
 class Tensors(NamedTuple):
@@ -116,10 +155,10 @@ def _digest(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str
 
 
 def _maps(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The arrays of floats in a file that was found to be whole, each mapped."""
+    """The arrays of floats in a file that was found to be whole, each map_file."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         for name, said in json.loads(file.read(size)).items():
             if name != "__metadata__" and said["dtype"] in _FLOATS and 0 not in said["shape"]:
                 start, shape = 8 + size + said["data_offsets"][0], tuple(said["shape"])
-                yield name, mapped(file, start=start, shape=shape, dtype=np.dtype(_FLOATS[said["dtype"]]))
+                yield name, map_file(file, start=start, shape=shape, dtype=np.dtype(_FLOATS[said["dtype"]]))

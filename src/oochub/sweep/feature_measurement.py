@@ -27,8 +27,7 @@ from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.records.held_out import HeldOut
-from oochub.records.metadata import Metadata, PredictedBy, Training
+from oochub.records.metadata import HeldOut, Metadata, PredictedBy, Training
 from oochub.records.output_columns import vector_array
 from oochub.records.provenance import provenance
 from oochub.storage.files import written_whole

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from oochub.process.end_with_parent import end_with_parent
+from oochub.process.program import end_with_parent
 
 
 def worker(pipe: Any) -> None:

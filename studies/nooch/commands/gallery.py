@@ -44,7 +44,7 @@ def gallery(
     from oochub.figures.gallery import gallery as draw
     from oochub.prediction.predictions import Predictions
     from oochub.records.parameters import parse_options
-    from oochub.storage.csv_table import csv_table
+    from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
 
     def read(path: Path) -> Predictions:
@@ -66,5 +66,5 @@ def gallery(
         ax.figure.canvas.figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
     if export is not None:
         with written_whole(export, kind=CSV) as draft:
-            draft.write_text(csv_table(chosen.assign(doubtful="")), "utf-8")
+            draft.write_text(format_csv(chosen.assign(doubtful="")), "utf-8")
     done({"figure": str(out)} | ({"export": str(export)} if export else {}), as_json)

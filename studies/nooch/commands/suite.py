@@ -26,7 +26,7 @@ def suite(
 ) -> None:
     """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""
     from oochub.evaluation.task_losses import task_losses
-    from oochub.storage.csv_table import csv_table
+    from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
     from oochub.studies.nooch.suite_selection import SIMILAR, suite_selection
 
@@ -35,7 +35,7 @@ def suite(
         [task_losses(file, split=split) for file in predictions], size=size, minimum=minimum, similar=pairs
     )
     with written_whole(out, kind=CSV) as draft:
-        draft.write_text(csv_table(ranking), "utf-8")
+        draft.write_text(format_csv(ranking), "utf-8")
     if not as_json:
         table = Table(*("rank", "task", "gap", "hard", "all", "hard +", "hard -", "removed by"), box=None)
         for row in ranking.to_dict("records"):

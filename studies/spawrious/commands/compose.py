@@ -87,7 +87,7 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.builders.sources.spawrious_compositions import RELEASED_N, read_composition
     from oochub.data.stored_record import stored_record
     from oochub.loading_scripts.parquet_repository import parquet_repository
-    from oochub.storage.csv_table import csv_table
+    from oochub.storage.artifacts import format_csv
     from oochub.storage.files import sole_writer, written_whole
     from oochub.studies.spawrious.composition.background_correlations import background_correlations
     from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
@@ -107,7 +107,7 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
             record = stored_record(repository, "composed")
             n = record.facts.other["n"] if record else RELEASED_N
             with written_whole(repository / "correlations.csv", kind=CSV) as draft:
-                draft.write_text(csv_table(background_correlations(composition_counts(composition, n))), "utf-8")
+                draft.write_text(format_csv(background_correlations(composition_counts(composition, n))), "utf-8")
         written |= {"repository": str(repository), "correlations": str(repository / "correlations.csv")}
     if as_json:
         done(written, as_json)
@@ -144,7 +144,7 @@ def _say(what: str, holds: str, faults: tuple[str, ...]) -> None:
 def _search(
     count: int, forms: tuple[Any, ...], out: Path, model: str, as_json: bool, *, seed: int, **given: Any
 ) -> None:
-    from oochub.storage.csv_table import csv_table
+    from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
     from oochub.studies.spawrious.composition.composition_search import composition_search
     from oochub.studies.spawrious.composition.features_by_folder import features_by_folder
@@ -163,7 +163,7 @@ def _search(
                 draft.write_text(replace(each.composition, about=about).toml, "utf-8")
         written |= {f"{form}_agreement": found.agreement.to_dict(), f"{form}_ranking": str(out / f"{form}.csv")}
         with written_whole(out / f"{form}.csv", kind=CSV) as draft:
-            draft.write_text(csv_table(found.table), "utf-8")
+            draft.write_text(format_csv(found.table), "utf-8")
         if not as_json:
             _show_search(form, found)
     done(written, as_json)

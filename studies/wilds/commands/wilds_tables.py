@@ -8,7 +8,7 @@ import typer
 
 from oochub.commands._options import AsJson, done, out_console, writes
 from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
-from oochub.storage.file_kind import FileKind
+from oochub.storage.files import FileKind
 
 
 def wilds_tables(
@@ -31,7 +31,7 @@ def wilds_tables(
     from oochub.report.comparing.compared_files import compared_files
     from oochub.report.comparing.tables_page import tables_page
     from oochub.report.report import Report
-    from oochub.storage.csv_table import csv_table
+    from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
     from oochub.studies.wilds.result_tables import result_tables
 
@@ -45,7 +45,7 @@ def wilds_tables(
         "html": (html, PAGE, lambda: tables_page("WILDS, Tables 1 and 2", reports, tables)),
         "markdown": (markdown, MARKDOWN, lambda: "\n".join(table.to_markdown() for table in tables)),
         "latex": (latex, LATEX, lambda: "\n".join(table.to_latex() for table in tables)),
-        "csv": (csv, CSV, lambda: csv_table(numbers)),
+        "csv": (csv, CSV, lambda: format_csv(numbers)),
     }
     written = {}
     for name, (path, kind, text) in texts.items():

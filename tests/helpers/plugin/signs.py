@@ -10,8 +10,7 @@ import numpy as np
 from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder
 from oochub.records.build_record import BuildFacts
-from oochub.records.sides import Rows
-from oochub.records.vocabulary import Vocabulary
+from oochub.records.sides import Rows, Vocabulary
 
 _SPLITS = {"train": 64, "val": 24, "id_test": 24, "test": 24}
 _SHAPES = ("round", "square")

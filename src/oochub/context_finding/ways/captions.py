@@ -30,8 +30,7 @@ from oochub.context_finding.caption_words import caption_words
 from oochub.context_finding.picture_rows import picture_rows
 from oochub.data.one_chunk import one_chunk
 from oochub.errors import OochubError
-from oochub.records.build_record import BuildFacts
-from oochub.records.presence_class import presence_class
+from oochub.records.build_record import BuildFacts, presence_class
 
 if TYPE_CHECKING:
     from oochub.models.captioner import Captioner

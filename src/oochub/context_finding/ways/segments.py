@@ -27,8 +27,7 @@ from oochub.data.one_chunk import one_chunk
 from oochub.data.true_columns import true_columns
 from oochub.errors import OochubError, unknown_name
 from oochub.models.class_words import class_words
-from oochub.records.build_record import BuildFacts
-from oochub.records.presence_class import presence_class
+from oochub.records.build_record import BuildFacts, presence_class
 
 if TYPE_CHECKING:
     import torch

@@ -21,8 +21,7 @@ from oochub.models.matched_classes import matched_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import output_of, output_of_features
-from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.records.presence_class import PresenceClass, presence_class
+from oochub.records.build_record import BuildFacts, BuildRecord, PresenceClass, presence_class
 
 _LEAST = 1e-7  # the probability that a score is raised to
 

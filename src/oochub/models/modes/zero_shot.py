@@ -19,8 +19,7 @@ from oochub.models.model_source import ModelSource
 from oochub.models.prompts import TEMPLATE_SETS, Given, Templates, read_prompts, read_templates
 from oochub.models.prompts import prompts as class_texts
 from oochub.output import Output, output_of, output_of_features
-from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.records.presence_class import presence_class
+from oochub.records.build_record import BuildFacts, BuildRecord, presence_class
 
 _NEGATIVES = ("a photo.", "a photo of a scene.", "a photo of something else.")
 _SHOWN = 100  # texts that predictions keep; of more, their digest

@@ -13,7 +13,7 @@ from oochub.report.comparing.reported_columns import check_table
 from oochub.report.comparing.trained_models import trained_models
 from oochub.report.report import Report
 from oochub.report.text_table import TextTable, markdown_text
-from oochub.storage.csv_table import csv_table
+from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ class Comparison:
 
     def to_csv(self) -> str:
         """`to_frame` as text."""
-        return csv_table(self.to_frame())
+        return format_csv(self.to_frame())
 
     def to_html(self) -> str:
         """The self-contained page: the gaps, in context against out of it, and the tables.

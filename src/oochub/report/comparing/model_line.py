@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError, unknown_name
-from oochub.records.records import MetricDescription
+from oochub.records.report_records import MetricDescription
 from oochub.report import numbers, wording
 from oochub.report.comparing.model_names import model_names
 from oochub.report.report import Report

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from oochub.records.origin_records import EvaluatedModel, Provenance
-from oochub.records.paired_records import ComparedNumber, ComparedRows
+from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.report import numbers, svg, wording
 from oochub.report.comparing import paired_tables, paired_words
 from oochub.report.mistake_cards import mistake_cards

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.errors import unknown_name
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
-from oochub.records.paired_records import ComparedNumber, ComparedRows, Flip
-from oochub.records.records import MetricDescription
+from oochub.records.report_records import ComparedNumber, ComparedRows, Flip, MetricDescription
 from oochub.records.schema import to_json
-from oochub.storage.artifacts import PAGE
-from oochub.storage.csv_table import csv_table
+from oochub.storage.artifacts import PAGE, format_csv
 from oochub.storage.files import check_writable, written_whole
 
 if TYPE_CHECKING:
@@ -109,7 +107,7 @@ class PairedReport:
 
     def to_csv(self) -> str:
         """`to_pandas` as text."""
-        return csv_table(self.to_pandas())
+        return format_csv(self.to_pandas())
 
     def to_terminal(self, *, width: int = 100) -> "Group":
         """The tables of the main metric and of the groups for a terminal, as a renderable of rich.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oochub.prediction.notebook_table import notebook_table
-from oochub.records.paired_records import ComparedNumber, ComparedRows
+from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.report import numbers, wording
 from oochub.report.comparing import paired_words
 from oochub.report.footnotes import Footnotes

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from oochub.records.paired_records import ComparedNumber, ComparedRows
+from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.report import numbers, wording
 from oochub.report.footnotes import interval_words
 

@@ -11,7 +11,7 @@ from trainings import made_split, with_group_norm
 import oochub
 from oochub.errors import OochubError
 from oochub.hub.push_results import push_results
-from oochub.records.hub_data_set import HubDataSet
+from oochub.records.metadata import HubDataSet
 from oochub.report.report import Report
 
 

@@ -1,12 +1,14 @@
 """The measured parts of a report: one frozen dataclass for each, from the evaluation to the page.
 
 `docs/report.md` describes the JSON that `oochub.records.schema` makes of them. Shares and probabilities are in [0, 1];
-an `Estimate` carries its interval, its n and the reason why it is nan.
+an `Estimate` carries its interval, its n and the reason why it is nan. The parts of a comparison of two models on the
+same rows and the verdict (its case, its sentences, its three facts) stand last; what a report found of contexts,
+backgrounds, errors and detectors stands in `oochub.records.finding_records`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from oochub.metric import MetricFacts
 from oochub.records.schema import AtMost, Count, Share, ShareEstimate, optional
@@ -296,3 +298,135 @@ class Mistake:
     attribution: str | None
     text: str | None = optional()
     boxes: BoxesInPicture | None = optional()
+
+
+ComparedModel = Literal["first", "second"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedNumber:
+    """One number of both models on the same rows.
+
+    Attributes:
+        first: Of the first model.
+        second: Of the second.
+        difference: Second minus first, with a paired interval.
+        p_value: That they do not differ, two-sided; nan where there is none.
+        test: How it was found: "exact McNemar", "paired DeLong", "by its interval", ...
+        is_clear: Whether the difference holds among all of its table together (Holm, 5%).
+    """
+
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+    p_value: float
+    test: str
+    is_clear: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedRows:
+    """The numbers of both models on some rows: a slice of the benchmark, or a group.
+
+    Attributes:
+        name: Its key, as in a report: "all", "out_of_context", or the name of a group.
+        role: What the rows are to the comparison; None for a group where there are no sides.
+        title: What they are in the benchmark's words.
+        split: The split that they are of.
+        n: How many.
+        numbers: By metric.
+        only_first: Rows that the first model alone answers right; None for a kind of output without right and wrong.
+        only_second: Rows that the second alone answers right.
+    """
+
+    name: str
+    role: Role | None
+    title: str
+    split: str
+    n: Count
+    numbers: Mapping[str, ComparedNumber]
+    only_first: Count | None
+    only_second: Count | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flip:
+    """A row that one of the two models answers right and the other wrong.
+
+    Attributes:
+        right: Which model is right.
+        change: The probability that it gives the truth minus that of the other; below 0 where it is right and less
+            sure.
+        probability: What the right one gives it.
+        mistake: The other one's answer, with the row's id, picture and context.
+    """
+
+    right: ComparedModel
+    change: float
+    probability: Share
+    mistake: Mistake
+
+
+Case = Literal["failed", "too_few", "relies", "slight", "no_effect", "reversed", "unclear", "detection"]
+
+
+class Fact(NamedTuple):
+    """One of the three facts below the headline.
+
+    Attributes:
+        title: The question.
+        answer: The answer, printed bold.
+        detail: What follows it, with its own leading space or punctuation; may be empty.
+    """
+
+    title: str
+    answer: str
+    detail: str
+
+    @property
+    def text(self) -> str:
+        """The fact in one line of plain text."""
+        return f"{self.title}: {self.answer}{self.detail}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the numbers of a report allow to be said.
+
+    Attributes:
+        case: The row of the table of cases that fits first.
+        headline: The sentence that answers whether the model relies on context.
+        rest: What must be said with it; empty in most cases.
+        lead: Both sides in whole numbers, for a reader who does not know the metric.
+        how_much: The gap with its interval.
+        on_what: The context, or the groups that fall most.
+        how_sure: What the interval says and covers.
+    """
+
+    case: Case
+    headline: str
+    rest: str
+    lead: str
+    how_much: Fact
+    on_what: Fact
+    how_sure: Fact
+
+    @property
+    def sentence(self) -> str:
+        """Headline and rest: the first line of every rendering."""
+        return f"{self.headline} {self.rest}".strip()
+
+    @property
+    def facts(self) -> tuple[Fact, Fact, Fact]:
+        """The three facts in their order."""
+        return self.how_much, self.on_what, self.how_sure
+
+    @property
+    def is_shown(self) -> bool:
+        """False where the data do not settle the question: charts then draw hollow marks."""
+        return self.case not in ("failed", "too_few", "unclear", "detection")
+
+    @property
+    def is_of_sides(self) -> bool:
+        """False where there is no second side, and the verdict is on what detectors tell apart."""
+        return self.case != "detection"

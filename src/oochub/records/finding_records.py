@@ -1,0 +1,424 @@
+"""What a report found beyond the gap: one frozen dataclass for each part of each finding.
+
+Contexts that nobody labelled: what goes with each class, and whether it matters to the model. Backgrounds: what a model
+says when a picture's object or background is taken away or exchanged. Errors: where they go, context by context, to the
+class that training showed in the context of the image, or not. Detectors: each on each pair of sets, and how far a zoom
+moves its scores.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from oochub.records.build_record import ContextCheck
+from oochub.records.report_records import SHOWN
+from oochub.records.schema import AtMost, Bounds, Count, Share, ShareEstimate, optional
+from oochub.stats.adjusted_p_values import Correction
+from oochub.stats.estimate import Estimate
+
+Status = Literal["shown", "not shown", "too few", "harder for all", "easier for all", "no direction"]
+ContextRole = Literal["usual", "unusual", "neither"]
+PICTURED = 5
+"""Contexts of which a report has rows to show: the first ones, whose pictures fill a screen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassInContext:
+    """One class, with one context and without it.
+
+    Attributes:
+        label: The class.
+        role: What the context is for the class, chosen on other rows: the interval of their lift lies above 1
+            ("usual"), below 1 ("unusual"), or holds 1 ("neither").
+        lift: P(context | class) / P(context | other classes) over the tested rows.
+        accuracy_with: Of the rows of the class that have the context.
+        accuracy_without: Of those that lack it.
+    """
+
+    label: str
+    role: ContextRole
+    lift: Estimate
+    accuracy_with: ShareEstimate
+    accuracy_without: ShareEstimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextRow:
+    """One tested row, as a reader sees it: drawn whatever the model answered, see `RowsWithContexts.shown`.
+
+    Attributes:
+        example_id: Its id.
+        split: Its split.
+        label: What is true, in words.
+        predicted: What the model answered.
+        image: A small JPEG in base64; None where the predictions have none.
+        attribution: Source and license of the picture.
+    """
+
+    example_id: str
+    split: str
+    label: str
+    predicted: str
+    image: str | None = optional()
+    attribution: str | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextFinding:
+    """Whether one context matters.
+
+    Rows are as usual where they have a context that is usual for their class or lack one that is unusual, and
+    otherwise against it; rows of a class for which the context is neither are left out.
+
+    Attributes:
+        name: Of the context.
+        words: What it means.
+        n: Tested rows that have it.
+        status: "shown" where the gap is not 0 and goes with what is usual for the class, corrected over all contexts
+            that could be tested; "harder for all" or "easier for all" where the context goes with errors, or with right
+            answers, both in classes for which it is usual and in the others, which is no reliance on it; "no direction"
+            where contexts go by the answers of the model, so that a gap would say nothing; "too few" where there are
+            too few rows to test, or no other classes to compare with.
+        gap: The accuracy of the rows against minus that of the rows as usual, class by class (Mantel and Haenszel);
+            below 0 the model is worse against.
+        accuracy_usual: Of the rows as usual, at the weights of the gap.
+        accuracy_against: Of the rows against.
+        n_usual: Rows as usual.
+        n_against: Rows against.
+        p_value: Of no gap, or of a context that changes the odds of a right answer alike in every class, the larger of
+            the two (`oochub.stats.effect_by_role`); nan where it cannot be tested.
+        adjusted_p_value: Corrected over all contexts that could be tested.
+        reason: Why it is "too few" or "no direction", or why a gap cannot be told from one of harder pictures.
+        classes: Each class.
+        having: Accuracy of rows with the context minus that of rows without it, class by class, over all classes;
+            None in reports of before.
+        alike_p_value: Of no such effect on the classes for which the context is usual, or none on the others, the
+            larger of the two, corrected; None where they differ in direction or cannot be tested.
+        check: What people said of sampled rows; None where nobody checked.
+        bounds: The gap if context labels are as often wrong as they said, whatever the model answers; None without a
+            check.
+        shrinkage: What share of that gap then shows, 1 where no label is wrong; None without a check.
+        worst_case: The gap; its interval holds those that are possible if wrong labels depend on the answers; None
+            without a check.
+        rows_usual: A few of the rows as usual, of each class as many as it counts in the gap.
+        rows_against: A few of the rows against.
+    """
+
+    name: str
+    words: str
+    n: Count
+    status: Status
+    gap: Annotated[Estimate, Bounds(-1, 1)]
+    accuracy_usual: Share
+    accuracy_against: Share
+    n_usual: Count
+    n_against: Count
+    p_value: Share
+    adjusted_p_value: Share
+    reason: str | None = None
+    classes: Annotated[tuple[ClassInContext, ...], SHOWN]
+    having: Annotated[Estimate, Bounds(-1, 1)] | None = optional()
+    alike_p_value: Share | None = optional()
+    check: ContextCheck | None = optional()
+    bounds: Estimate | None = optional()
+    shrinkage: Estimate | None = optional()
+    worst_case: Estimate | None = optional()
+    rows_usual: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
+    rows_against: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextFindings:
+    """What goes with each class, and whether the model needs it.
+
+    Attributes:
+        way: What found the contexts, one of `oochub list context`.
+        model: What it looked with; None for none.
+        n_chosen: Rows on which contexts, and what is usual for which class, were chosen.
+        n_tested: Rows on which nothing was chosen, and which alone are tested.
+        correction: Over all contexts that could be tested: "holm" or "benjamini_hochberg".
+        level: Of all tests together.
+        n_tests: Contexts that could be tested.
+        contexts: Shown first, by the gap; then not shown, then too few.
+    """
+
+    way: str
+    model: str | None = None
+    n_chosen: Count
+    n_tested: Count
+    correction: Correction
+    level: Share
+    n_tests: Count
+    contexts: Annotated[tuple[ContextFinding, ...], SHOWN]
+
+
+Variant = Literal["original", "object_alone", "background_alone", "mixed_same", "mixed_rand"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantRow:
+    """The answers to one kind of altered pictures.
+
+    Attributes:
+        name: "object_alone" is the object on gray, "background_alone" the picture with the object filled by tiles of
+            background, "mixed_same" the object on the background of another row of its class, "mixed_rand" on that of
+            a row of another class.
+        accuracy: How often the answer is the row's class; of "background_alone" that class is not in the picture.
+        accuracy_change: Less that of the same rows as they are, paired; None for "original".
+        log_odds: The mean change of the log-odds of the row's class, its logit less the log of the summed exponentials
+            of the others; paired; None for "original".
+        logit: The mean change of the logit of the row's class; paired. All logits of a picture may move together,
+            which changes no answer: the log-odds say what the answer goes by.
+    """
+
+    name: Variant
+    accuracy: ShareEstimate
+    accuracy_change: Annotated[Estimate, Bounds(-1, 1)] | None = optional()
+    log_odds: Estimate | None = optional()
+    logit: Estimate | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbedPicture:
+    """One picture of the row that is shown.
+
+    Attributes:
+        name: Of the variant.
+        answer: What the model answered.
+        probability: Of the row's class.
+        image: A small JPEG in base64.
+    """
+
+    name: Variant
+    answer: str
+    probability: Share
+    image: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownRow:
+    """The row whose pictures are shown: its change on the background of another class is the nearest to the mean.
+
+    Attributes:
+        example_id: Its id.
+        label: Its class.
+        attributions: Source and license of its picture, and of those that lent a background.
+        pictures: As it is, and altered.
+    """
+
+    example_id: str
+    label: str
+    attributions: tuple[str, ...] = optional(())
+    pictures: Annotated[tuple[ProbedPicture, ...], AtMost(5)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackgroundProbe:
+    """Rows whose object or background was taken away or exchanged.
+
+    Attributes:
+        area: What says where the object is.
+        split: Of the rows.
+        lenders: Whose backgrounds the mixed pictures have: of "all" rows, or of those "in_context" alone where the
+            data tell them, since a class has its usual background there.
+        n_lenders: How many rows lent one. Intervals hold for other rows and other backgrounds of the kind; in a report
+            of before for these backgrounds alone.
+        thing: What a task of two classes asks for: its rows alone are altered; None where all rows are.
+        n: Rows that were altered.
+        left_out: Rows that were not, by the reason.
+        variants: The rows as they are, and each way in which they were altered.
+        gap: How much more often the answer is the row's class on a background of that class than on one of another
+            class ("BG gap"), over rows that have both; paired.
+        gap_log_odds: The same of the log-odds.
+        shown: One row as an example; None without pictures.
+        seed: Of the rows and backgrounds that were drawn.
+        most: How many rows were to be altered at most.
+        options: The options of `oochub audit` that ask for it, paths by their last part; None in a report of before.
+    """
+
+    area: str
+    split: str
+    lenders: Literal["all", "in_context"]
+    n_lenders: Count
+    thing: str | None = optional()
+    n: Count
+    left_out: Mapping[str, Count]
+    variants: Annotated[tuple[VariantRow, ...], AtMost(5)]
+    gap: Annotated[Estimate, Bounds(-1, 1)]
+    gap_log_odds: Estimate
+    shown: ShownRow | None = optional()
+    seed: Count
+    most: Count
+    options: tuple[str, ...] | None = optional()
+
+    def variant(self, name: Variant) -> VariantRow:
+        """The numbers of a variant."""
+        return next(each for each in self.variants if each.name == name)
+
+    def estimates(self) -> dict[str, Estimate]:
+        """Every number by name: "background_gap", "background/mixed_rand/accuracy", ..."""
+        found = {"background_gap": self.gap, "background_gap/log_odds": self.gap_log_odds}
+        for each in self.variants:
+            parts = {
+                "accuracy": each.accuracy,
+                "accuracy_change": each.accuracy_change,
+                "log_odds": each.log_odds,
+                "logit": each.logit,
+            }
+            found |= {f"background/{each.name}/{key}": value for key, value in parts.items() if value is not None}
+        return found
+
+
+ONE_PLACE = "of two classes an error has one place to go"
+"""Why the share of errors is undefined where there are two classes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfusionCell:
+    """How many rows of a class got an answer, right or wrong; pairs without a row have no cell."""
+
+    label: str
+    predicted: str
+    n: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextErrors:
+    """The answers in one context.
+
+    Attributes:
+        context: Its name.
+        classes: The classes whose context it is in training.
+        n: Rows.
+        n_errors: Wrong answers.
+        share: Of the errors that can tell, those to such a class; `n` is how many can tell.
+        chance: The share if errors went to every other class alike.
+        confusion: The matrix of true class and answer; empty where it would be more than a report holds.
+    """
+
+    context: str
+    classes: tuple[str, ...]
+    n: Count
+    n_errors: Count
+    share: ShareEstimate
+    chance: Share
+    confusion: Annotated[tuple[ConfusionCell, ...], SHOWN]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorsByContext:
+    """Whether errors go to the class whose context in training is that of the image (Spawrious, Section 5.2).
+
+    An error can tell where its context is that of some of the other classes, and not of all of them.
+
+    Attributes:
+        split: The split of the rows.
+        source: What says which context is a class's own: "counts" of the training rows, of which the most frequent
+            contexts count, or the "usual" contexts of own data.
+        trained: Class to these contexts.
+        n_errors: Wrong answers in all contexts.
+        share: Of the errors that can tell, those to a class whose context it is; `n` is how many can tell.
+        chance: The share if errors went to every other class alike.
+        chance_of_answers: The share if errors went to the other classes as often as the model names these at all.
+        contexts: Each context, most errors first; of more than 200 those with most errors.
+    """
+
+    split: str
+    source: Literal["counts", "usual"]
+    trained: Mapping[str, tuple[str, ...]]
+    n_errors: Count
+    share: ShareEstimate
+    chance: Share
+    chance_of_answers: Share
+    contexts: Annotated[tuple[ContextErrors, ...], SHOWN]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllowedClasses:
+    """What an answer may be: `rule` "all" or "present", and of how many classes."""
+
+    rule: str
+    n: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorDifference:
+    """The AUROC of a detector minus that of `other` on the same rows; DeLong's paired test, two-sided, uncorrected."""
+
+    estimate: Estimate
+    p_value: Share
+    other: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall:
+    """Of the nearest training rows of `queries` rows, the share that an approximate search found."""
+
+    share: Share
+    queries: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectionRow:
+    """One detector on one pair of sets.
+
+    Attributes:
+        detector: Its key: its name and the hyperparameters that differ from their defaults.
+        hyperparameters: All of them.
+        id_set: The set in distribution.
+        ood_set: The set out of distribution.
+        n_id: Rows in distribution.
+        n_ood: Rows out of distribution.
+        n_incorrect: Rows in distribution that the classifier gets wrong.
+        metrics: By name: auroc_new_class, auroc_failure, "ood_breakdown.…", ...
+        against_best: By goal, the difference to the best detector of the pair; not for the best itself.
+        against_msp: By goal, the difference to MSP.
+        classes: What "correct" is.
+        recall: Of an approximate search among the training rows; None where it is exact.
+    """
+
+    detector: str
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    id_set: str
+    ood_set: str
+    n_id: Count
+    n_ood: Count
+    n_incorrect: Count
+    metrics: Mapping[str, Estimate]
+    against_best: Mapping[str, DetectorDifference] = field(default_factory=dict)
+    against_msp: Mapping[str, DetectorDifference] = field(default_factory=dict)
+    classes: AllowedClasses | None = optional()
+    recall: Recall | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeRow:
+    """How far a zoom moves the scores of one detector among those of the set out of distribution.
+
+    Attributes:
+        probe: "zoom".
+        factor: Of the zoom.
+        detector: See `DetectionRow`.
+        id_set: See `DetectionRow`.
+        ood_set: See `DetectionRow`.
+        n_correct: Rows in distribution that the classifier gets right.
+        n_kept: Those of them that keep their answer.
+        n_ood: Rows out of distribution.
+        before: Mean share of the scores out of distribution below those of the pictures, in [0, 1].
+        after: The same of the zoomed pictures.
+        change: `after` minus `before`.
+        beyond_msp: The change less that of MSP; None for MSP itself, or without it.
+    """
+
+    probe: str
+    factor: float | None
+    detector: str
+    id_set: str
+    ood_set: str
+    n_correct: Count
+    n_kept: Count
+    n_ood: Count
+    before: ShareEstimate
+    after: ShareEstimate
+    change: Estimate
+    beyond_msp: Estimate | None
